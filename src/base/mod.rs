@@ -1,0 +1,12 @@
+//! What std lacks and every layer needs: durations, byte sizes, backoff, record files, shutdown.
+//!
+//! Nothing here knows of profiles or configuration.
+
+pub mod duration;
+pub mod segment;
+
+/// The signal that asks a task to finish what it holds and return.
+pub use tokio_util::sync::CancellationToken as Shutdown;
+
+/// A boxed future, for trait objects at layer borders.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

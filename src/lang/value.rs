@@ -1,0 +1,176 @@
+//! Values of the configuration language: what expressions evaluate to and components exchange.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A value. Cheap to clone: everything large is shared.
+#[derive(Clone, Default)]
+pub enum Value {
+    /// `null`.
+    #[default]
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number of one of Go's three kinds.
+    Number(Number),
+    /// A string.
+    String(Arc<str>),
+    /// A string that is never shown.
+    Secret(Arc<str>),
+    /// A list.
+    Array(Arc<[Value]>),
+    /// An object or map; sorted by key so that output is stable.
+    Object(Arc<BTreeMap<Arc<str>, Value>>),
+    /// A function of the standard library.
+    Function(Function),
+    /// A Go-side value without syntax: a receiver.
+    Capsule(Capsule),
+}
+
+/// A number. Alloy keeps three kinds and converts between them where a field asks for it.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    /// Signed.
+    Int(i64),
+    /// Unsigned, for values beyond `i64`.
+    Uint(u64),
+    /// Floating point.
+    Float(f64),
+}
+
+/// A function of the standard library; compared by identity of its name (functions are never equal in the language).
+#[derive(Clone, Copy)]
+pub struct Function {
+    /// Full name, as `string.join`.
+    pub name: &'static str,
+    /// Evaluates the call; the error text says which argument (from 0) is wrong and why.
+    pub call: fn(&[Value]) -> Result<Value, FunctionError>,
+}
+
+/// A call failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct FunctionError {
+    /// Index of the argument at fault; `None` for the call as a whole.
+    pub argument: Option<usize>,
+    /// What is wrong, lower case.
+    pub message: String,
+}
+
+/// An opaque value that components pass to each other, such as a receiver.
+#[derive(Clone)]
+pub struct Capsule {
+    /// The name of its kind, as a schema names it ([`crate::lang::schema::Kind::Capsule`]).
+    pub kind: &'static str,
+    /// The value itself; two capsules are equal when they are the same allocation.
+    pub value: Arc<dyn Any + Send + Sync>,
+}
+
+impl Capsule {
+    /// Wraps `value` (often itself an `Arc<dyn Trait>`).
+    pub fn new<T: Any + Send + Sync>(kind: &'static str, value: T) -> Self {
+        Self {
+            kind,
+            value: Arc::new(value),
+        }
+    }
+
+    /// The wrapped value when it is a `T`.
+    pub fn downcast<T: Any + Send + Sync + Clone>(&self) -> Option<T> {
+        self.value.downcast_ref::<T>().cloned()
+    }
+}
+
+impl Value {
+    /// A string value.
+    pub fn string(text: impl Into<Arc<str>>) -> Self {
+        Self::String(text.into())
+    }
+
+    /// A list value.
+    pub fn array(items: impl IntoIterator<Item = Value>) -> Self {
+        Self::Array(items.into_iter().collect())
+    }
+
+    /// An object value.
+    pub fn object<K: Into<Arc<str>>>(fields: impl IntoIterator<Item = (K, Value)>) -> Self {
+        Self::Object(Arc::new(
+            fields.into_iter().map(|(key, value)| (key.into(), value)).collect(),
+        ))
+    }
+
+    /// The name of the kind as Alloy's messages write it.
+    pub fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Number(_) => "number",
+            Self::String(_) => "string",
+            Self::Secret(_) => "secret",
+            Self::Array(_) => "array",
+            Self::Object(_) => "object",
+            Self::Function(_) => "function",
+            Self::Capsule(_) => "capsule",
+        }
+    }
+}
+
+/// Deep equality as the engine needs it ("did this export change?"). Numbers compare by value across kinds; functions and capsules by identity.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(left), Self::Bool(right)) => left == right,
+            (Self::Number(left), Self::Number(right)) => left == right,
+            (Self::String(left), Self::String(right)) | (Self::Secret(left), Self::Secret(right)) => left == right,
+            (Self::Array(left), Self::Array(right)) => Arc::ptr_eq(left, right) || left == right,
+            (Self::Object(left), Self::Object(right)) => Arc::ptr_eq(left, right) || left == right,
+            (Self::Function(left), Self::Function(right)) => left.name == right.name,
+            (Self::Capsule(left), Self::Capsule(right)) => Arc::ptr_eq(&left.value, &right.value),
+            _ => false,
+        }
+    }
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        match (*self, *other) {
+            (Self::Int(left), Self::Int(right)) => left == right,
+            (Self::Uint(left), Self::Uint(right)) => left == right,
+            (Self::Int(int), Self::Uint(uint)) | (Self::Uint(uint), Self::Int(int)) => {
+                u64::try_from(int).is_ok_and(|int| int == uint)
+            }
+            (left, right) => left.as_f64() == right.as_f64(),
+        }
+    }
+}
+
+impl Number {
+    /// The value as a float, rounded when it has more than 53 significant bits.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Uint(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+}
+
+/// Secrets, functions and capsules show their kind only.
+impl fmt::Debug for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => out.write_str("null"),
+            Self::Bool(value) => write!(out, "{value}"),
+            Self::Number(value) => write!(out, "{value:?}"),
+            Self::String(value) => write!(out, "{value:?}"),
+            Self::Secret(_) => out.write_str("(secret)"),
+            Self::Array(items) => out.debug_list().entries(items.iter()).finish(),
+            Self::Object(fields) => out.debug_map().entries(fields.iter()).finish(),
+            Self::Function(function) => write!(out, "function({})", function.name),
+            Self::Capsule(capsule) => write!(out, "capsule({})", capsule.kind),
+        }
+    }
+}

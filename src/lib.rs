@@ -1,0 +1,27 @@
+//! Alluvium: profiles flow down a river and settle in layers.
+//!
+//! The modules stand in the order in which a profile meets them: configuration text (`lang`) becomes a graph
+//! (`pipeline`) of running `components`; a component hands `profile`s to a receiver; `wire` carries them; the `store`
+//! keeps them as Parquet in Delta tables; `query` answers questions; `server` gives them URLs. `docs/architecture.md` has the map, and
+//! `integration/tidy.rs` holds the direction of imports as data.
+
+pub mod base;
+pub mod telemetry;
+
+pub mod lang;
+pub mod profile;
+
+pub mod pipeline;
+pub mod wire;
+
+pub mod components;
+
+#[cfg(feature = "server")]
+pub mod query;
+#[cfg(feature = "server")]
+pub mod server;
+#[cfg(feature = "server")]
+pub mod store;
+
+pub mod app;
+pub mod cli;

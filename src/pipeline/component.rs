@@ -1,0 +1,111 @@
+//! The contract between the engine and a component.
+//!
+//! A component is *defined* by a constant [`Definition`], *validated* purely, *built* with a [`Context`] (may open files and
+//! sockets, spawns nothing), and *run*: the engine spawns [`Component::run`] and restarts it with backoff when it ends early.
+//! All that a component may use of the world comes in its `Context`; there is no process-wide state.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::lang::schema::{Arguments, Attribute, Schema};
+use crate::lang::value::Value;
+
+/// How settled a component is; `--stability.level` decides which may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stability {
+    /// May change or go.
+    Experimental,
+    /// Complete, may still change.
+    PublicPreview,
+    /// Stable.
+    GenerallyAvailable,
+}
+
+/// A kind of component. One constant for each, listed sorted in `components::all`.
+#[derive(Debug)]
+pub struct Definition {
+    /// Full name: `pyroscope.scrape`.
+    pub name: &'static str,
+    /// How settled it is.
+    pub stability: Stability,
+    /// Its arguments.
+    pub arguments: &'static Schema,
+    /// Its exports: name, type and meaning (`required` and `default` have no meaning here).
+    pub exports: &'static [Attribute],
+    /// Checks that go beyond the schema, without side effects: the first error by attribute name, or by "" for the whole.
+    pub validate: fn(&Arguments) -> Result<(), ArgumentError>,
+    /// Builds an instance with its first arguments, already validated. It has set its first exports through the context when it
+    /// returns, if it has any at that time.
+    pub build: fn(Context, Arguments) -> Result<Arc<dyn Component>, ComponentError>,
+    /// First paragraph of the reference page.
+    pub doc: &'static str,
+}
+
+/// An argument's value is not acceptable.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct ArgumentError {
+    /// Path of the attribute or block at fault: `regex`, `rule[2].action`, `endpoint[0].url`; empty for the whole body.
+    pub path: String,
+    /// What is wrong and what would be right, lower case.
+    pub message: String,
+}
+
+/// A component could not be built, updated or run on.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct ComponentError(pub String);
+
+/// A built component.
+pub trait Component: Send + Sync + 'static {
+    /// Takes new arguments while running, already validated and different from the last. All or nothing: on an error the
+    /// old ones stay in force.
+    fn update(&self, arguments: Arguments) -> Result<(), ComponentError>;
+
+    /// Works until `shutdown` is cancelled, then finishes what it holds and returns. Ending earlier is a failure: the engine shows it and
+    /// restarts with backoff. The task owns every task that it starts.
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>>;
+
+    /// State for people, as an object (Alloy's debug info): targets and their last scrape, queue lengths.
+    fn debug_info(&self) -> Value {
+        Value::Null
+    }
+}
+
+/// What a component may use.
+#[derive(Clone)]
+pub struct Context {
+    /// Id of the node: `pyroscope.scrape.default`.
+    pub id: Arc<str>,
+    /// A folder for its own files under the storage path; not created yet.
+    pub data_path: PathBuf,
+    /// Where its metrics go; the engine adds the labels `component_id` and `component_path`.
+    pub metrics: crate::telemetry::metrics::Scope,
+    /// Called with the whole set of exports whenever it changes.
+    pub exports: ExportsSender,
+    /// Called when the component's own view of its health changes.
+    pub health: HealthSender,
+    /// `User-Agent` of its HTTP requests.
+    pub user_agent: Arc<str>,
+}
+
+/// Tells the engine the exports of a component.
+pub type ExportsSender = Arc<dyn Fn(BTreeMap<Arc<str>, Value>) + Send + Sync>;
+
+/// Tells the engine the health of a component: healthy or not, and why.
+pub type HealthSender = Arc<dyn Fn(HealthState, String) + Send + Sync>;
+
+/// Health of a node, worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HealthState {
+    /// Works.
+    Healthy,
+    /// Not known yet.
+    Unknown,
+    /// Runs but fails at something.
+    Unhealthy,
+    /// Ended.
+    Exited,
+}

@@ -1,0 +1,3 @@
+//! Trees to running components: the graph, its evaluation, reload, health.
+
+pub mod component;

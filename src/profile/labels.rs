@@ -1,0 +1,123 @@
+//! Labels of a series: sorted name-value pairs and the 64-bit identity made of them.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Name of the label that holds the profile's name (`process_cpu`, `memory`, ...) between collector and store.
+pub const PROFILE_NAME: &str = "__name__";
+/// Name of the label that says which service a profile belongs to.
+pub const SERVICE_NAME: &str = "service_name";
+
+/// A set of labels, sorted by name, names distinct. Cheap to clone: the pairs are shared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Labels(Arc<[(Arc<str>, Arc<str>)]>);
+
+impl Labels {
+    /// Labels from pairs in any order. Of two pairs with one name the last wins; a pair with an empty value is no label (as in Prometheus).
+    pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<Arc<str>>,
+        V: Into<Arc<str>>,
+    {
+        let mut sorted: Vec<(Arc<str>, Arc<str>)> = pairs
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        // Stable: among equal names the input order stays, so the last of a run is the last given.
+        sorted.sort_by(|left, right| left.0.cmp(&right.0));
+        let mut kept: Vec<(Arc<str>, Arc<str>)> = Vec::with_capacity(sorted.len());
+        for pair in sorted {
+            match kept.last_mut() {
+                Some(last) if last.0 == pair.0 => *last = pair,
+                _ => kept.push(pair),
+            }
+        }
+        kept.retain(|(_, value)| !value.is_empty());
+        Self(kept.into())
+    }
+
+    /// The value of `name`, if the label is there.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let index = self
+            .0
+            .binary_search_by(|(candidate, _)| candidate.as_ref().cmp(name))
+            .ok()?;
+        Some(&self.0[index].1)
+    }
+
+    /// The pairs in the order of their names.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))
+    }
+
+    /// Number of labels.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True for a set without labels.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// This set with `name` set to `value`; an empty value removes the label.
+    #[must_use]
+    pub fn with(&self, name: &str, value: &str) -> Self {
+        let added = (Arc::from(name), Arc::from(value));
+        Self::from_pairs(self.0.iter().cloned().chain(std::iter::once(added)))
+    }
+
+    /// This set with only the labels for whose names `keep` is true.
+    #[must_use]
+    pub fn filtered(&self, mut keep: impl FnMut(&str) -> bool) -> Self {
+        Self(self.0.iter().filter(|(name, _)| keep(name)).cloned().collect())
+    }
+
+    /// Identity of the series: XXH3-64 over `name 0xff value 0xff` in the order of the names. 0xff cannot occur in UTF-8, so no
+    /// two different sets write the same bytes. The value is stored; never change this function.
+    pub fn hash64(&self) -> u64 {
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        for (name, value) in self.iter() {
+            hasher.update(name.as_bytes());
+            hasher.update(&[0xff]);
+            hasher.update(value.as_bytes());
+            hasher.update(&[0xff]);
+        }
+        hasher.digest()
+    }
+}
+
+/// Prometheus' text form: `{a="b", c="d"}` with Go escapes for quotes, backslashes and line ends.
+impl fmt::Display for Labels {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("{")?;
+        for (index, (name, value)) in self.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            write!(out, "{separator}{name}=\"{value}\"")?;
+        }
+        out.write_str("}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_sorted_and_the_last_of_a_name_wins() {
+        let labels = Labels::from_pairs([("b", "1"), ("a", "2"), ("b", "3"), ("c", "")]);
+        assert_eq!(labels.to_string(), r#"{a="2", b="3"}"#);
+        assert_eq!(labels.get("b"), Some("3"));
+        assert_eq!(labels.get("c"), None);
+    }
+
+    #[test]
+    fn the_identity_does_not_depend_on_the_order_given() {
+        let one = Labels::from_pairs([("a", "1"), ("b", "2")]);
+        let two = Labels::from_pairs([("b", "2"), ("a", "1")]);
+        assert_eq!(one.hash64(), two.hash64());
+        assert_ne!(one.hash64(), one.with("a", "2").hash64());
+        assert_eq!(one.with("b", "").len(), 1);
+    }
+}

@@ -1,0 +1,13 @@
+//! The profile in memory: what every stage after the configuration shares.
+//!
+//! A profile travels as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only who needs the
+//! contents decodes them ([`pprof`]). No I/O here, no serde, no knowledge of tables or protocols.
+
+pub mod labels;
+pub mod pprof;
+pub mod profile_type;
+pub mod sink;
+
+pub use labels::Labels;
+pub use profile_type::ProfileType;
+pub use sink::{ProfileSink, RawProfile, SinkError, SinkErrorKind};

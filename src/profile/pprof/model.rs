@@ -1,0 +1,147 @@
+//! A pprof profile in memory: columns over one buffer. Ids of the wire format are resolved to indices; strings borrow.
+
+/// A decoded, validated profile. Every index in it is in bounds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Profile<'a> {
+    /// Meaning of each value of a sample.
+    pub sample_types: Vec<ValueType<'a>>,
+    /// What samples are taken of.
+    pub period_type: ValueType<'a>,
+    /// One sample every so many units of `period_type`.
+    pub period: i64,
+    /// Start of the collection, Unix time in nanoseconds; 0 when unknown.
+    pub time_nanos: i64,
+    /// Length of the collection in nanoseconds; 0 when unknown.
+    pub duration_nanos: i64,
+    /// Sample type that a viewer shows first; may be empty.
+    pub default_sample_type: &'a str,
+    /// Free text.
+    pub comments: Vec<&'a str>,
+    /// Regular expressions of frames to drop and to keep; may be empty.
+    pub drop_frames: &'a str,
+    /// See `drop_frames`.
+    pub keep_frames: &'a str,
+    /// Binaries.
+    pub mappings: Vec<Mapping<'a>>,
+    /// Functions.
+    pub functions: Vec<Function<'a>>,
+    /// Code addresses.
+    pub locations: Vec<Location>,
+    /// Lines of all locations; a location owns a range of it. Within a location the innermost inlined function comes first.
+    pub lines: Vec<Line>,
+    /// Location indices of all samples, leaf first within a sample.
+    pub sample_locations: Vec<u32>,
+    /// Sample `i` owns `sample_locations[sample_starts[i]..sample_starts[i + 1]]`; one longer than there are samples (empty profile: `[0]`).
+    pub sample_starts: Vec<u32>,
+    /// Values, row by row: sample `i` owns `values[i * sample_types.len()..][..sample_types.len()]`.
+    pub values: Vec<i64>,
+    /// Labels of all samples.
+    pub labels: Vec<SampleLabel<'a>>,
+    /// Sample `i` owns `labels[label_starts[i]..label_starts[i + 1]]`; one longer than there are samples.
+    pub label_starts: Vec<u32>,
+}
+
+/// A type and its unit, as `cpu` / `nanoseconds`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct ValueType<'a> {
+    /// `cpu`, `alloc_space`, ...
+    pub kind: &'a str,
+    /// `nanoseconds`, `bytes`, `count`, ...
+    pub unit: &'a str,
+}
+
+/// A binary mapped into the process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Mapping<'a> {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub limit: u64,
+    /// Offset in the file of the first address.
+    pub offset: u64,
+    /// Path of the file or a name such as `[vdso]`.
+    pub file: &'a str,
+    /// Build id of the binary, hexadecimal.
+    pub build_id: &'a str,
+    /// The four `has_*` flags: functions, filenames, line numbers, inline frames.
+    pub has: [bool; 4],
+}
+
+/// A function.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Function<'a> {
+    /// Readable name.
+    pub name: &'a str,
+    /// Name in the binary (mangled).
+    pub system_name: &'a str,
+    /// Source file.
+    pub file: &'a str,
+    /// Line at which the function starts; 0 when unknown.
+    pub start_line: i64,
+}
+
+/// A code address with the functions at it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// Index of its mapping, [`Location::NO_MAPPING`] for none.
+    pub mapping: u32,
+    /// Address; 0 when unknown.
+    pub address: u64,
+    /// Start of its lines in [`Profile::lines`].
+    pub lines_start: u32,
+    /// End of its lines.
+    pub lines_end: u32,
+    /// True when several functions were folded into one by the linker.
+    pub is_folded: bool,
+}
+
+impl Location {
+    /// Value of `mapping` for a location outside of every mapping.
+    pub const NO_MAPPING: u32 = u32::MAX;
+}
+
+/// A function and a line in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// Index of the function.
+    pub function: u32,
+    /// Line number; 0 when unknown.
+    pub line: i64,
+}
+
+/// A label of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SampleLabel<'a> {
+    /// Text: key and value.
+    Text(&'a str, &'a str),
+    /// Number: key, value, unit.
+    Number(&'a str, i64, &'a str),
+}
+
+impl<'a> Profile<'a> {
+    /// Number of samples.
+    pub fn sample_count(&self) -> usize {
+        self.sample_starts.len().saturating_sub(1)
+    }
+
+    /// Location indices of sample `index`, leaf first.
+    pub fn stack(&self, index: usize) -> &[u32] {
+        &self.sample_locations[self.sample_starts[index] as usize..self.sample_starts[index + 1] as usize]
+    }
+
+    /// Values of sample `index`, one a sample type.
+    pub fn values_of(&self, index: usize) -> &[i64] {
+        let width = self.sample_types.len();
+        &self.values[index * width..(index + 1) * width]
+    }
+
+    /// Labels of sample `index`.
+    pub fn labels_of(&self, index: usize) -> &[SampleLabel<'a>] {
+        &self.labels[self.label_starts[index] as usize..self.label_starts[index + 1] as usize]
+    }
+
+    /// Lines of a location, innermost first.
+    pub fn lines_of(&self, location: &Location) -> &[Line] {
+        &self.lines[location.lines_start as usize..location.lines_end as usize]
+    }
+}

@@ -1,0 +1,70 @@
+//! What a reader sees: one consistent set of Parquet files and heads, fixed at the moment it was taken.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+
+use crate::store::schema::Table;
+
+/// A consistent view: every acknowledged profile is in exactly one of the files or heads.
+#[derive(Clone, Default)]
+pub struct Snapshot {
+    /// Root of the tables (a local folder for now; object stores come with their own root).
+    pub root: PathBuf,
+    /// Live Parquet files of all tables.
+    pub files: Arc<[FileEntry]>,
+    /// Data not yet in files.
+    pub heads: Vec<Arc<dyn HeadScan>>,
+}
+
+/// One Parquet file of a table with what is known of it without opening it.
+#[derive(Debug, Clone)]
+pub struct FileEntry {
+    /// Table it belongs to.
+    pub table: Table,
+    /// Path relative to [`Snapshot::root`].
+    pub path: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Number of rows.
+    pub rows: u64,
+    /// Partition: tenant.
+    pub tenant: Arc<str>,
+    /// Partition: days since 1970.
+    pub day: i32,
+    /// Smallest and largest `time` in microseconds, where the table has that column.
+    pub time: Option<(i64, i64)>,
+    /// Smallest and largest `profile_type`, where the table has that column.
+    pub profile_type: Option<(Arc<str>, Arc<str>)>,
+    /// Smallest and largest `series`, where the table has that column.
+    pub series: Option<(i64, i64)>,
+}
+
+/// What a reader of a head wants; a head may return more rows than asked for, never fewer.
+#[derive(Debug, Clone, Default)]
+pub struct ScanFilter {
+    /// Only this tenant; `None` for all.
+    pub tenant: Option<Arc<str>>,
+    /// Only `start <= time < end`, in microseconds.
+    pub time: Option<(i64, i64)>,
+    /// Only this profile type.
+    pub profile_type: Option<Arc<str>>,
+    /// Only these series.
+    pub series: Option<Arc<HashSet<i64>>>,
+    /// Only these stacks (for [`Table::Stacks`]).
+    pub stacks: Option<Arc<HashSet<i64>>>,
+}
+
+/// Rows in memory, as batches of the table's schema ([`Table::schema`], all columns).
+pub trait HeadScan: Send + Sync {
+    /// The rows of `table` that the filter lets through.
+    fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch>;
+}
+
+/// Who can give snapshots: the store, or a test.
+pub trait SnapshotSource: Send + Sync {
+    /// The view of this moment. Cheap: shares everything.
+    fn snapshot(&self) -> Arc<Snapshot>;
+}
