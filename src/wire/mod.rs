@@ -4,6 +4,7 @@
 //! has them), no storage.
 
 pub mod call;
+pub mod client;
 pub mod connect;
 pub mod proto;
 pub mod push;
