@@ -3,6 +3,7 @@
 //! A profile travels as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only who needs the
 //! contents decodes them ([`pprof`]). No I/O here, no serde, no knowledge of tables or protocols.
 
+pub mod delta;
 pub mod flamegraph;
 pub mod labels;
 pub mod pprof;
