@@ -7,6 +7,7 @@ pub mod labels;
 pub mod pprof;
 pub mod profile_type;
 pub mod sink;
+pub mod synthetic;
 
 pub use labels::Labels;
 pub use profile_type::ProfileType;
