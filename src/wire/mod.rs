@@ -5,5 +5,6 @@
 
 pub mod call;
 pub mod connect;
+pub mod ingest;
 pub mod proto;
 pub mod push;
