@@ -6,5 +6,7 @@
 pub mod call;
 pub mod client;
 pub mod connect;
+pub mod ingest;
 pub mod proto;
 pub mod push;
+pub mod querier;
