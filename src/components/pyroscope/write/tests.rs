@@ -122,7 +122,7 @@ fn profile(service: &str) -> RawProfile {
     RawProfile {
         labels: Labels::from_pairs([("service_name", service)]),
         id: "".into(),
-        pprof: bytes::Bytes::from_static(b"pprof"),
+        pprof: Bytes::from_static(b"pprof"),
     }
 }
 
@@ -447,7 +447,7 @@ async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits
     assert_eq!(down.headers.lock()["a"], "b");
     assert_eq!(up.taken.lock().len(), 10);
     let info = || format!("{:?}", running.component.debug_info());
-    eventually("the state", || info().contains("\"sent_profiles\": Uint(11)")).await;
-    assert!(info().contains("\"queued_profiles\": Uint(0)"), "{}", info());
+    eventually("the count", || info().contains("\"sent_profiles\": Uint(11)")).await;
+    eventually("the queue", || info().contains("\"queued_profiles\": Uint(0)")).await;
     running.stop().await;
 }
