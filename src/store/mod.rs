@@ -1,5 +1,6 @@
 //! Durable profiles: write-ahead log, head in memory, Parquet in Delta tables. The only user of parquet and delta_kernel.
 
+mod delta;
 pub mod error;
 pub mod fault;
 mod head;
