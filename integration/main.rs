@@ -8,5 +8,9 @@
     reason = "in a test a panic is the report, and what is printed is read by who runs it"
 )]
 
+#[cfg(feature = "server")]
+mod harness;
+#[cfg(feature = "server")]
+mod http;
 mod protos;
 mod tidy;

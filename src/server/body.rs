@@ -187,14 +187,15 @@ mod tests {
         drop(two);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_body_that_does_not_come_is_given_up() {
         let budget = BodyBudget::new(10_000);
+        let limits = ServerLimits {
+            body_timeout: Duration::from_millis(10),
+            ..ServerLimits::default()
+        };
         let body = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
-        let error = budget
-            .read(&HeaderMap::new(), body, &ServerLimits::default())
-            .await
-            .unwrap_err();
+        let error = budget.read(&HeaderMap::new(), body, &limits).await.unwrap_err();
         assert_eq!(error.status, 408);
     }
 }

@@ -9,3 +9,4 @@ pub mod connect;
 pub mod ingest;
 pub mod proto;
 pub mod push;
+pub mod querier;
