@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, MapBuilder, MapFieldNames, StringArray, StringBuilder, StructArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, MapBuilder, MapFieldNames, StringArray, StringBuilder, StructArray,
+};
 use arrow::datatypes::{Field, Fields, Int64Type, Schema};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
@@ -122,11 +124,19 @@ fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> 
 /// Live files from a batch of the kernel's scan metadata (columns `path`, `size`, `stats`, `fileConstantValues`); only rows that `selected` has.
 /// The error says what the batch lacks.
 pub fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
-    let column = |name: &str| batch.column_by_name(name).ok_or_else(|| format!("the scan has no column `{name}`"));
+    let column = |name: &str| {
+        batch
+            .column_by_name(name)
+            .ok_or_else(|| format!("the scan has no column `{name}`"))
+    };
     let path = column("path")?.as_string_opt::<i32>().ok_or("`path` is not text")?;
-    let size = column("size")?.as_primitive_opt::<Int64Type>().ok_or("`size` is not a number")?;
+    let size = column("size")?
+        .as_primitive_opt::<Int64Type>()
+        .ok_or("`size` is not a number")?;
     let stats = column("stats")?.as_string_opt::<i32>().ok_or("`stats` is not text")?;
-    let constants = column("fileConstantValues")?.as_struct_opt().ok_or("`fileConstantValues` is not a struct")?;
+    let constants = column("fileConstantValues")?
+        .as_struct_opt()
+        .ok_or("`fileConstantValues` is not a struct")?;
     let partition = constants
         .column_by_name("partitionValues")
         .and_then(|array| array.as_map_opt())
@@ -140,7 +150,9 @@ pub fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<V
         let value_of = |name: &str| {
             let keys = values.column(0).as_string_opt::<i32>()?;
             let texts = values.column(1).as_string_opt::<i32>()?;
-            (0..values.len()).find(|index| keys.value(*index) == name).map(|index| texts.value(index).to_owned())
+            (0..values.len())
+                .find(|index| keys.value(*index) == name)
+                .map(|index| texts.value(index).to_owned())
         };
         let name = path.value(row);
         let tenant = value_of("tenant").ok_or_else(|| format!("file `{name}` has no tenant"))?;
@@ -174,9 +186,14 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
     let range = |name: &str| Some((stats.get("minValues")?.get(name)?, stats.get("maxValues")?.get(name)?));
     entry.rows = stats.get("numRecords").and_then(serde_json::Value::as_u64).unwrap_or(0);
     entry.series = range("series").and_then(|(low, high)| Some((low.as_i64()?, high.as_i64()?)));
-    entry.profile_type = range("profile_type").and_then(|(low, high)| Some((Arc::from(low.as_str()?), Arc::from(high.as_str()?))));
+    entry.profile_type =
+        range("profile_type").and_then(|(low, high)| Some((Arc::from(low.as_str()?), Arc::from(high.as_str()?))));
     // Another writer may have cut the largest time to the millisecond.
-    let micros = |value: &serde_json::Value| DateTime::parse_from_rfc3339(value.as_str()?).ok().map(|time| time.timestamp_micros());
+    let micros = |value: &serde_json::Value| {
+        DateTime::parse_from_rfc3339(value.as_str()?)
+            .ok()
+            .map(|time| time.timestamp_micros())
+    };
     entry.time = range("time").and_then(|(low, high)| Some((micros(low)?, micros(high)?.saturating_add(999))));
 }
 
@@ -199,5 +216,7 @@ fn time_text(time_ms: i64) -> String {
 
 /// Paths in the log are URL-encoded.
 fn unescape(path: &str) -> String {
-    percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned()
+    percent_encoding::percent_decode_str(path)
+        .decode_utf8_lossy()
+        .into_owned()
 }

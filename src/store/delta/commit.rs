@@ -34,7 +34,9 @@ impl Committer for SyncedCommitter {
         let _ = fs::remove_file(&temporary);
         match linked {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(CommitResponse::Conflict { version }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(CommitResponse::Conflict { version });
+            }
             Err(error) => return Err(KernelError::IOError(error)),
         }
         sync_parent(&path).map_err(KernelError::IOError)?;
@@ -50,7 +52,9 @@ impl Committer for SyncedCommitter {
         if publish_metadata.commits_to_publish().is_empty() {
             return Ok(());
         }
-        Err(KernelError::generic("tables of this store have no catalog to publish to"))
+        Err(KernelError::generic(
+            "tables of this store have no catalog to publish to",
+        ))
     }
 }
 
@@ -81,5 +85,6 @@ pub fn local_path(url: &Url) -> KernelResult<PathBuf> {
 
 /// The `file://` URL of an absolute path.
 pub fn file_url(path: &Path) -> KernelResult<Url> {
-    Url::from_file_path(path).map_err(|()| KernelError::generic(format!("`{}` is not an absolute path", path.display())))
+    Url::from_file_path(path)
+        .map_err(|()| KernelError::generic(format!("`{}` is not an absolute path", path.display())))
 }

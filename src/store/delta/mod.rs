@@ -93,7 +93,16 @@ impl DeltaTable {
 
     /// The layout version that the table's properties name.
     fn layout_version(&self) -> Option<u32> {
-        self.snapshot.metadata_configuration().get(LAYOUT_PROPERTY)?.parse().ok()
+        self.snapshot
+            .metadata_configuration()
+            .get(LAYOUT_PROPERTY)?
+            .parse()
+            .ok()
+    }
+
+    /// Which table it is.
+    pub fn table(&self) -> Table {
+        self.table
     }
 
     /// Folder of the table.
@@ -113,8 +122,8 @@ impl DeltaTable {
         self.list().map_err(StoreError::table("list the files of", self.table))
     }
 
-    /// Adds files as transaction `version` of `writer`; durable when it returns. Does nothing when that version is committed already.
-    pub fn append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> Result<(), StoreError> {
+    /// Adds files as transaction `version` of `writer`; durable when it returns. `false` and nothing done when that version is committed already.
+    pub fn append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> Result<bool, StoreError> {
         self.try_append(writer, version, files)
             .map_err(StoreError::table("commit to", self.table))
     }
@@ -130,22 +139,26 @@ impl DeltaTable {
         }
     }
 
-    fn try_append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> KernelResult<()> {
+    fn try_append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> KernelResult<bool> {
         let engine = self.engine.clone();
         for _ in 0..COMMIT_ATTEMPTS {
             self.refresh()?;
             if self.snapshot.get_app_id_version(writer, engine.as_ref())? >= Some(version) {
                 // Written by an attempt that failed later: make sure that its name is durable too.
                 commit::sync_parent(&self.folder.join("_delta_log").join("x")).map_err(KernelError::IOError)?;
-                return Ok(());
+                return Ok(false);
             }
-            let mut transaction = self
+            let builder = self
                 .snapshot
                 .clone()
                 .update_table(UpdateTableOperation::Write, ENGINE_INFO, true)
-                .with_blind_append()
-                .with_transaction_id(writer, version)
-                .build(engine.as_ref(), Box::new(SyncedCommitter))?;
+                .with_transaction_id(writer, version);
+            // A transaction without files only says that it happened; the kernel does not call that an append.
+            let builder = match files.is_empty() {
+                true => builder,
+                false => builder.with_blind_append(),
+            };
+            let mut transaction = builder.build(engine.as_ref(), Box::new(SyncedCommitter))?;
             for file in files {
                 let batch = actions::add_batch(file)?;
                 transaction.add_files(Box::new(ArrowEngineData::new(batch)));
@@ -155,15 +168,24 @@ impl DeltaTable {
                     if let Some(snapshot) = committed.post_commit_snapshot() {
                         self.snapshot = snapshot.clone();
                     }
-                    return Ok(());
+                    return Ok(true);
                 }
                 CommitResult::Conflicted(conflict) => {
-                    tracing::info!(table = self.table.name(), version = conflict.conflict_version(), "another writer was first, trying the next version");
+                    tracing::info!(
+                        table = self.table.name(),
+                        version = conflict.conflict_version(),
+                        "another writer was first, trying the next version"
+                    );
                 }
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
         }
         Err(KernelError::generic("other writers were first each time"))
+    }
+
+    /// Reads what other writers, or an attempt of ours that failed late, have committed since.
+    pub fn reload(&mut self) -> Result<(), StoreError> {
+        self.refresh().map_err(StoreError::table("read", self.table))
     }
 
     fn refresh(&mut self) -> KernelResult<()> {
@@ -200,7 +222,8 @@ impl DeltaTable {
             .and_then(|()| fs::rename(&temporary, &path))
             .and_then(|()| commit::sync_parent(&path))
             .map_err(KernelError::IOError)?;
-        let state = Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
+        let state =
+            Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
         let stats = LastCheckpointHintStats::from_reconciliation_state(state, size, 0)?;
         writer.finalize(engine.as_ref(), &stats)?;
         self.snapshot = delta_kernel::Snapshot::builder_for(self.url.as_str()).build(engine.as_ref())?;

@@ -39,7 +39,10 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
     assert_eq!(files.len(), 2);
     let one = &files[0];
     assert_eq!(one.path, "samples/tenant=t/day=2026-11-21/one.parquet");
-    assert_eq!((one.size, one.rows, one.day, one.tenant.as_ref()), (1234, 17, 20_778, "t"));
+    assert_eq!(
+        (one.size, one.rows, one.day, one.tenant.as_ref()),
+        (1234, 17, 20_778, "t")
+    );
     assert_eq!(one.series, Some((i64::MIN, -5)));
     assert_eq!(one.profile_type, file("x").stats.profile_type);
     let (low, high) = one.time.unwrap();
@@ -56,7 +59,10 @@ fn checkpoints_keep_files_and_transactions() {
         table.checkpoint_if_due();
     }
     let log = table.folder().join("_delta_log");
-    assert!(log.join(format!("{CHECKPOINT_INTERVAL:020}.checkpoint.parquet")).exists());
+    assert!(
+        log.join(format!("{CHECKPOINT_INTERVAL:020}.checkpoint.parquet"))
+            .exists()
+    );
     assert!(log.join("_last_checkpoint").exists());
     // The entries before the checkpoint are not needed any more.
     for version in 0..CHECKPOINT_INTERVAL {
@@ -79,7 +85,10 @@ fn two_writers_of_one_table_lose_nothing() {
     }
     let table = DeltaTable::open(root.path(), Table::Series).unwrap();
     assert_eq!(table.files().unwrap().len(), 6);
-    assert_eq!((table.committed("one").unwrap(), table.committed("two").unwrap()), (Some(3), Some(3)));
+    assert_eq!(
+        (table.committed("one").unwrap(), table.committed("two").unwrap()),
+        (Some(3), Some(3))
+    );
 }
 
 #[test]
