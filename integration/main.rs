@@ -12,5 +12,6 @@
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+mod pprof;
 mod protos;
 mod tidy;
