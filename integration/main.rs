@@ -13,5 +13,6 @@ mod docs;
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+mod pprof;
 mod protos;
 mod tidy;
