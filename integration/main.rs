@@ -15,4 +15,6 @@ mod harness;
 mod http;
 mod pprof;
 mod protos;
+#[cfg(feature = "server")]
+mod store;
 mod tidy;
