@@ -14,6 +14,8 @@ pub mod profile;
 pub mod pipeline;
 pub mod wire;
 
+pub mod admin;
+
 pub mod components;
 
 #[cfg(feature = "server")]

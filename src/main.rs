@@ -1,4 +1,14 @@
 //! The program: see [`alluvium::cli`].
+//!
+//! Also says which allocator it runs on, because only a program can: jemalloc, sampling one allocation in 512 KiB on average,
+//! so that `/debug/pprof/heap` has something to show.
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+#[allow(unsafe_code, reason = "jemalloc reads its options from this symbol before main")]
+#[unsafe(export_name = "malloc_conf")]
+static MALLOC_CONF: &[u8; 45] = b"prof:true,prof_active:true,lg_prof_sample:19\0";
 
 fn main() -> std::process::ExitCode {
     alluvium::cli::main()

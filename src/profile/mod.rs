@@ -3,10 +3,13 @@
 //! A profile travels as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only who needs the
 //! contents decodes them ([`pprof`]). No I/O here, no serde, no knowledge of tables or protocols.
 
+pub mod flamegraph;
 pub mod labels;
 pub mod pprof;
 pub mod profile_type;
+pub mod selector;
 pub mod sink;
+pub mod synthetic;
 
 pub use labels::Labels;
 pub use profile_type::ProfileType;

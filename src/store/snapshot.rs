@@ -55,9 +55,12 @@ pub struct ScanFilter {
     pub series: Option<Arc<HashSet<i64>>>,
     /// Only these stacks (for [`Table::Stacks`]).
     pub stacks: Option<Arc<HashSet<i64>>>,
+    /// Only these columns, as indices into [`Table::schema`], in this order; `None` for all. A text column that nobody reads costs
+    /// more than all numbers of a head together.
+    pub projection: Option<Arc<[usize]>>,
 }
 
-/// Rows in memory, as batches of the table's schema ([`Table::schema`], all columns).
+/// Rows in memory, as batches of the table's schema ([`Table::schema`]): all columns, or those of [`ScanFilter::projection`].
 pub trait HeadScan: Send + Sync {
     /// The rows of `table` that the filter lets through.
     fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch>;

@@ -1,17 +1,36 @@
-//! Metric handles: one registry for the process, handed down in scopes.
+//! Metric handles: one tree of registries for the process, handed down in scopes.
+//!
+//! In: handles of `prometheus-client`, registered under a name without the `_total` of counters. Out: Prometheus text of all
+//! scopes together, each family once. Whoever makes a child scope keeps it for as long as its metrics shall be seen (the engine
+//! does so for a component); a removed component therefore leaves nothing behind. No metric is process-wide.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode_registry;
 use prometheus_client::registry::{Metric, Registry};
+
+/// The `Content-Type` of [`Scope::encode`].
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+type Label = (Cow<'static, str>, Cow<'static, str>);
 
 /// A place in the registry with labels that every metric registered here carries. Clones share the registry. When the last clone of a scope that was
 /// made by [`Scope::child`] is dropped, its metrics leave the registry, so a component that is removed leaves nothing behind.
 #[derive(Clone)]
 pub struct Scope {
-    registries: Arc<Mutex<Vec<Arc<Mutex<Registry>>>>>,
+    tree: Arc<Tree>,
+    labels: Arc<[Label]>,
     own: Arc<Mutex<Registry>>,
+}
+
+/// What all scopes of one root share. The root's own registry lives as long as any scope does; a child's as long as that child.
+struct Tree {
+    root: Arc<Mutex<Registry>>,
+    children: Mutex<Vec<Weak<Mutex<Registry>>>>,
 }
 
 impl Default for Scope {
@@ -24,27 +43,279 @@ impl Scope {
     /// A fresh, empty root.
     pub fn new() -> Self {
         let own = Arc::new(Mutex::new(Registry::default()));
+        let tree = Tree {
+            root: own.clone(),
+            children: Mutex::default(),
+        };
         Self {
-            registries: Arc::new(Mutex::new(vec![own.clone()])),
+            tree: Arc::new(tree),
+            labels: Arc::new([]),
             own,
         }
     }
 
-    /// A scope whose metrics carry these labels.
+    /// A scope whose metrics carry the labels of this one and these.
     pub fn child(&self, labels: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        let labels = labels
+        let added = labels
             .into_iter()
             .map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
-        let own = Arc::new(Mutex::new(Registry::with_labels(labels)));
-        self.registries.lock().push(own.clone());
+        let labels: Arc<[Label]> = self.labels.iter().cloned().chain(added).collect();
+        let own = Arc::new(Mutex::new(Registry::with_labels(labels.iter().cloned())));
+        let mut children = self.tree.children.lock();
+        children.retain(|child| child.strong_count() > 0);
+        children.push(Arc::downgrade(&own));
+        drop(children);
         Self {
-            registries: self.registries.clone(),
+            tree: self.tree.clone(),
+            labels,
             own,
         }
     }
 
-    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text form adds.
+    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text form adds; `help` is a sentence without its full stop.
     pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
         self.own.lock().register(name, help, metric);
+    }
+
+    /// Registers a source of metrics that are read when they are asked for.
+    pub fn register_collector(&self, collector: impl Collector) {
+        self.own.lock().register_collector(Box::new(collector));
+    }
+
+    /// The metrics of every living scope of this root in Prometheus' text format 0.0.4, families sorted by name and each under one
+    /// `HELP` and `TYPE`. Two metrics of one name and the same labels give one line: the younger scope's.
+    pub fn encode(&self) -> String {
+        let mut merged = Merged::default();
+        merged.add(&self.tree.root);
+        let children: Vec<_> = self.tree.children.lock().iter().filter_map(Weak::upgrade).collect();
+        for child in &children {
+            merged.add(child);
+        }
+        merged.render()
+    }
+}
+
+/// Families of several registries, joined by name.
+#[derive(Default)]
+struct Merged {
+    families: BTreeMap<String, Family>,
+}
+
+#[derive(Default)]
+struct Family {
+    help: String,
+    kind: String,
+    lines: Vec<String>,
+    /// Series (name and labels) to its place in `lines`.
+    seen: HashMap<String, usize>,
+}
+
+impl Merged {
+    fn add(&mut self, registry: &Mutex<Registry>) {
+        let mut text = String::new();
+        if let Err(error) = encode_registry(&mut text, &registry.lock()) {
+            tracing::error!(%error, "metrics could not be encoded");
+            return;
+        }
+        self.parse(&text);
+    }
+
+    /// Reads OpenMetrics text as `prometheus-client` writes it: `HELP`, `TYPE`, perhaps `UNIT`, then the samples of one family.
+    fn parse(&mut self, text: &str) {
+        let mut help = "";
+        let mut current: Option<String> = None;
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                help = rest.split_once(' ').map_or("", |(_, help)| help);
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').unwrap_or((rest, "unknown"));
+                current = self.family(name, kind, help);
+            } else if line.starts_with('#') || line.is_empty() {
+                // UNIT and EOF have no meaning in this format.
+            } else if let Some(family) = current.as_ref().and_then(|name| self.families.get_mut(name)) {
+                family.add(line);
+            }
+        }
+    }
+
+    /// The key of the family to which the next samples go; `None` when a family of that name has another type, which no reader would accept.
+    fn family(&mut self, name: &str, kind: &str, help: &str) -> Option<String> {
+        // In this format a family has the name of its samples, and knows fewer types.
+        let (name, kind) = match kind {
+            "counter" => (format!("{name}_total"), "counter"),
+            "info" => (format!("{name}_info"), "gauge"),
+            "stateset" => (name.to_owned(), "gauge"),
+            "unknown" => (name.to_owned(), "untyped"),
+            other => (name.to_owned(), other),
+        };
+        let family = self.families.entry(name.clone()).or_insert_with(|| Family {
+            help: help.to_owned(),
+            kind: kind.to_owned(),
+            ..Family::default()
+        });
+        if family.kind != kind {
+            tracing::error!(metric = %name, first = %family.kind, second = %kind, "metric registered with two types");
+            return None;
+        }
+        Some(name)
+    }
+
+    fn render(self) -> String {
+        let mut text = String::new();
+        for (name, family) in self.families {
+            if family.lines.is_empty() {
+                continue;
+            }
+            let Family { help, kind, lines, .. } = family;
+            text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+            for line in lines {
+                text.push_str(&line);
+                text.push('\n');
+            }
+        }
+        text
+    }
+}
+
+impl Family {
+    fn add(&mut self, line: &str) {
+        // A label value may hold ` # ` or `} `: the series ends at the brace outside quotes.
+        let end = series_end(line);
+        let (series, rest) = line.split_at(end);
+        // Exemplars exist in OpenMetrics only.
+        let value = rest.split(" # ").next().unwrap_or(rest);
+        let line = format!("{series}{value}");
+        match self.seen.get(series) {
+            Some(&place) => self.lines[place] = line,
+            None => {
+                self.seen.insert(series.to_owned(), self.lines.len());
+                self.lines.push(line);
+            }
+        }
+    }
+}
+
+/// Where the name and labels of a sample line end and ` value` begins.
+fn series_end(line: &str) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b' ' if !quoted => return at,
+            _ => {}
+        }
+    }
+    line.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    use prometheus_client::metrics::counter::Counter;
+    use prometheus_client::metrics::family::Family;
+    use prometheus_client::metrics::gauge::Gauge;
+    use prometheus_client::metrics::histogram::Histogram;
+    use prometheus_client::metrics::info::Info;
+
+    use super::Scope;
+
+    fn counter(scope: &Scope, value: u64) -> Counter {
+        let counter = Counter::default();
+        counter.inc_by(value);
+        scope.register("alluvium_test_things", "Things", counter.clone());
+        counter
+    }
+
+    #[test]
+    fn a_family_of_two_scopes_has_one_header_and_a_line_each() {
+        let root = Scope::new();
+        let (one, two) = (root.child([("id", "a".into())]), root.child([("id", "b".into())]));
+        counter(&one, 1);
+        counter(&two, 2);
+        let expected = "# HELP alluvium_test_things_total Things.\n# TYPE alluvium_test_things_total counter\n\
+                        alluvium_test_things_total{id=\"a\"} 1\nalluvium_test_things_total{id=\"b\"} 2\n";
+        assert_eq!(root.encode(), expected);
+        assert_eq!(two.encode(), expected, "every scope shows the whole tree");
+    }
+
+    #[test]
+    fn metrics_leave_with_the_last_clone_of_their_scope() {
+        let root = Scope::new();
+        let child = root.child([("id", "a".into())]);
+        let clone = child.clone();
+        let handle = counter(&child, 1);
+        drop(child);
+        assert!(root.encode().contains("id=\"a\""));
+        drop(clone);
+        handle.inc();
+        assert_eq!(root.encode(), "");
+    }
+
+    #[test]
+    fn a_child_of_a_child_carries_the_labels_of_both() {
+        let root = Scope::new();
+        let child = root.child([("component_id", "x".into())]);
+        let grandchild = child.child([("endpoint", "a \"b\" # } \\ c".into())]);
+        counter(&grandchild, 3);
+        let text = root.encode();
+        assert!(
+            text.contains("{component_id=\"x\",endpoint=\"a \\\"b\\\" # } \\\\ c\"} 3\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_same_series_twice_shows_the_younger() {
+        let root = Scope::new();
+        let old = root.child([("id", "a".into())]);
+        let new = root.child([("id", "a".into())]);
+        counter(&old, 1);
+        counter(&new, 7);
+        assert_eq!(root.encode().lines().filter(|line| !line.starts_with('#')).count(), 1);
+        assert!(root.encode().ends_with("{id=\"a\"} 7\n"));
+    }
+
+    #[test]
+    fn the_prometheus_tool_accepts_every_kind_of_metric() {
+        let root = Scope::new();
+        root.register_collector(crate::telemetry::process::ProcessMetrics::new());
+        for id in ["a", "b"] {
+            let child = Box::leak(Box::new(root.child([("id", id.to_owned())])));
+            counter(child, 5);
+            let gauge: Gauge = Gauge::default();
+            child.register("alluvium_test_queue_bytes", "Bytes in the queue", gauge);
+            let histogram = Histogram::new([0.1, 1.0]);
+            histogram.observe(0.5);
+            child.register("alluvium_test_wait_seconds", "Time waited", histogram);
+            let family: Family<Vec<(String, String)>, Counter> = Family::default();
+            family
+                .get_or_create(&vec![("reason".to_owned(), "too large".to_owned())])
+                .inc();
+            child.register("alluvium_test_refused", "Refused requests", family);
+            child.register("alluvium_test", "About this test", Info::new(vec![("version", "1")]));
+        }
+        let text = root.encode();
+        let tool = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut tool = match tool {
+            Ok(tool) => tool,
+            Err(error) if std::env::var_os("CI").is_some() => panic!("promtool is missing: {error}"),
+            Err(_) => {
+                println!("skipped: promtool (Debian package `prometheus`) is not here");
+                return;
+            }
+        };
+        tool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = tool.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{said}\n{text}");
     }
 }

@@ -1,1 +1,9 @@
-//! wire
+//! The wire: protocols as plain types and functions, both directions, one protocol a file.
+//!
+//! In: bytes and headers. Out: profiles, questions, answers, errors with their codes. No sockets but those of the clients, no routes (`server`
+//! has them), no storage.
+
+pub mod call;
+pub mod connect;
+pub mod proto;
+pub mod push;

@@ -1,6 +1,22 @@
-//! pprof: the protobuf format of `github.com/google/pprof/proto/profile.proto`, decoded in one pass into columns that borrow
-//! from the buffer, and encoded again.
+//! pprof: the protobuf format of `github.com/google/pprof/proto/profile.proto`, decoded into columns that borrow from the
+//! buffer, and encoded again; gzip around it; the identity of stacks.
+//!
+//! Field numbers and rules of validity are those of profile.proto. Limits on what a profile may hold are the store's.
 
+mod decode;
+mod encode;
+mod error;
+mod gzip;
 pub mod model;
+mod reader;
+mod stack_ids;
 
+pub use decode::decode;
+pub use encode::encode;
+pub use error::{DecodeError, DecodeErrorKind};
+pub use gzip::{GzipError, gunzip, gzip, is_gzip};
 pub use model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
+pub use stack_ids::{StackHasher, stack_ids};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! `/debug/pprof/*`: profiles of this process where and how Go programs serve theirs.
+//!
+//! In: `?seconds=N`. Out: gzip pprof as `application/octet-stream`, errors as text. What only Go has (goroutine, block, mutex,
+//! threadcreate) is 404 with the reason, so that a scraper's user knows to switch it off.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::get;
+
+use crate::telemetry::profiling::{Profiling, ProfilingError};
+
+/// What Go takes when `seconds` is not given.
+const DEFAULT_SECONDS: u64 = 30;
+
+const INDEX: &str = "<!doctype html>
+<html lang=\"en\"><head><meta charset=\"utf-8\"><title>/debug/pprof/</title></head><body>
+<h1>/debug/pprof/</h1>
+<p>Profiles of this process as gzip pprof, for <code>go tool pprof</code> and for <code>pyroscope.scrape</code>.</p>
+<ul>
+<li><a href=\"profile?seconds=5\">profile</a>: CPU time, 100 samples a second; <code>?seconds=N</code>, 30 if not given</li>
+<li><a href=\"heap\">heap</a>: memory in use, by the stack that allocated it</li>
+<li><a href=\"allocs\">allocs</a>: the same, under the path that scrapers ask for</li>
+<li><a href=\"cmdline\">cmdline</a>: the command line</li>
+</ul>
+</body></html>
+";
+
+/// The routes.
+pub fn router(profiling: Profiling) -> Router {
+    Router::new()
+        .route("/debug/pprof", get(async || Redirect::permanent("/debug/pprof/")))
+        .route("/debug/pprof/", get(async || Html(INDEX)))
+        .route("/debug/pprof/profile", get(cpu))
+        .route("/debug/pprof/heap", get(heap))
+        .route("/debug/pprof/allocs", get(heap))
+        .route("/debug/pprof/cmdline", get(cmdline))
+        .route("/debug/pprof/{name}", get(absent))
+        .with_state(profiling)
+}
+
+#[derive(serde::Deserialize)]
+struct Asked {
+    seconds: Option<String>,
+}
+
+async fn cpu(State(profiling): State<Profiling>, Query(asked): Query<Asked>) -> Response {
+    let seconds = match asked.seconds.as_deref() {
+        None | Some("") => DEFAULT_SECONDS,
+        Some(text) => match text.parse() {
+            Ok(seconds) => seconds,
+            Err(_) => {
+                let text = format!("`seconds` is a whole number of seconds, not `{text}`\n");
+                return (StatusCode::BAD_REQUEST, text).into_response();
+            }
+        },
+    };
+    answer("profile", profiling.cpu(Duration::from_secs(seconds)).await)
+}
+
+async fn heap(State(profiling): State<Profiling>) -> Response {
+    answer("heap", profiling.heap().await)
+}
+
+fn answer(name: &str, profile: Result<Vec<u8>, ProfilingError>) -> Response {
+    let error = match profile {
+        Ok(bytes) => {
+            let headers = [
+                (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+                (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
+            ];
+            return (headers, bytes).into_response();
+        }
+        Err(error) => error,
+    };
+    let status = match error {
+        ProfilingError::Busy => StatusCode::CONFLICT,
+        ProfilingError::Duration { .. } => StatusCode::BAD_REQUEST,
+        ProfilingError::Unavailable(_) => StatusCode::NOT_FOUND,
+        ProfilingError::Failed { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, format!("{error}\n")).into_response()
+}
+
+/// Arguments joined by NUL bytes, as Go does.
+async fn cmdline() -> String {
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    arguments.collect::<Vec<_>>().join("\0")
+}
+
+async fn absent(Path(name): Path<String>) -> Response {
+    let text = match name.as_str() {
+        "goroutine" | "block" | "mutex" | "threadcreate" | "delta_heap" | "delta_block" | "delta_mutex" => {
+            format!("there is no `{name}` profile: only a Go program has it; this one has `profile` and `heap`\n")
+        }
+        _ => format!("there is no profile `{name}`; there are `profile`, `heap` and `allocs`\n"),
+    };
+    (StatusCode::NOT_FOUND, text).into_response()
+}

@@ -1,0 +1,334 @@
+//! A tree as the levels that flame graph widgets draw: Pyroscope's encoding, plus file, binary and line of each node.
+//!
+//! A level is a flat list of groups of four: x (as the distance from the end of the group before), total, self, index of the name. Children lie
+//! to the right of their parent's own value, in the order of their names, and what is too small is one "other" at the end.
+
+use std::cmp::Reverse;
+
+use crate::profile::flamegraph::tree::Tree;
+use crate::profile::flamegraph::{OTHER, TOTAL};
+
+/// What a flame graph shows, level 0 the single node "total".
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FlameGraph {
+    /// Names that the nodes refer to by index; 0 is "total".
+    pub names: Vec<String>,
+    /// Groups of four numbers a node: x delta, total, self, name.
+    pub levels: Vec<Vec<i64>>,
+    /// Sum of all values.
+    pub total: i64,
+    /// Largest value that a node has of its own.
+    pub max_self: i64,
+    /// Source files, parallel to `names`; empty where unknown.
+    pub files: Vec<String>,
+    /// Binaries, parallel to `names`; empty where unknown.
+    pub mappings: Vec<String>,
+    /// For each level one number a node: the line with the largest value in that node, 0 where unknown.
+    pub lines: Vec<Vec<i64>>,
+}
+
+/// A node of a [`FlameGraph`] with its place made absolute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// Name of the function.
+    pub name: &'a str,
+    /// Source file.
+    pub file: &'a str,
+    /// Binary.
+    pub mapping: &'a str,
+    /// Line in the file.
+    pub line: i64,
+    /// Start, in the unit of the values, from the left.
+    pub x: i64,
+    /// Value with all callees.
+    pub total: i64,
+    /// Value without callees.
+    pub own: i64,
+}
+
+impl FlameGraph {
+    /// The nodes of level `depth` from left to right. Groups that are cut short or refer to nothing are left out.
+    pub fn blocks(&self, depth: usize) -> impl Iterator<Item = Block<'_>> {
+        let level = self.levels.get(depth).map_or(&[][..], Vec::as_slice);
+        let lines = self.lines.get(depth).map_or(&[][..], Vec::as_slice);
+        let mut end = 0i64;
+        let (groups, _) = level.as_chunks::<4>();
+        groups
+            .iter()
+            .enumerate()
+            .filter_map(move |(position, &[delta, total, own, name])| {
+                let x = end.saturating_add(delta);
+                end = x.saturating_add(total);
+                let name = usize::try_from(name).ok()?;
+                Some(Block {
+                    name: self.names.get(name)?,
+                    file: self.files.get(name).map_or("", String::as_str),
+                    mapping: self.mappings.get(name).map_or("", String::as_str),
+                    line: lines.get(position).copied().unwrap_or(0),
+                    x,
+                    total,
+                    own,
+                })
+            })
+    }
+}
+
+/// What stands at a place of a level being made.
+#[derive(Clone, Copy)]
+enum Place {
+    Node(u32),
+    Other(i64),
+}
+
+impl Tree {
+    /// The flame graph with about `max_nodes` nodes (0: all): nodes smaller than the `max_nodes`-th largest are folded into an "other" beside
+    /// their larger siblings; equals of that one are all kept, as Pyroscope does.
+    pub fn to_flamegraph(&self, max_nodes: usize) -> FlameGraph {
+        let lines = self.lines();
+        let smallest = smallest_kept(self.nodes.iter().skip(1).map(|node| node.total), max_nodes);
+        let ranks = self.ranks_by_name();
+        let mut graph = FlameGraph {
+            total: self.total(),
+            ..FlameGraph::default()
+        };
+        let mut names = NameIndices::new(self, &mut graph);
+        let mut level = vec![(Place::Node(0), 0i64)];
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            let mut groups = Vec::with_capacity(level.len() * 4);
+            let mut level_lines = Vec::with_capacity(level.len());
+            let mut end = 0i64;
+            for &(place, x) in &level {
+                let (total, own, name, line) = match place {
+                    Place::Other(total) => (total, total, names.other(&mut graph), 0),
+                    Place::Node(index) => {
+                        let node = &self.nodes[index as usize];
+                        let name = names.of_frame(node.frame, self, &mut graph);
+                        self.push_children(index, x.saturating_add(node.own), smallest, &ranks, &mut next);
+                        (node.total, node.own, name, lines[index as usize])
+                    }
+                };
+                groups.extend([x - end, total, own, name]);
+                level_lines.push(line);
+                graph.max_self = graph.max_self.max(own);
+                end = x.saturating_add(total);
+            }
+            graph.levels.push(groups);
+            graph.lines.push(level_lines);
+            level = next;
+        }
+        graph
+    }
+
+    fn push_children(&self, parent: u32, mut x: i64, smallest: i64, ranks: &[u32], next: &mut Vec<(Place, i64)>) {
+        let start = next.len();
+        let mut other = 0i64;
+        for child in self.children(parent) {
+            let total = self.nodes[child as usize].total;
+            if total < smallest {
+                other = other.saturating_add(total);
+            } else {
+                next.push((Place::Node(child), 0));
+            }
+        }
+        next[start..].sort_unstable_by_key(|(place, _)| match place {
+            Place::Node(child) => ranks[self.nodes[*child as usize].frame as usize],
+            Place::Other(_) => u32::MAX,
+        });
+        for (place, at) in &mut next[start..] {
+            *at = x;
+            if let Place::Node(child) = place {
+                x = x.saturating_add(self.nodes[*child as usize].total);
+            }
+        }
+        if other != 0 {
+            next.push((Place::Other(other), x));
+        }
+    }
+
+    /// For each frame its place among all frames sorted by name, file and binary: siblings are then sorted by integers.
+    fn ranks_by_name(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.frame_count() as u32).collect();
+        order.sort_unstable_by_key(|index| {
+            let frame = self.frame(*index);
+            (&frame.function, &frame.file, &frame.mapping)
+        });
+        let mut ranks = vec![0; order.len()];
+        for (rank, frame) in order.into_iter().enumerate() {
+            ranks[frame as usize] = rank as u32;
+        }
+        ranks
+    }
+}
+
+/// The `max_nodes`-th largest of `totals`, or 0 when there are not more than `max_nodes`: what is smaller is folded.
+pub(super) fn smallest_kept(totals: impl Iterator<Item = i64>, max_nodes: usize) -> i64 {
+    let mut totals: Vec<Reverse<i64>> = totals.map(Reverse).collect();
+    if max_nodes == 0 || totals.len() <= max_nodes {
+        return i64::MIN;
+    }
+    totals.select_nth_unstable(max_nodes - 1).1.0
+}
+
+/// Gives names their index when they are first used.
+struct NameIndices {
+    by_frame: Vec<Option<i64>>,
+    other: Option<i64>,
+}
+
+impl NameIndices {
+    fn new(tree: &Tree, graph: &mut FlameGraph) -> Self {
+        let mut by_frame = vec![None; tree.frame_count()];
+        by_frame[0] = Some(push_name(graph, TOTAL, "", ""));
+        Self { by_frame, other: None }
+    }
+
+    fn of_frame(&mut self, frame: u32, tree: &Tree, graph: &mut FlameGraph) -> i64 {
+        *self.by_frame[frame as usize].get_or_insert_with(|| {
+            let frame = tree.frame(frame);
+            push_name(graph, &frame.function, &frame.file, &frame.mapping)
+        })
+    }
+
+    fn other(&mut self, graph: &mut FlameGraph) -> i64 {
+        *self.other.get_or_insert_with(|| push_name(graph, OTHER, "", ""))
+    }
+}
+
+fn push_name(graph: &mut FlameGraph, name: &str, file: &str, mapping: &str) -> i64 {
+    graph.names.push(name.to_owned());
+    graph.files.push(file.to_owned());
+    graph.mappings.push(mapping.to_owned());
+    graph.names.len() as i64 - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::profile::flamegraph::FrameRef;
+
+    fn tree(stacks: &[(&str, i64)]) -> Tree {
+        let mut tree = Tree::new(false);
+        for (stack, value) in stacks {
+            let frames = stack.split(';').rev().filter(|name| !name.is_empty());
+            let frame = |function| FrameRef {
+                function,
+                ..FrameRef::default()
+            };
+            tree.insert(frames.map(frame), *value);
+        }
+        tree
+    }
+
+    #[test]
+    fn levels_are_encoded_as_pyroscope_does() {
+        let tree = tree(&[("func1", 10), ("func1;func2", 10), ("a;b", 3), ("a;c", 2)]);
+        let graph = tree.to_flamegraph(0);
+        assert_eq!(graph.names, ["total", "a", "func1", "b", "c", "func2"]);
+        assert_eq!(
+            graph.levels,
+            [
+                vec![0, 25, 0, 0],
+                vec![0, 5, 0, 1, 0, 20, 10, 2],
+                // func2 starts right of func1's own 10.
+                vec![0, 3, 3, 3, 0, 2, 2, 4, 10, 10, 10, 5],
+            ]
+        );
+        assert_eq!((graph.total, graph.max_self), (25, 10));
+        assert_eq!(graph.blocks(2).map(|block| block.x).collect::<Vec<_>>(), [0, 3, 15]);
+    }
+
+    #[test]
+    fn small_nodes_are_folded_beside_their_siblings() {
+        let tree = tree(&[("a;big", 90), ("a;small1", 4), ("a;small2;deep", 3), ("b", 2)]);
+        let graph = tree.to_flamegraph(2);
+        assert_eq!(graph.names, ["total", "a", "other", "big"]);
+        assert_eq!(
+            graph.levels,
+            [
+                vec![0, 99, 0, 0],
+                vec![0, 97, 0, 1, 0, 2, 2, 2],
+                vec![0, 90, 90, 3, 0, 7, 7, 2],
+            ]
+        );
+    }
+
+    #[test]
+    fn an_empty_tree_is_a_total_of_nothing() {
+        let graph = Tree::new(true).to_flamegraph(10);
+        assert_eq!((graph.names.len(), graph.levels, graph.total), (1, vec![vec![0; 4]], 0));
+    }
+
+    #[test]
+    fn a_stack_of_a_million_frames_is_no_problem() {
+        let mut tree = Tree::new(false);
+        let frame = FrameRef {
+            function: "recursive",
+            ..FrameRef::default()
+        };
+        tree.insert(std::iter::repeat_n(frame, 1_000_000), 1);
+        assert_eq!(tree.to_flamegraph(0).levels.len(), 1_000_001);
+        assert_eq!(tree.to_flamegraph(100).total, 1);
+    }
+
+    #[test]
+    fn functions_of_one_name_are_told_apart_by_file_when_asked() {
+        let frame = |file, line| FrameRef {
+            function: "init",
+            file,
+            line,
+            mapping: "bin",
+        };
+        for (by_file, names) in [(true, 3), (false, 2)] {
+            let mut tree = Tree::new(by_file);
+            tree.insert([frame("a.go", 1)], 1);
+            tree.insert([frame("a.go", 7)], 3);
+            tree.insert([frame("b.go", 2)], 1);
+            let graph = tree.to_flamegraph(0);
+            assert_eq!(graph.names.len(), names);
+            assert_eq!(graph.lines[1][0], 7);
+            assert_eq!((graph.files[1].as_str(), graph.mappings[1].as_str()), ("a.go", "bin"));
+        }
+    }
+
+    #[test]
+    fn every_stack_of_a_tree_can_be_visited() {
+        let tree = tree(&[("a;b", 3), ("a", 2), ("", 1)]);
+        let mut stacks = Vec::new();
+        tree.for_each_stack(|stack, value| {
+            stacks.push((
+                stack.iter().map(|frame| frame.function.to_owned()).collect::<Vec<_>>(),
+                value,
+            ));
+        });
+        stacks.sort();
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(stacks, [(names(&[]), 1), (names(&["a"]), 2), (names(&["a", "b"]), 3)]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_children_fit_in_their_parents(
+            stacks in prop::collection::vec((prop::collection::vec("[a-d]", 0..6), 1i64..100), 0..40), max_nodes in 0usize..30
+        ) {
+            let stacks: Vec<(String, i64)> = stacks.into_iter().map(|(names, value)| (names.join(";"), value)).collect();
+            let borrowed: Vec<(&str, i64)> = stacks.iter().map(|(stack, value)| (stack.as_str(), *value)).collect();
+            let graph = tree(&borrowed).to_flamegraph(max_nodes);
+            let sum: i64 = stacks.iter().map(|(_, value)| value).sum();
+            prop_assert_eq!(graph.total, sum);
+            let own: i64 = (0..graph.levels.len()).flat_map(|depth| graph.blocks(depth)).map(|block| block.own).sum();
+            prop_assert_eq!(own, sum);
+            for depth in 1..graph.levels.len() {
+                let parents: Vec<Block<'_>> = graph.blocks(depth - 1).collect();
+                for block in graph.blocks(depth) {
+                    let holds = |parent: &Block<'_>| {
+                        parent.x + parent.own <= block.x && block.x + block.total <= parent.x + parent.total
+                    };
+                    prop_assert!(parents.iter().any(holds));
+                }
+            }
+        }
+    }
+}

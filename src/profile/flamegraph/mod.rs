@@ -1,0 +1,15 @@
+//! Flame graphs: stacks are added to a [`Tree`]; the tree gives the levels that Pyroscope's clients draw ([`FlameGraph`]), the
+//! difference of two, or a static SVG.
+//!
+//! Nothing here recurses, so no depth of stack can exhaust ours. No I/O, no serde: the wire layer copies the fields.
+
+mod levels;
+mod tree;
+
+pub use levels::{Block, FlameGraph};
+pub use tree::{FrameId, FrameRef, Tree};
+
+/// Name of the node that stands for nodes too small to show.
+pub const OTHER: &str = "other";
+/// Name of the node that holds all others.
+pub const TOTAL: &str = "total";

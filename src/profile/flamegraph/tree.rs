@@ -1,0 +1,259 @@
+//! The tree of stacks, root first: an arena of nodes with parent, child and sibling indices.
+//!
+//! In come stacks of frames with a value, leaf first as profiles have them; a child is found by the id of its interned frame. Totals are
+//! kept up to date at every insert. Values are added without wrap: beyond 64 bits they stay at the limit.
+
+use hashbrown::HashMap;
+
+/// What identifies a frame to a reader.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct FrameRef<'a> {
+    /// Readable name of the function.
+    pub function: &'a str,
+    /// Source file; empty when unknown.
+    pub file: &'a str,
+    /// Line in the file; 0 when unknown.
+    pub line: i64,
+    /// Binary; empty when unknown.
+    pub mapping: &'a str,
+}
+
+/// An interned frame, of use with the tree that gave it only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FrameId(u32);
+
+/// Merged stacks.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    by_file: bool,
+    frames: Vec<Frame>,
+    /// Frames by the hash of their identity; who looks compares.
+    frame_ids: HashMap<u64, u32>,
+    pub(super) nodes: Vec<Node>,
+    children: HashMap<(u32, u32), u32>,
+    /// Values of the lines of a node other than its first line.
+    other_lines: HashMap<(u32, i64), i64>,
+    scratch: Vec<(FrameId, i64)>,
+}
+
+/// A frame without its line.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Frame {
+    pub(super) function: Box<str>,
+    pub(super) file: Box<str>,
+    pub(super) mapping: Box<str>,
+}
+
+/// A node; node 0 is the root, whose frame is frame 0.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node {
+    pub(super) frame: u32,
+    pub(super) parent: u32,
+    /// The child added last, the start of the list of siblings.
+    pub(super) last_child: u32,
+    pub(super) sibling: u32,
+    pub(super) total: i64,
+    pub(super) own: i64,
+    first_line: i64,
+    first_line_value: i64,
+}
+
+/// No node.
+pub(super) const NONE: u32 = u32::MAX;
+
+impl Tree {
+    /// An empty tree. `by_file` tells functions of one name in different files or binaries apart; without it the name alone
+    /// decides, as in Pyroscope, and the file shown is the one seen first.
+    pub fn new(by_file: bool) -> Self {
+        Self {
+            by_file,
+            // Frame 0 is the root's, never found by a lookup.
+            frames: vec![Frame {
+                function: crate::profile::flamegraph::TOTAL.into(),
+                ..Frame::default()
+            }],
+            frame_ids: HashMap::new(),
+            nodes: vec![Node::new(0, NONE, 0)],
+            children: HashMap::new(),
+            other_lines: HashMap::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The id of a frame, for [`Tree::insert_ids`]. The line is not part of it.
+    pub fn intern(&mut self, frame: FrameRef<'_>) -> FrameId {
+        let mut hash = hash_frame(frame, self.by_file);
+        loop {
+            match self.frame_ids.get(&hash) {
+                Some(&id) if self.is_frame(id, frame) => return FrameId(id),
+                // Two frames with one hash: take the next free place, always in the same order.
+                Some(_) => hash = hash.wrapping_add(1),
+                None => break,
+            }
+        }
+        let id = self.frames.len() as u32;
+        self.frames.push(Frame {
+            function: frame.function.into(),
+            file: frame.file.into(),
+            mapping: frame.mapping.into(),
+        });
+        self.frame_ids.insert(hash, id);
+        FrameId(id)
+    }
+
+    /// Adds `value` to the stack given leaf first. A value of 0 changes nothing.
+    pub fn insert<'a>(&mut self, leaf_first: impl IntoIterator<Item = FrameRef<'a>>, value: i64) {
+        let mut stack = std::mem::take(&mut self.scratch);
+        stack.clear();
+        for frame in leaf_first {
+            stack.push((self.intern(frame), frame.line));
+        }
+        self.insert_ids(&stack, value);
+        self.scratch = stack;
+    }
+
+    /// Adds `value` to the stack of interned frames and their lines, leaf first. A value of 0 changes nothing.
+    pub fn insert_ids(&mut self, leaf_first: &[(FrameId, i64)], value: i64) {
+        if value == 0 {
+            return;
+        }
+        let mut node = 0;
+        self.nodes[0].total = self.nodes[0].total.saturating_add(value);
+        for &(frame, line) in leaf_first.iter().rev() {
+            node = self.child(node, frame.0, line);
+            let entry = &mut self.nodes[node as usize];
+            entry.total = entry.total.saturating_add(value);
+            if entry.first_line == line {
+                entry.first_line_value = entry.first_line_value.saturating_add(value);
+            } else {
+                let other = self.other_lines.entry((node, line)).or_default();
+                *other = other.saturating_add(value);
+            }
+        }
+        let leaf = &mut self.nodes[node as usize];
+        leaf.own = leaf.own.saturating_add(value);
+    }
+
+    /// Sum of all values.
+    pub fn total(&self) -> i64 {
+        self.nodes[0].total
+    }
+
+    /// Number of nodes without the root.
+    pub fn len(&self) -> usize {
+        self.nodes.len() - 1
+    }
+
+    /// True when nothing but empty stacks was inserted.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Calls `visit` for every stack with a value of its own: frames root first with the line that has the largest value in its node, and the value.
+    pub fn for_each_stack(&self, mut visit: impl FnMut(&[FrameRef<'_>], i64)) {
+        let lines = self.lines();
+        let mut stack = Vec::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            if node.own == 0 {
+                continue;
+            }
+            stack.clear();
+            let mut at = index;
+            while self.nodes[at].parent != NONE {
+                let frame = &self.frames[self.nodes[at].frame as usize];
+                stack.push(FrameRef {
+                    function: &frame.function,
+                    file: &frame.file,
+                    line: lines[at],
+                    mapping: &frame.mapping,
+                });
+                at = self.nodes[at].parent as usize;
+            }
+            stack.reverse();
+            visit(&stack, node.own);
+        }
+    }
+
+    /// For each node the line with the largest value in it; of equal ones the smallest line.
+    pub(super) fn lines(&self) -> Vec<i64> {
+        let mut best: Vec<(i64, i64)> = self
+            .nodes
+            .iter()
+            .map(|node| (node.first_line_value, node.first_line))
+            .collect();
+        for (&(node, line), &value) in &self.other_lines {
+            let entry = &mut best[node as usize];
+            if (value, std::cmp::Reverse(line)) > (entry.0, std::cmp::Reverse(entry.1)) {
+                *entry = (value, line);
+            }
+        }
+        best.into_iter().map(|(_, line)| line).collect()
+    }
+
+    pub(super) fn frame(&self, frame: u32) -> &Frame {
+        &self.frames[frame as usize]
+    }
+
+    pub(super) fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Indices of the children of `node`, in no useful order.
+    pub(super) fn children(&self, node: u32) -> impl Iterator<Item = u32> {
+        let mut next = self.nodes[node as usize].last_child;
+        std::iter::from_fn(move || {
+            let child = (next != NONE).then_some(next)?;
+            next = self.nodes[child as usize].sibling;
+            Some(child)
+        })
+    }
+
+    #[inline]
+    fn child(&mut self, parent: u32, frame: u32, line: i64) -> u32 {
+        // Stacks come sorted or nearly so: the child is often the one added last.
+        let last = self.nodes[parent as usize].last_child;
+        if last != NONE && self.nodes[last as usize].frame == frame {
+            return last;
+        }
+        let next = self.nodes.len() as u32;
+        let child = *self.children.entry((parent, frame)).or_insert(next);
+        if child == next {
+            let mut node = Node::new(frame, parent, line);
+            node.sibling = last;
+            self.nodes.push(node);
+            self.nodes[parent as usize].last_child = next;
+        }
+        child
+    }
+
+    fn is_frame(&self, id: u32, frame: FrameRef<'_>) -> bool {
+        let known = &self.frames[id as usize];
+        *known.function == *frame.function
+            && (!self.by_file || (*known.file == *frame.file && *known.mapping == *frame.mapping))
+    }
+}
+
+impl Node {
+    fn new(frame: u32, parent: u32, line: i64) -> Self {
+        Self {
+            frame,
+            parent,
+            last_child: NONE,
+            sibling: NONE,
+            total: 0,
+            own: 0,
+            first_line: line,
+            first_line_value: 0,
+        }
+    }
+}
+
+fn hash_frame(frame: FrameRef<'_>, by_file: bool) -> u64 {
+    use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+    let function = xxh3_64(frame.function.as_bytes());
+    if !by_file {
+        return function;
+    }
+    let file = xxh3_64_with_seed(frame.file.as_bytes(), function);
+    xxh3_64_with_seed(frame.mapping.as_bytes(), file)
+}

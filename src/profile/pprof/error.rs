@@ -1,0 +1,105 @@
+//! What can be wrong with the bytes of a profile: the kind of fault and the byte at which it was found.
+//!
+//! The texts are for whoever sent the profile; nothing here decides what is done about it.
+
+/// The bytes are not a valid profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("malformed profile at byte {offset}: {kind}")]
+pub struct DecodeError {
+    /// Offset in the uncompressed bytes.
+    pub offset: usize,
+    /// What was found there.
+    pub kind: DecodeErrorKind,
+}
+
+/// The kinds of faults in a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeErrorKind {
+    /// No bytes at all.
+    #[error("empty profile")]
+    Empty,
+    /// Offsets must fit 32 bits.
+    #[error("profile of {0} bytes, the decoder takes at most 4 GiB")]
+    TooLarge(usize),
+    /// The bytes end within a varint.
+    #[error("truncated varint")]
+    TruncatedVarint,
+    /// A varint of more than 64 bits.
+    #[error("varint longer than 64 bits")]
+    OverlongVarint,
+    /// A field reaches beyond the message that holds it.
+    #[error("truncated field: {length} bytes announced, {left} left")]
+    TruncatedField {
+        /// Announced length in bytes.
+        length: u64,
+        /// Bytes that are there.
+        left: usize,
+    },
+    /// Field numbers are 1 to 2^29 - 1.
+    #[error("field number {0} is not allowed")]
+    FieldNumber(u64),
+    /// A wire type that protobuf does not have, or a group.
+    #[error("unknown wire type {0}")]
+    UnknownWireType(u8),
+    /// A known field in an encoding it cannot have.
+    #[error("{message} field {field} has wire type {wire}")]
+    WrongWireType {
+        /// The message.
+        message: &'static str,
+        /// Number of the field.
+        field: u32,
+        /// What was found.
+        wire: u8,
+    },
+    /// A string that is not UTF-8.
+    #[error("string {index} is not valid UTF-8")]
+    Utf8 {
+        /// Index in the string table.
+        index: usize,
+    },
+    /// The first string must be the empty one.
+    #[error("string 0 is not empty")]
+    FirstString,
+    /// An index beyond the string table.
+    #[error("string index {index} is out of range, the table has {count}")]
+    StringIndex {
+        /// The index.
+        index: i64,
+        /// Length of the table.
+        count: usize,
+    },
+    /// Ids start at 1.
+    #[error("{what} id is 0")]
+    ZeroId {
+        /// mapping, location or function.
+        what: &'static str,
+    },
+    /// Two messages with one id.
+    #[error("{what} id {id} occurs twice")]
+    DuplicateId {
+        /// mapping, location or function.
+        what: &'static str,
+        /// The id.
+        id: u64,
+    },
+    /// A reference to a message that is not there.
+    #[error("{what} id {id} does not exist")]
+    DanglingId {
+        /// mapping, location or function.
+        what: &'static str,
+        /// The id.
+        id: u64,
+    },
+    /// A profile must say what its values are.
+    #[error("profile has no sample types")]
+    NoSampleTypes,
+    /// One value a sample type.
+    #[error("sample has {found} values, the profile has {expected} sample types")]
+    ValueCount {
+        /// Values of the sample.
+        found: usize,
+        /// Sample types of the profile.
+        expected: usize,
+    },
+}

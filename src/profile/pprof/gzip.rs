@@ -1,0 +1,111 @@
+//! gzip around profiles: told by its magic, opened within a limit, and made.
+//!
+//! What is inside is not looked at.
+
+use std::io::{Read, Write};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::bufread::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+/// First bytes of every gzip file.
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// Largest expansion that deflate can make: what the trailer says beyond it is a lie and no reason to allocate.
+const MAX_RATIO: usize = 1032;
+
+/// The bytes could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GzipError {
+    /// More bytes than the limit allows.
+    #[error("profile exceeds {limit} bytes uncompressed")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// Not valid gzip.
+    #[error("corrupt gzip: {0}")]
+    Corrupt(String),
+}
+
+/// True when `data` starts as gzip does. No uncompressed profile does: 0x1f would be a field of wire type 7.
+pub fn is_gzip(data: &[u8]) -> bool {
+    data.starts_with(&MAGIC)
+}
+
+/// Opens gzip of at most `max_bytes` uncompressed bytes; several members in a row are one text. Input that is not gzip is
+/// passed unchanged, without a copy, when it fits the limit.
+pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
+    if !is_gzip(data) {
+        return match data.len() > max_bytes {
+            true => Err(GzipError::TooLarge { limit: max_bytes }),
+            false => Ok(data.clone()),
+        };
+    }
+    // The last four bytes say the length of the (last) member, so one allocation is enough in the usual case.
+    let announced = data
+        .last_chunk::<4>()
+        .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
+    let likely = announced.min(max_bytes).min(data.len().saturating_mul(MAX_RATIO));
+    // One byte more lets the reader see the end without growing.
+    let mut plain = Vec::with_capacity(likely.saturating_add(1));
+    let limit = (max_bytes as u64).saturating_add(1);
+    MultiGzDecoder::new(data.as_ref())
+        .take(limit)
+        .read_to_end(&mut plain)
+        .map_err(|error| GzipError::Corrupt(error.to_string()))?;
+    if plain.len() > max_bytes {
+        return Err(GzipError::TooLarge { limit: max_bytes });
+    }
+    Ok(plain.into())
+}
+
+/// Compresses at a level that costs little CPU, as Go's runtime does for its own profiles.
+pub fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 2), Compression::fast());
+    // Writing into a Vec cannot fail.
+    let _ = encoder.write_all(plain);
+    encoder.finish().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_opened_and_plain_bytes_pass_unchanged() {
+        let plain = Bytes::from_static(b"\x0a\x00profile");
+        assert_eq!(gunzip(&plain, 100).unwrap().as_ptr(), plain.as_ptr());
+        assert_eq!(gunzip(&gzip(&plain).into(), 100).unwrap(), plain);
+        let two = [gzip(b"one"), gzip(b"two")].concat();
+        assert_eq!(gunzip(&two.into(), 6).unwrap(), "onetwo");
+    }
+
+    #[test]
+    fn the_limit_counts_uncompressed_bytes_and_allows_exactly_itself() {
+        let zeros = Bytes::from(gzip(&vec![0; 1_000_000]));
+        assert_eq!(gunzip(&zeros, 1_000_000).unwrap().len(), 1_000_000);
+        assert_eq!(gunzip(&zeros, 999_999), Err(GzipError::TooLarge { limit: 999_999 }));
+        assert_eq!(
+            gunzip(&Bytes::from_static(b"abc"), 2),
+            Err(GzipError::TooLarge { limit: 2 })
+        );
+    }
+
+    #[test]
+    fn damaged_gzip_is_corrupt_wherever_it_is_damaged() {
+        let good = gzip(b"some text that is long enough to be compressed, compressed, compressed");
+        for cut in 2..good.len() {
+            let cut = Bytes::copy_from_slice(&good[..cut]);
+            assert!(matches!(gunzip(&cut, 1000), Err(GzipError::Corrupt(_))));
+        }
+        let mut wrong_checksum = good.clone();
+        let position = good.len() - 6;
+        wrong_checksum[position] ^= 1;
+        assert!(matches!(
+            gunzip(&wrong_checksum.into(), 1000),
+            Err(GzipError::Corrupt(_))
+        ));
+    }
+}

@@ -1,0 +1,96 @@
+//! The identity of a stack: a content hash of its frames, so that writers agree on it without talking to each other.
+//!
+//! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or over its address where no
+//! function is known; a stack is the hash of the hashes of its locations, leaf first. The values are stored: a change of anything here is a new layout of
+//! the tables. Column, start line, system name (unless it stands in for the name) and address of symbolised frames are not part of it.
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::profile::pprof::model::{Function, Location, Profile};
+
+/// Ends a text in a hashed sequence; no UTF-8 text holds this byte.
+const END: [u8; 1] = [0xff];
+
+/// Content hash of the stack of each sample, in the order of the samples. The stack without frames has one too.
+pub fn stack_ids(profile: &Profile<'_>) -> Vec<u64> {
+    let hasher = StackHasher::new(profile);
+    let mut scratch = Vec::new();
+    (0..profile.sample_count())
+        .map(|sample| hasher.stack(profile.stack(sample), &mut scratch))
+        .collect()
+}
+
+/// The hashes of the locations of one profile.
+pub struct StackHasher {
+    locations: Vec<u64>,
+}
+
+impl StackHasher {
+    /// Hashes every function, mapping and location of `profile` once.
+    pub fn new(profile: &Profile<'_>) -> Self {
+        let functions: Vec<u64> = profile
+            .functions
+            .iter()
+            .map(|function| hash_texts(function.display_name(), function.file))
+            .collect();
+        let mappings: Vec<u64> = profile
+            .mappings
+            .iter()
+            .map(|mapping| hash_texts(mapping.file, mapping.build_id))
+            .collect();
+        let no_mapping = hash_texts("", "");
+        let mut bytes = Vec::new();
+        let locations = profile
+            .locations
+            .iter()
+            .map(|location| {
+                bytes.clear();
+                let mapping = match location.mapping {
+                    Location::NO_MAPPING => no_mapping,
+                    index => mappings[index as usize],
+                };
+                bytes.extend_from_slice(&mapping.to_le_bytes());
+                let lines = profile.lines_of(location);
+                if lines.is_empty() {
+                    bytes.extend_from_slice(&location.address.to_le_bytes());
+                }
+                // All but the last line of a location are inlined, so their order says it.
+                for line in lines {
+                    bytes.extend_from_slice(&functions[line.function as usize].to_le_bytes());
+                    bytes.extend_from_slice(&line.line.to_le_bytes());
+                }
+                xxh3_64(&bytes)
+            })
+            .collect();
+        Self { locations }
+    }
+
+    /// Hash of a stack given as location indices, leaf first. `scratch` is reused from call to call.
+    #[inline]
+    pub fn stack(&self, stack: &[u32], scratch: &mut Vec<u8>) -> u64 {
+        scratch.clear();
+        for &location in stack {
+            scratch.extend_from_slice(&self.locations[location as usize].to_le_bytes());
+        }
+        xxh3_64(scratch)
+    }
+}
+
+impl<'a> Function<'a> {
+    /// The name to show: the readable one, or the one in the binary where that is all there is.
+    pub fn display_name(&self) -> &'a str {
+        if self.name.is_empty() {
+            self.system_name
+        } else {
+            self.name
+        }
+    }
+}
+
+fn hash_texts(first: &str, second: &str) -> u64 {
+    let mut hasher = Xxh3::new();
+    hasher.update(first.as_bytes());
+    hasher.update(&END);
+    hasher.update(second.as_bytes());
+    hasher.digest()
+}

@@ -1,0 +1,483 @@
+//! Label selectors as PromQL writes them: `{service_name="shop", region=~"eu-.*"}`, and queries `TYPE{...}`.
+//!
+//! Text in, matchers out, or an error with the byte at which the text stops making sense. A missing label has the empty value.
+//! Regular expressions are anchored at both ends and `.` takes line ends too, as in Prometheus; their syntax is that of Rust's `regex`, which is
+//! RE2's but for details. What a matcher is tested against is the caller's business.
+
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+
+use crate::profile::labels::{Labels, PROFILE_NAME};
+use crate::profile::profile_type::ProfileType;
+
+/// Bytes that a compiled regular expression may take: one from a user must not cost more.
+const REGEX_SIZE_LIMIT: usize = 1 << 20;
+
+/// How a matcher compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MatchOp {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `=~`
+    Regex,
+    /// `!~`
+    NotRegex,
+}
+
+/// One condition on one label.
+#[derive(Debug, Clone)]
+pub struct Matcher {
+    name: String,
+    op: MatchOp,
+    value: String,
+    regex: Option<Regex>,
+}
+
+/// The text is not a selector.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("selector is wrong at byte {position}: {message}")]
+pub struct SelectorError {
+    /// Offset in the text.
+    pub position: usize,
+    /// What was expected and what was found, lower case.
+    pub message: String,
+}
+
+/// Reads `{a="b", c!="d", e=~"f", g!~"h"}`. A name before the brace is a matcher on `__name__`; `{}` matches everything; the empty
+/// text is an error.
+pub fn parse(text: &str) -> Result<Vec<Matcher>, SelectorError> {
+    let mut parser = Parser { text, position: 0 };
+    parser.skip_space();
+    let mut matchers = Vec::new();
+    let name = parser.take_while(|c| is_name(c) || c == ':');
+    if !name.is_empty() {
+        matchers.push(parser.matcher(0, PROFILE_NAME, MatchOp::Equal, name.to_owned())?);
+        parser.skip_space();
+        if parser.rest().is_empty() {
+            return Ok(matchers);
+        }
+    }
+    parser.braces(&mut matchers)?;
+    Ok(matchers)
+}
+
+/// Reads `TYPE{...}`, where TYPE is the five-part id of a profile type. Without braces there are no conditions.
+pub fn parse_query(text: &str) -> Result<(ProfileType, Vec<Matcher>), SelectorError> {
+    let open = text.find('{').unwrap_or(text.len());
+    let (id, selector) = text.split_at(open);
+    let profile_type = id.trim().parse().map_err(|error| SelectorError {
+        position: 0,
+        message: format!("{error}"),
+    })?;
+    let mut matchers = Vec::new();
+    if !selector.is_empty() {
+        let mut parser = Parser { text, position: open };
+        parser.braces(&mut matchers)?;
+    }
+    Ok((profile_type, matchers))
+}
+
+/// Writes matchers as a selector that [`parse`] reads.
+pub fn format(matchers: &[Matcher]) -> String {
+    let parts: Vec<String> = matchers.iter().map(ToString::to_string).collect();
+    format!("{{{}}}", parts.join(", "))
+}
+
+impl Matcher {
+    /// A matcher; fails when `value` is not a regular expression and `op` needs one.
+    pub fn new(name: impl Into<String>, op: MatchOp, value: impl Into<String>) -> Result<Self, regex::Error> {
+        let value = value.into();
+        let regex = match op {
+            MatchOp::Equal | MatchOp::NotEqual => None,
+            MatchOp::Regex | MatchOp::NotRegex => {
+                // Compiled alone first, so that no text can close the group around it.
+                let build = |pattern: &str| RegexBuilder::new(pattern).size_limit(REGEX_SIZE_LIMIT).build();
+                build(&value)?;
+                Some(build(&format!("^(?s:{value})$"))?)
+            }
+        };
+        Ok(Self {
+            name: name.into(),
+            op,
+            value,
+            regex,
+        })
+    }
+
+    /// Name of the label.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The comparison.
+    pub fn op(&self) -> MatchOp {
+        self.op
+    }
+
+    /// The value or the regular expression as it was written.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// True when a label of this value (empty: no such label) fulfils the condition.
+    pub fn matches_value(&self, value: &str) -> bool {
+        let regex = |value| self.regex.as_ref().is_some_and(|regex| regex.is_match(value));
+        match self.op {
+            MatchOp::Equal => self.value == value,
+            MatchOp::NotEqual => self.value != value,
+            MatchOp::Regex => regex(value),
+            MatchOp::NotRegex => !regex(value),
+        }
+    }
+
+    /// True when `labels` fulfil the condition.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.matches_value(labels.get(&self.name).unwrap_or(""))
+    }
+}
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, self.op, &self.value) == (&other.name, other.op, &other.value)
+    }
+}
+
+impl Eq for Matcher {}
+
+impl MatchOp {
+    /// The sign.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::Regex => "=~",
+            Self::NotRegex => "!~",
+        }
+    }
+}
+
+impl fmt::Display for MatchOp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// `name="value"`, with the name quoted when it must be.
+impl fmt::Display for Matcher {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = self.name.starts_with(is_name_start) && self.name.chars().all(is_name);
+        match plain {
+            true => out.write_str(&self.name)?,
+            false => quote(&self.name, out)?,
+        }
+        out.write_str(self.op.as_str())?;
+        quote(&self.value, out)
+    }
+}
+
+fn quote(text: &str, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    out.write_str("\"")?;
+    for c in text.chars() {
+        match c {
+            '"' => out.write_str("\\\"")?,
+            '\\' => out.write_str("\\\\")?,
+            '\n' => out.write_str("\\n")?,
+            '\r' => out.write_str("\\r")?,
+            '\t' => out.write_str("\\t")?,
+            c if c.is_control() => write!(out, "\\u{:04x}", c as u32)?,
+            c => write!(out, "{c}")?,
+        }
+    }
+    out.write_str("\"")
+}
+
+fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_'
+}
+
+/// Dots are taken too, although PromQL wants such names quoted: label names of OpenTelemetry have them.
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '.'
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    position: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.position..).unwrap_or_default()
+    }
+
+    fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !accept(c)).unwrap_or(rest.len());
+        self.position += end;
+        &rest[..end]
+    }
+
+    fn skip_space(&mut self) {
+        self.take_while(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.position += token.len();
+        }
+        found
+    }
+
+    fn error_at<T>(&self, position: usize, message: impl Into<String>) -> Result<T, SelectorError> {
+        let message = message.into();
+        Err(SelectorError { position, message })
+    }
+
+    fn expected<T>(&self, what: &str) -> Result<T, SelectorError> {
+        let found = match self.rest().chars().next() {
+            Some(c) => format!("`{c}`"),
+            None => "the end".to_owned(),
+        };
+        self.error_at(self.position, format!("expected {what}, found {found}"))
+    }
+
+    fn matcher(&self, position: usize, name: &str, op: MatchOp, value: String) -> Result<Matcher, SelectorError> {
+        Matcher::new(name, op, value).or_else(|error| {
+            let error = error.to_string();
+            // The last line of regex's message says what is wrong; the others draw the expression.
+            let reason = error.lines().last().unwrap_or_default();
+            let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+            self.error_at(position, format!("invalid regular expression: {reason}"))
+        })
+    }
+
+    /// Everything from `{` to the end of the text.
+    fn braces(&mut self, matchers: &mut Vec<Matcher>) -> Result<(), SelectorError> {
+        self.skip_space();
+        if !self.take("{") {
+            return self.expected("`{`");
+        }
+        loop {
+            self.skip_space();
+            if self.take("}") {
+                break;
+            }
+            matchers.push(self.condition()?);
+            self.skip_space();
+            if !self.take(",") && !self.rest().starts_with('}') {
+                return self.expected("`,` or `}`");
+            }
+        }
+        self.skip_space();
+        if !self.rest().is_empty() {
+            return self.expected("the end");
+        }
+        Ok(())
+    }
+
+    fn condition(&mut self) -> Result<Matcher, SelectorError> {
+        let name = match self.rest().chars().next() {
+            Some(c) if is_name_start(c) => self.take_while(is_name).to_owned(),
+            Some('"' | '\'' | '`') => self.string()?,
+            _ => return self.expected("a label name or `}`"),
+        };
+        self.skip_space();
+        // The two-character signs first: `=` starts `=~`.
+        let ops = [MatchOp::NotEqual, MatchOp::Regex, MatchOp::NotRegex, MatchOp::Equal];
+        let Some(op) = ops.into_iter().find(|op| self.take(op.as_str())) else {
+            return self.expected("one of `=`, `!=`, `=~`, `!~`");
+        };
+        self.skip_space();
+        let position = self.position;
+        let value = self.string()?;
+        self.matcher(position, &name, op, value)
+    }
+
+    /// A string in Go's syntax: double or single quotes with escapes, or raw in back quotes.
+    fn string(&mut self) -> Result<String, SelectorError> {
+        let start = self.position;
+        let quote = match self.rest().chars().next() {
+            Some(quote @ ('"' | '\'' | '`')) => quote,
+            _ => return self.expected("a quoted value"),
+        };
+        self.position += 1;
+        let mut bytes = Vec::new();
+        loop {
+            let run = self.take_while(|c| c != quote && c != '\n' && (c != '\\' || quote == '`'));
+            bytes.extend_from_slice(run.as_bytes());
+            match self.rest().chars().next() {
+                Some(c) if c == quote => {
+                    self.position += 1;
+                    break;
+                }
+                Some('\n') if quote == '`' => {
+                    self.position += 1;
+                    bytes.push(b'\n');
+                }
+                Some('\\') => self.escape(quote, &mut bytes)?,
+                _ => return self.error_at(start, "string is not closed"),
+            }
+        }
+        String::from_utf8(bytes).or_else(|_| self.error_at(start, "string is not valid UTF-8"))
+    }
+
+    /// `\n`, `\x41`, `\101`, `\u00e9`, `\U0001f600` and the like; `\x` and octal give single bytes, as in Go.
+    fn escape(&mut self, quote: char, bytes: &mut Vec<u8>) -> Result<(), SelectorError> {
+        let start = self.position;
+        self.position += 1;
+        let Some(c) = self.rest().chars().next() else {
+            return self.error_at(start, "string is not closed");
+        };
+        let (skip, digits, radix) = match c {
+            'x' => (1, 2, 16),
+            'u' => (1, 4, 16),
+            'U' => (1, 8, 16),
+            '0'..='7' => (0, 3, 8),
+            _ => {
+                let byte = match c {
+                    'a' => 0x07,
+                    'b' => 0x08,
+                    'f' => 0x0c,
+                    'n' => b'\n',
+                    'r' => b'\r',
+                    't' => b'\t',
+                    'v' => 0x0b,
+                    '\\' => b'\\',
+                    c if c == quote => c as u8,
+                    _ => return self.error_at(start, format!("unknown escape `\\{c}`")),
+                };
+                bytes.push(byte);
+                self.position += 1;
+                return Ok(());
+            }
+        };
+        self.position += skip;
+        let number = self
+            .rest()
+            .get(..digits)
+            .filter(|text| text.chars().all(|digit| digit.is_digit(radix)))
+            .and_then(|text| u32::from_str_radix(text, radix).ok());
+        let Some(number) = number else {
+            return self.error_at(start, format!("escape needs {digits} digits of base {radix}"));
+        };
+        self.position += digits;
+        if matches!(c, 'u' | 'U') {
+            let Some(c) = char::from_u32(number) else {
+                return self.error_at(start, "escape is not a character");
+            };
+            bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        } else {
+            let Ok(byte) = u8::try_from(number) else {
+                return self.error_at(start, "escape is larger than a byte");
+            };
+            bytes.push(byte);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn labels() -> Labels {
+        Labels::from_pairs([("service_name", "shop"), ("region", "eu-1"), ("k8s.pod", "a\nb")])
+    }
+
+    fn matches(selector: &str) -> bool {
+        parse(selector)
+            .unwrap()
+            .iter()
+            .all(|matcher| matcher.matches(&labels()))
+    }
+
+    #[test]
+    fn selectors_select() {
+        for yes in [
+            "{}",
+            " { } ",
+            r#"{service_name="shop"}"#,
+            r#"{service_name="shop", region!="us"}"#,
+            r#"{region=~"eu-[0-9]", service_name!~"sh",}"#,
+            r#"{missing=""}"#,
+            r#"{missing!="x",missing!~".+",missing=~".*"}"#,
+            r#"{'k8s.pod'='a\nb'}"#,
+            r#"{k8s.pod=~"a.b"}"#,
+            r#"{region=~"us|eu-1"}"#,
+            r#"{service_name="\x73\150\u006fp"}"#,
+            "{service_name=`shop`}",
+        ] {
+            assert!(matches(yes), "{yes}");
+        }
+        for no in [
+            r#"{service_name="sho"}"#,
+            r#"{region=~"eu"}"#,
+            r#"{region=~"us|eu"}"#,
+            r#"{service_name!=""   ,  missing!=""}"#,
+            r#"shop{region="eu-1"}"#,
+        ] {
+            assert!(!matches(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn errors_say_where_and_what() {
+        for (text, position, message) in [
+            ("", 0, "expected `{`, found the end"),
+            ("{", 1, "expected a label name or `}`, found the end"),
+            (r#"{a="b"#, 3, "string is not closed"),
+            (r#"{a="b" c="d"}"#, 7, "expected `,` or `}`, found `c`"),
+            (r#"{a}"#, 2, "expected one of `=`, `!=`, `=~`, `!~`, found `}`"),
+            (r#"{a=b}"#, 3, "expected a quoted value, found `b`"),
+            (r#"{1a="b"}"#, 1, "expected a label name or `}`, found `1`"),
+            (r#"{,}"#, 1, "expected a label name or `}`, found `,`"),
+            (r#"{a="b"} x"#, 8, "expected the end, found `x`"),
+            (r#"{a="\q"}"#, 4, "unknown escape `\\q`"),
+            (r#"{a="\'"}"#, 4, "unknown escape `\\'`"),
+            (r#"{a="\xg0"}"#, 4, "escape needs 2 digits of base 16"),
+            (r#"{a="\xff"}"#, 3, "string is not valid UTF-8"),
+            (r#"{a="\777"}"#, 4, "escape is larger than a byte"),
+            (r#"{a="\ud800"}"#, 4, "escape is not a character"),
+            (r#"{a=~"x)(y"}"#, 4, "invalid regular expression: unopened group"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!((error.position, error.message.as_str()), (position, message), "{text}");
+        }
+        let bomb = parse(r#"{a=~"(a{1000}){1000}"}"#).unwrap_err().message;
+        assert!(bomb.contains("exceeds size limit"), "{bomb}");
+    }
+
+    #[test]
+    fn a_query_is_a_type_and_a_selector() {
+        let id = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+        let (profile_type, matchers) = parse_query(&format!(r#"{id}{{service_name="shop"}}"#)).unwrap();
+        assert_eq!(profile_type.to_string(), id);
+        assert_eq!(format(&matchers), r#"{service_name="shop"}"#);
+        assert_eq!(parse_query(id).unwrap().1, []);
+        assert_eq!(parse_query(&format!("{id}{{}}")).unwrap().1, []);
+        assert_eq!(parse_query("cpu{}").unwrap_err().position, 0);
+        assert_eq!(parse_query(&format!("{id}{{a")).unwrap_err().position, id.len() + 2);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(name in ".*", value in ".*", equal in any::<bool>()) {
+            let op = if equal { MatchOp::Equal } else { MatchOp::NotEqual };
+            let matchers = vec![Matcher::new(name, op, value).unwrap()];
+            prop_assert_eq!(parse(&format(&matchers)).unwrap(), matchers);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in ".*", inner in "[a-z=~!\"'`{}\\\\,x0-9]{0,30}") {
+            let _ = parse(&text);
+            let _ = parse(&format!("{{{inner}}}"));
+            let _ = parse_query(&format!("a:b:c:d:e{{{inner}"));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Errors of the store: what was being done to which file or table, and what went wrong.
+//!
+//! Errors about single profiles are [`crate::profile::SinkError`]; the ones here concern the store as a whole.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::store::schema::Table;
+
+/// The store could not be opened, flushed or closed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file operation failed.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was being done, as a verb: `write`, `create`.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Another process holds the folder.
+    #[error("the data folder {} is in use by another process: stop it or give this one another folder", .0.display())]
+    Locked(PathBuf),
+    /// The folder was written by a newer program.
+    #[error("the data folder {} has layout version {found}, this program knows versions up to {known}: use a newer program", path.display())]
+    NewerLayout {
+        /// The folder.
+        path: PathBuf,
+        /// Version that the folder has.
+        found: u32,
+        /// Version that this program writes.
+        known: u32,
+    },
+    /// A file of the folder does not hold what it should.
+    #[error("the file {} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An operation on a Delta table failed.
+    #[error("cannot {action} table `{}`: {reason}", table.name())]
+    Table {
+        /// What was being done, as a verb.
+        action: &'static str,
+        /// The table.
+        table: Table,
+        /// The reason that the Delta library gave.
+        reason: String,
+    },
+    /// A Parquet file could not be written.
+    #[error("cannot write the parquet file {}: {reason}", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// The reason that the Parquet library gave.
+        reason: String,
+    },
+    /// The write-ahead log takes nothing at the moment.
+    #[error("the write-ahead log is not writable: {0}")]
+    LogUnavailable(String),
+    /// The store was closed, or one of its threads ended.
+    #[error("the store is closed")]
+    Closed,
+    /// The work did not end in the time given; what is in the write-ahead log is replayed at the next start.
+    #[error("the last flush did not end within {0:?}: the rest stays in the write-ahead log")]
+    Deadline(std::time::Duration),
+}
+
+impl StoreError {
+    /// For `map_err`: an error of a file operation.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+
+    /// For `map_err`: an error of the Delta library.
+    pub(crate) fn table<E: std::fmt::Display>(action: &'static str, table: Table) -> impl FnOnce(E) -> Self {
+        move |error| Self::Table {
+            action,
+            table,
+            reason: error.to_string(),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Places at which a test may let the store fail, so that every crash and a full disk can be played through.
+//!
+//! In production there is no hook and [`Faults::check`] is one branch. The hook decides by place and may count.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::store::schema::Table;
+
+/// A place at which the store touches the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// Before a new segment of the write-ahead log is created.
+    LogCreate,
+    /// Before records are written to the log.
+    LogWrite,
+    /// After records were written to the log, before the sync.
+    LogSync,
+    /// After the log was rotated for a flush, before any table file is written.
+    FlushStart,
+    /// Before the Parquet files of a table are written.
+    FilesWrite(Table),
+    /// Parquet files are durable, the table's commit is not written.
+    Commit(Table),
+    /// The table's commit is durable.
+    Committed(Table),
+    /// All tables are committed, the log's segments are still there.
+    LogDelete,
+}
+
+/// Decides whether an operation fails.
+pub trait FaultHook: Send + Sync {
+    /// An error makes the operation at `place` fail with it.
+    fn check(&self, place: Place) -> io::Result<()>;
+}
+
+/// The hook, if there is one. Clones share it.
+#[derive(Clone, Default)]
+pub struct Faults(Option<Arc<dyn FaultHook>>);
+
+impl Faults {
+    /// Faults as `hook` decides.
+    pub fn new(hook: Arc<dyn FaultHook>) -> Self {
+        Self(Some(hook))
+    }
+
+    /// The hook's word on `place`; always `Ok` without a hook.
+    pub fn check(&self, place: Place) -> io::Result<()> {
+        self.0.as_ref().map_or(Ok(()), |hook| hook.check(place))
+    }
+}
+
+impl std::fmt::Debug for Faults {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(if self.0.is_some() { "Faults(hook)" } else { "Faults" })
+    }
+}

@@ -1,0 +1,148 @@
+//! Metric handles of the store, registered once; every name starts with `alluvium_store_`.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+
+use crate::telemetry::metrics::Scope;
+
+/// The label `reason` of refused profiles and dropped values.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Reason {
+    /// One of the closed set that `ingest` and `limits` use.
+    pub reason: &'static str,
+}
+
+/// Handles; clones share the values.
+#[derive(Clone)]
+pub struct Metrics {
+    /// Profiles acknowledged.
+    pub profiles: Counter,
+    /// Bytes of acknowledged profiles, uncompressed.
+    pub profile_bytes: Counter,
+    /// Sample rows acknowledged.
+    pub samples: Counter,
+    /// Profiles refused.
+    pub rejected: Family<Reason, Counter>,
+    /// Values that normalisation dropped (zero, negative).
+    pub dropped_values: Family<Reason, Counter>,
+    /// Write and sync of one group of records.
+    pub log_sync_seconds: Histogram,
+    /// Bytes written to the log.
+    pub log_bytes: Counter,
+    /// Failed writes of the log.
+    pub log_failures: Counter,
+    /// Bytes of all heads in memory, estimated.
+    pub head_bytes: Gauge,
+    /// Flushes that ended with all tables committed.
+    pub flushes: Counter,
+    /// Flushes that failed and are tried again.
+    pub flush_failures: Counter,
+    /// Duration of a flush.
+    pub flush_seconds: Histogram,
+    /// Live Parquet files.
+    pub files: Gauge,
+    /// Profiles replayed from the log at the start.
+    pub replayed: Counter,
+    /// Bytes of the log that could not be read at the start (torn tails are not counted here).
+    pub damaged_bytes: Counter,
+}
+
+impl Metrics {
+    /// Registers the metrics in `scope`.
+    pub fn new(scope: &Scope) -> Self {
+        let metrics = Self {
+            profiles: Counter::default(),
+            profile_bytes: Counter::default(),
+            samples: Counter::default(),
+            rejected: Family::default(),
+            dropped_values: Family::default(),
+            // 0.25 ms to 4 s: from a fast disk's sync to a stall that users notice.
+            log_sync_seconds: Histogram::new(exponential_buckets(0.000_25, 2.0, 15)),
+            log_bytes: Counter::default(),
+            log_failures: Counter::default(),
+            head_bytes: Gauge::default(),
+            flushes: Counter::default(),
+            flush_failures: Counter::default(),
+            flush_seconds: Histogram::new(exponential_buckets(0.01, 2.0, 14)),
+            files: Gauge::default(),
+            replayed: Counter::default(),
+            damaged_bytes: Counter::default(),
+        };
+        let Self {
+            profiles,
+            profile_bytes,
+            samples,
+            rejected,
+            dropped_values,
+            log_sync_seconds,
+            log_bytes,
+            log_failures,
+            head_bytes,
+            flushes,
+            flush_failures,
+            flush_seconds,
+            files,
+            replayed,
+            damaged_bytes,
+        } = metrics.clone();
+        scope.register("alluvium_store_appended_profiles", "Profiles acknowledged.", profiles);
+        scope.register(
+            "alluvium_store_appended_bytes",
+            "Bytes of acknowledged profiles, uncompressed.",
+            profile_bytes,
+        );
+        scope.register("alluvium_store_appended_samples", "Sample rows acknowledged.", samples);
+        scope.register(
+            "alluvium_store_rejected_profiles",
+            "Profiles refused, by reason.",
+            rejected,
+        );
+        scope.register(
+            "alluvium_store_dropped_values",
+            "Values dropped by normalisation, by reason.",
+            dropped_values,
+        );
+        scope.register(
+            "alluvium_store_log_sync_seconds",
+            "Write and sync of one group of log records.",
+            log_sync_seconds,
+        );
+        scope.register(
+            "alluvium_store_log_bytes",
+            "Bytes written to the write-ahead log.",
+            log_bytes,
+        );
+        scope.register(
+            "alluvium_store_log_failures",
+            "Failed writes of the write-ahead log.",
+            log_failures,
+        );
+        scope.register(
+            "alluvium_store_head_bytes",
+            "Estimated bytes of profiles in memory.",
+            head_bytes,
+        );
+        scope.register("alluvium_store_flushes", "Flushes with all tables committed.", flushes);
+        scope.register(
+            "alluvium_store_flush_failures",
+            "Flushes that failed and are tried again.",
+            flush_failures,
+        );
+        scope.register("alluvium_store_flush_seconds", "Duration of a flush.", flush_seconds);
+        scope.register("alluvium_store_files", "Live Parquet files.", files);
+        scope.register(
+            "alluvium_store_replayed_profiles",
+            "Profiles replayed from the log at the start.",
+            replayed,
+        );
+        scope.register(
+            "alluvium_store_damaged_bytes",
+            "Bytes of the log that could not be read at the start.",
+            damaged_bytes,
+        );
+        metrics
+    }
+}

@@ -1,0 +1,412 @@
+//! The write-ahead log: segment files `NNNNNNNNNNNN.seg`, one thread that writes and syncs.
+//!
+//! Callers append framed records to a buffer under a short lock, each call with an item of theirs. The thread writes everything
+//! pending, syncs once (group commit), and sends the items on as [`LogEvent::Durable`], in the order of the log. After a failure the
+//! items go out as [`LogEvent::Failed`], the file is cut back to its last durable byte, and appends are refused until a new
+//! segment could be written and synced: a full disk heals by itself. What the items are, and when segments are
+//! deleted, is the caller's business.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::base::segment;
+use crate::store::StoreError;
+use crate::store::fault::{Faults, Place};
+use crate::store::metrics::Metrics;
+
+/// Bytes that may wait for the writer before appends are refused: some seconds of a busy disk.
+const PENDING_LIMIT_BYTES: usize = 64 << 20;
+/// How often a log that failed tries to write again.
+const PROBE_INTERVAL: Duration = Duration::from_millis(250);
+/// Buffers that grew beyond this are given back after the write.
+const KEEP_BUFFER_BYTES: usize = 4 << 20;
+
+/// Whether acknowledged means on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SyncMode {
+    /// Every acknowledgement follows an `fdatasync`.
+    #[default]
+    Full,
+    /// The log is written but not synced: data survives a crash of the process, not of the machine.
+    Off,
+}
+
+/// What happened in the log, in its order.
+pub enum LogEvent<T> {
+    /// The items' records are durable.
+    Durable(Vec<T>),
+    /// The items' records are not in the log and will not be.
+    Failed(Vec<T>, Arc<str>),
+    /// The log was rotated: every item sent before is in a segment up to this number, every later one in a later segment.
+    Rotated(u64, SyncSender<u64>),
+}
+
+/// The log, open for appending. Dropping it stops the thread after what is pending was written.
+pub struct Log<T: Send + 'static> {
+    shared: Arc<Shared<T>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    wake: Condvar,
+}
+
+struct State<T> {
+    pending: Vec<u8>,
+    items: Vec<T>,
+    /// Who asked for a rotation: gets an error, or the event chain answers.
+    rotations: Vec<SyncSender<Result<(), String>>>,
+    rotation_replies: Vec<SyncSender<u64>>,
+    failure: Option<Arc<str>>,
+    stopped: bool,
+}
+
+/// Why an append was refused; the item comes back.
+pub struct Refused<T>(pub T, pub Arc<str>);
+
+impl<T: Send + 'static> Log<T> {
+    /// Creates segment `number` in `folder` and starts the thread.
+    pub fn open(
+        folder: &Path,
+        number: u64,
+        sync: SyncMode,
+        faults: Faults,
+        metrics: Metrics,
+        events: Sender<LogEvent<T>>,
+    ) -> Result<Self, StoreError> {
+        let segment = Segment::create(folder, number, sync, &faults)
+            .map_err(StoreError::io("create", &segment_path(folder, number)))?;
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                pending: Vec::new(),
+                items: Vec::new(),
+                rotations: Vec::new(),
+                rotation_replies: Vec::new(),
+                failure: None,
+                stopped: false,
+            }),
+            wake: Condvar::new(),
+        });
+        let mut writer = Writer {
+            shared: shared.clone(),
+            folder: folder.to_owned(),
+            segment,
+            sync,
+            faults,
+            metrics,
+            events,
+        };
+        let thread = std::thread::Builder::new()
+            .name("store-log".to_owned())
+            .spawn(move || writer.run())
+            .map_err(StoreError::io("start the writer thread of", folder))?;
+        Ok(Self {
+            shared,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Queues records, each given in pieces, and the item that stands for them. Returns at once; an event follows.
+    pub fn append(&self, records: &[[&[u8]; 2]], item: T) -> Result<(), Refused<T>> {
+        let mut state = self.shared.state.lock();
+        if let Some(reason) = &state.failure {
+            let reason = reason.clone();
+            return Err(Refused(item, reason));
+        }
+        if state.stopped {
+            return Err(Refused(item, Arc::from("the store is closing")));
+        }
+        if state.pending.len() > PENDING_LIMIT_BYTES {
+            return Err(Refused(
+                item,
+                Arc::from("the disk cannot keep up with the write-ahead log"),
+            ));
+        }
+        for record in records {
+            segment::encode_record_parts(record, &mut state.pending);
+        }
+        state.items.push(item);
+        drop(state);
+        self.shared.wake.notify_one();
+        Ok(())
+    }
+
+    /// Ends the current segment and opens the next; blocks until the reader of the events has answered [`LogEvent::Rotated`].
+    /// The number is that of the last segment that holds older records.
+    pub fn rotate(&self) -> Result<u64, StoreError> {
+        let (failed_tx, failed_rx) = sync_channel(1);
+        let (reply_tx, reply_rx) = sync_channel(1);
+        {
+            let mut state = self.shared.state.lock();
+            if state.stopped {
+                return Err(StoreError::Closed);
+            }
+            state.rotations.push(failed_tx);
+            state.rotation_replies.push(reply_tx);
+        }
+        self.shared.wake.notify_one();
+        match failed_rx.recv() {
+            Ok(Ok(())) => reply_rx.recv().map_err(|_| StoreError::Closed),
+            Ok(Err(reason)) => Err(StoreError::LogUnavailable(reason)),
+            Err(_) => Err(StoreError::Closed),
+        }
+    }
+
+    /// Why the log takes nothing at the moment, if so.
+    pub fn failure(&self) -> Option<Arc<str>> {
+        self.shared.state.lock().failure.clone()
+    }
+
+    /// Refuses further appends, writes what is pending and ends the thread.
+    pub fn stop(&self) {
+        self.shared.state.lock().stopped = true;
+        self.shared.wake.notify_one();
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the write-ahead log's thread panicked");
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for Log<T> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Writer<T: Send + 'static> {
+    shared: Arc<Shared<T>>,
+    folder: PathBuf,
+    segment: Segment,
+    sync: SyncMode,
+    faults: Faults,
+    metrics: Metrics,
+    events: Sender<LogEvent<T>>,
+}
+
+impl<T: Send + 'static> Writer<T> {
+    fn run(&mut self) {
+        let mut spare = Vec::new();
+        loop {
+            let (bytes, items, rotations, replies, stopped) = {
+                let mut state = self.shared.state.lock();
+                while state.items.is_empty() && state.rotations.is_empty() && !state.stopped {
+                    self.shared.wake.wait(&mut state);
+                }
+                (
+                    std::mem::replace(&mut state.pending, std::mem::take(&mut spare)),
+                    std::mem::take(&mut state.items),
+                    std::mem::take(&mut state.rotations),
+                    std::mem::take(&mut state.rotation_replies),
+                    state.stopped,
+                )
+            };
+            if !items.is_empty() {
+                self.commit(&bytes, items);
+            }
+            for (request, reply) in rotations.into_iter().zip(replies) {
+                self.rotate(&request, reply);
+            }
+            spare = bytes;
+            spare.clear();
+            if spare.capacity() > KEEP_BUFFER_BYTES {
+                spare = Vec::new();
+            }
+            if self.shared.state.lock().failure.is_some() {
+                self.recover();
+            }
+            if stopped {
+                return;
+            }
+        }
+    }
+
+    fn commit(&mut self, bytes: &[u8], items: Vec<T>) {
+        let start = Instant::now();
+        match self.segment.write(bytes, self.sync, &self.faults) {
+            Ok(()) => {
+                self.metrics.log_sync_seconds.observe(start.elapsed().as_secs_f64());
+                self.metrics.log_bytes.inc_by(bytes.len() as u64);
+                let _ = self.events.send(LogEvent::Durable(items));
+            }
+            Err(error) => {
+                let reason: Arc<str> = format!("cannot write the write-ahead log: {error}").into();
+                tracing::error!(error = %error, segment = self.segment.number, "write-ahead log failed, refusing profiles until it can be written");
+                self.metrics.log_failures.inc();
+                self.fail(items, &reason);
+            }
+        }
+    }
+
+    /// Refuses `items` and everything that was queued meanwhile.
+    fn fail(&self, mut items: Vec<T>, reason: &Arc<str>) {
+        {
+            let mut state = self.shared.state.lock();
+            state.failure = Some(reason.clone());
+            state.pending.clear();
+            items.append(&mut state.items);
+        }
+        let _ = self.events.send(LogEvent::Failed(items, reason.clone()));
+    }
+
+    fn rotate(&mut self, request: &SyncSender<Result<(), String>>, reply: SyncSender<u64>) {
+        let failure = self.shared.state.lock().failure.clone();
+        let result = match failure {
+            Some(reason) => Err(reason.to_string()),
+            None => {
+                let last = self.segment.number;
+                Segment::create(&self.folder, last + 1, self.sync, &self.faults)
+                    .map(|segment| {
+                        self.segment = segment;
+                        let _ = self.events.send(LogEvent::Rotated(last, reply));
+                    })
+                    .map_err(|error| error.to_string())
+            }
+        };
+        let _ = request.send(result);
+    }
+
+    /// Cuts the failed segment back and opens a new one, as often as it takes.
+    fn recover(&mut self) {
+        loop {
+            match self.try_recover() {
+                Ok(()) => {
+                    tracing::info!(segment = self.segment.number, "write-ahead log is writable again");
+                    self.shared.state.lock().failure = None;
+                    return;
+                }
+                Err(error) => tracing::debug!(error = %error, "write-ahead log is still not writable"),
+            }
+            let mut state = self.shared.state.lock();
+            for request in std::mem::take(&mut state.rotations) {
+                let reason = state.failure.as_deref().unwrap_or("the log failed").to_owned();
+                let _ = request.send(Err(reason));
+            }
+            state.rotation_replies.clear();
+            if state.stopped {
+                return;
+            }
+            self.shared.wake.wait_for(&mut state, PROBE_INTERVAL);
+        }
+    }
+
+    fn try_recover(&mut self) -> io::Result<()> {
+        // Records that were refused must not come back at the next start.
+        self.segment.truncate()?;
+        let number = self.segment.number + 1;
+        let mut probe = match Segment::create(&self.folder, number, self.sync, &self.faults) {
+            Ok(segment) => segment,
+            Err(error) => {
+                let _ = std::fs::remove_file(segment_path(&self.folder, number));
+                return Err(error);
+            }
+        };
+        // A probe of some size: a disk that is full to the last block still creates empty files.
+        let probed = probe
+            .write(&[0; 8192], self.sync, &self.faults)
+            .and_then(|()| probe.cut_to(segment::MAGIC.len() as u64));
+        if let Err(error) = probed {
+            let _ = std::fs::remove_file(segment_path(&self.folder, number));
+            return Err(error);
+        }
+        self.segment = probe;
+        Ok(())
+    }
+}
+
+/// The segment that is written to.
+struct Segment {
+    number: u64,
+    file: File,
+    durable_bytes: u64,
+}
+
+impl Segment {
+    fn create(folder: &Path, number: u64, sync: SyncMode, faults: &Faults) -> io::Result<Self> {
+        faults.check(Place::LogCreate)?;
+        let path = segment_path(folder, number);
+        let created = segment::create(&path).and_then(|file| {
+            if sync == SyncMode::Full {
+                file.sync_all()?;
+                File::open(folder)?.sync_all()?;
+            }
+            Ok(file)
+        });
+        let file = match created {
+            Ok(file) => file,
+            Err(error) => {
+                // Half a creation must not stand in the way of the next attempt; an existing file of another's is left alone.
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    let _ = std::fs::remove_file(&path);
+                }
+                return Err(error);
+            }
+        };
+        Ok(Self {
+            number,
+            file,
+            durable_bytes: segment::MAGIC.len() as u64,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8], sync: SyncMode, faults: &Faults) -> io::Result<()> {
+        faults.check(Place::LogWrite)?;
+        self.file.write_all(bytes)?;
+        faults.check(Place::LogSync)?;
+        if sync == SyncMode::Full {
+            self.file.sync_data()?;
+        }
+        self.durable_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn truncate(&mut self) -> io::Result<()> {
+        self.cut_to(self.durable_bytes)
+    }
+
+    fn cut_to(&mut self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)?;
+        self.file.sync_all()?;
+        self.durable_bytes = length;
+        Ok(())
+    }
+}
+
+/// Path of segment `number`.
+pub fn segment_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number:012}.seg"))
+}
+
+/// Numbers of the segments in `folder`, ascending. Files of other names are not looked at.
+pub fn segments(folder: &Path) -> Result<Vec<u64>, StoreError> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
+        let entry = entry.map_err(StoreError::io("list", folder))?;
+        if let Some(number) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.strip_suffix(".seg"))
+            .and_then(|stem| stem.parse().ok())
+        {
+            numbers.push(number);
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The end of the events' channel that a consumer holds.
+pub type LogEvents<T> = Receiver<LogEvent<T>>;
+
+#[cfg(test)]
+#[path = "wal_tests.rs"]
+mod tests;

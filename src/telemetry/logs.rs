@@ -1,0 +1,398 @@
+//! Our own log lines: logfmt or JSON on standard error, level and format changeable while the program runs.
+//!
+//! In: events of `tracing` (and of libraries that use `log`), with the fields of the spans around them. Out: one line an event,
+//! `ts`, `level`, `msg`, then the fields. User and password in a URL are cut out of every value; other secrets never reach a log,
+//! because `lang` prints them as `(secret)`. Does not rotate, ship or drop lines.
+
+use std::fmt::{self, Debug, Write as _};
+use std::io::Write as _;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, reload};
+
+/// Libraries that say at `info` what only their authors want to know, once a scrape or more.
+const QUIET_TARGETS: [&str; 5] = ["pyroscope", "jemalloc_pprof", "hyper", "h2", "reqwest"];
+
+/// Which lines and in which form. The defaults are Alloy's: `info`, `logfmt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// The least severe level that is written.
+    pub level: Level,
+    /// The form of a line.
+    pub format: Format,
+}
+
+/// Levels, named as in Alloy's `logging` block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Level {
+    /// Everything.
+    Debug,
+    /// What an operator wants to know of a healthy program.
+    #[default]
+    Info,
+    /// What may need a look.
+    Warn,
+    /// What failed.
+    Error,
+}
+
+/// Forms of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// `key=value key="with space"`.
+    #[default]
+    Logfmt,
+    /// One flat JSON object.
+    Json,
+}
+
+/// A setting that is not one of the known words, or logs that could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// Not a level.
+    #[error("unrecognized log level `{0}`: use one of debug, info, warn, error")]
+    Level(String),
+    /// Not a format.
+    #[error("unrecognized log format `{0}`: use one of logfmt, json")]
+    Format(String),
+    /// There is a subscriber already, or it is gone.
+    #[error("logs cannot be set up: {0}")]
+    Setup(String),
+}
+
+impl FromStr for Level {
+    type Err = LogError;
+
+    fn from_str(text: &str) -> Result<Self, LogError> {
+        match text {
+            "debug" => Ok(Self::Debug),
+            "info" => Ok(Self::Info),
+            "warn" => Ok(Self::Warn),
+            "error" => Ok(Self::Error),
+            other => Err(LogError::Level(other.to_owned())),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = LogError;
+
+    fn from_str(text: &str) -> Result<Self, LogError> {
+        match text {
+            "logfmt" => Ok(Self::Logfmt),
+            "json" => Ok(Self::Json),
+            other => Err(LogError::Format(other.to_owned())),
+        }
+    }
+}
+
+/// Sets up the logs of this process, on standard error. Once a process.
+pub fn init(settings: Settings) -> Result<LogHandle, LogError> {
+    let (subscriber, handle) = subscriber(settings, |line| {
+        // A closed standard error is no reason to stop working.
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+    });
+    subscriber
+        .try_init()
+        .map_err(|error| LogError::Setup(error.to_string()))?;
+    Ok(handle)
+}
+
+/// Changes the logs while the program runs: for the `logging` block of a configuration.
+#[derive(Clone)]
+pub struct LogHandle {
+    json: Arc<AtomicBool>,
+    filter: reload::Handle<Targets, Registry>,
+}
+
+impl LogHandle {
+    /// Puts these settings in force from the next event on.
+    pub fn apply(&self, settings: Settings) -> Result<(), LogError> {
+        self.filter
+            .reload(filter(settings.level))
+            .map_err(|error| LogError::Setup(error.to_string()))?;
+        self.json.store(settings.format == Format::Json, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// A subscriber that hands finished lines (with their newline) to `write`, and the handle to change it.
+pub fn subscriber(
+    settings: Settings,
+    write: impl Fn(&str) + Send + Sync + 'static,
+) -> (impl Subscriber + Send + Sync, LogHandle) {
+    let json = Arc::new(AtomicBool::new(settings.format == Format::Json));
+    let (filter, filter_handle) = reload::Layer::new(filter(settings.level));
+    let lines = Lines {
+        json: json.clone(),
+        write: Box::new(write),
+    };
+    let handle = LogHandle {
+        json,
+        filter: filter_handle,
+    };
+    (tracing_subscriber::registry().with(filter).with(lines), handle)
+}
+
+fn filter(level: Level) -> Targets {
+    let level = match level {
+        Level::Debug => LevelFilter::DEBUG,
+        Level::Info => LevelFilter::INFO,
+        Level::Warn => LevelFilter::WARN,
+        Level::Error => LevelFilter::ERROR,
+    };
+    let quiet = level.min(LevelFilter::WARN);
+    Targets::new()
+        .with_default(level)
+        .with_targets(QUIET_TARGETS.map(|target| (target, quiet)))
+}
+
+/// The layer that makes lines of events.
+struct Lines {
+    json: Arc<AtomicBool>,
+    write: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// The fields of a span, kept with it.
+struct SpanFields(Fields);
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        if let Some(span) = context.span(id) {
+            let mut fields = Fields::default();
+            attributes.record(&mut fields);
+            span.extensions_mut().insert(SpanFields(fields));
+        }
+    }
+
+    fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(SpanFields(fields)) = span.extensions_mut().get_mut::<SpanFields>()
+        {
+            record.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        for span in context.event_scope(event).into_iter().flatten() {
+            if let Some(SpanFields(of_span)) = span.extensions().get::<SpanFields>() {
+                fields.0.extend(of_span.0.iter().cloned());
+            }
+        }
+        let time = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        let level = match *event.metadata().level() {
+            tracing::Level::ERROR => "error",
+            tracing::Level::WARN => "warn",
+            tracing::Level::INFO => "info",
+            _ => "debug",
+        };
+        let line = if self.json.load(Ordering::Relaxed) {
+            json_line(&time, level, &fields)
+        } else {
+            logfmt_line(&time, level, &fields)
+        };
+        (self.write)(&line);
+    }
+}
+
+/// Names and values in the order in which they were given; the message is the field `message`.
+#[derive(Default)]
+struct Fields(Vec<(&'static str, Scalar)>);
+
+#[derive(Clone)]
+enum Scalar {
+    /// A number or a boolean, as written in both formats.
+    Bare(String),
+    Text(String),
+}
+
+impl Fields {
+    fn put(&mut self, field: &Field, value: Scalar) {
+        // `log.target`, `log.line` and so on come with every line of a library that uses `log`.
+        if field.name().starts_with("log.") {
+            return;
+        }
+        match self.0.iter_mut().find(|(name, _)| *name == field.name()) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((field.name(), value)),
+        }
+    }
+
+    fn message(&self) -> &str {
+        match self.0.iter().find(|(name, _)| *name == "message") {
+            Some((_, Scalar::Text(text) | Scalar::Bare(text))) => text,
+            None => "",
+        }
+    }
+
+    /// All but the message; of a name given twice the innermost.
+    fn others(&self) -> impl Iterator<Item = (&'static str, &Scalar)> {
+        let all = &self.0;
+        all.iter().enumerate().filter_map(move |(place, (name, value))| {
+            let shadowed = all[..place].iter().any(|(earlier, _)| earlier == name);
+            (*name != "message" && !shadowed).then_some((*name, value))
+        })
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.put(field, Scalar::Text(without_userinfo(format!("{value:?}"))));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, Scalar::Text(without_userinfo(value.to_owned())));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, Scalar::Bare(value.to_string()));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, Scalar::Bare(value.to_string()));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, Scalar::Bare(value.to_string()));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        // JSON has no word for these.
+        let scalar = if value.is_finite() { Scalar::Bare } else { Scalar::Text };
+        self.put(field, scalar(value.to_string()));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        let mut text = value.to_string();
+        let mut source = value.source();
+        while let Some(error) = source {
+            let _ = write!(text, ": {error}");
+            source = error.source();
+        }
+        self.put(field, Scalar::Text(without_userinfo(text)));
+    }
+}
+
+fn logfmt_line(time: &str, level: &str, fields: &Fields) -> String {
+    let mut line = format!("ts={time} level={level} msg=");
+    push_logfmt_value(&mut line, fields.message());
+    for (name, value) in fields.others() {
+        line.push(' ');
+        line.extend(name.chars().map(|c| if is_plain(c) { c } else { '_' }));
+        line.push('=');
+        match value {
+            Scalar::Bare(text) => line.push_str(text),
+            Scalar::Text(text) => push_logfmt_value(&mut line, text),
+        }
+    }
+    line.push('\n');
+    line
+}
+
+/// A character that needs no quotes in logfmt.
+fn is_plain(c: char) -> bool {
+    c > ' ' && c != '=' && c != '"' && c != '\\' && !c.is_control() && !c.is_whitespace()
+}
+
+fn push_logfmt_value(line: &mut String, value: &str) {
+    if !value.is_empty() && value.chars().all(is_plain) {
+        line.push_str(value);
+        return;
+    }
+    push_json_string(line, value);
+}
+
+fn json_line(time: &str, level: &str, fields: &Fields) -> String {
+    let mut line = format!("{{\"ts\":\"{time}\",\"level\":\"{level}\",\"msg\":");
+    push_json_string(&mut line, fields.message());
+    for (name, value) in fields.others() {
+        // The three names above are taken.
+        let name = match name {
+            "ts" | "level" | "msg" => &format!("{name}_"),
+            other => other,
+        };
+        line.push(',');
+        push_json_string(&mut line, name);
+        line.push(':');
+        match value {
+            Scalar::Bare(text) => line.push_str(text),
+            Scalar::Text(text) => push_json_string(&mut line, text),
+        }
+    }
+    line.push_str("}\n");
+    line
+}
+
+fn push_json_string(line: &mut String, value: &str) {
+    line.push('"');
+    for c in value.chars() {
+        match c {
+            '"' => line.push_str("\\\""),
+            '\\' => line.push_str("\\\\"),
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            '\t' => line.push_str("\\t"),
+            c if c.is_control() => {
+                let _ = write!(line, "\\u{:04x}", u32::from(c));
+            }
+            c => line.push(c),
+        }
+    }
+    line.push('"');
+}
+
+/// Cuts `user:password@` out of every `scheme://user:password@host` in a text.
+fn without_userinfo(text: String) -> String {
+    if !text.contains("://") {
+        return text;
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        clean.push_str(before);
+        let is_end = |c: char| matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>') || c.is_whitespace();
+        let authority = after.split(is_end).next().unwrap_or(after);
+        rest = match authority.rfind('@') {
+            Some(at) => &after[at + 1..],
+            None => after,
+        };
+    }
+    clean.push_str(rest);
+    clean
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Logfmt => "logfmt",
+            Self::Json => "json",
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "logs_tests.rs"]
+mod tests;

@@ -1,0 +1,180 @@
+//! Metrics of the process itself, read from `/proc/self` when they are asked for.
+//!
+//! Out: `process_*` under the names that every Prometheus client library uses, what the allocator holds, and the version.
+//! What cannot be read (no `/proc`) is left out; nothing here fails. Knows nothing of profiles.
+
+use std::fmt;
+use std::fs;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
+
+/// Ticks a second in `/proc/PID/stat`: USER_HZ, 100 in every Linux ABI that we build for.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Reads the metrics of this process at every scrape.
+#[derive(Debug)]
+pub struct ProcessMetrics {
+    start_time: Option<f64>,
+}
+
+impl Default for ProcessMetrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ProcessMetrics {
+    /// For `Scope::register_collector` of the root.
+    pub fn new() -> Self {
+        Self {
+            start_time: start_time(),
+        }
+    }
+}
+
+impl Collector for ProcessMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        if let Some(seconds) = cpu_seconds() {
+            let counter = ConstCounter::new(seconds);
+            let name = "process_cpu_seconds";
+            let help = "Total user and system CPU time spent in seconds.";
+            counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
+        }
+        let (allocated, resident) = allocator();
+        let gauges = [
+            (
+                "process_resident_memory_bytes",
+                "Resident memory size in bytes.",
+                status_kib("VmRSS:"),
+            ),
+            (
+                "process_virtual_memory_bytes",
+                "Virtual memory size in bytes.",
+                status_kib("VmSize:"),
+            ),
+            (
+                "process_start_time_seconds",
+                "Start time of the process since unix epoch in seconds.",
+                self.start_time,
+            ),
+            ("process_open_fds", "Number of open file descriptors.", open_fds()),
+            ("process_max_fds", "Maximum number of open file descriptors.", max_fds()),
+            ("process_threads", "Number of threads.", status_number("Threads:")),
+            (
+                "alluvium_allocator_allocated_bytes",
+                "Bytes that the program holds from the allocator.",
+                allocated,
+            ),
+            (
+                "alluvium_allocator_resident_bytes",
+                "Bytes that the allocator holds from the kernel.",
+                resident,
+            ),
+        ];
+        for (name, help, value) in gauges {
+            if let Some(value) = value {
+                let gauge = ConstGauge::new(value);
+                gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+            }
+        }
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        let help = "The version of this program.";
+        build.encode(encoder.encode_descriptor("alluvium_build", help, None, build.metric_type())?)
+    }
+}
+
+/// CPU time of all threads, living and ended, in seconds.
+pub fn cpu_seconds() -> Option<f64> {
+    let fields = stat_fields()?;
+    // proc(5): utime and stime are fields 14 and 15; the first two are cut off.
+    let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    Some(ticks as f64 / TICKS_PER_SECOND)
+}
+
+/// `/proc/self/stat` behind the command's name, which may itself hold spaces and parentheses.
+fn stat_fields() -> Option<Vec<String>> {
+    let text = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, rest) = text.rsplit_once(')')?;
+    Some(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+fn start_time() -> Option<f64> {
+    let since_boot: u64 = stat_fields()?.get(19)?.parse().ok()?;
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let boot: f64 = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("btime "))?
+        .parse()
+        .ok()?;
+    Some(boot + since_boot as f64 / TICKS_PER_SECOND)
+}
+
+fn status_number(key: &str) -> Option<f64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(key))?;
+    value.split_whitespace().next()?.parse().ok()
+}
+
+fn status_kib(key: &str) -> Option<f64> {
+    status_number(key).map(|kib| kib * 1024.0)
+}
+
+fn open_fds() -> Option<f64> {
+    // One of them is the directory that is being read.
+    Some(fs::read_dir("/proc/self/fd").ok()?.count().saturating_sub(1) as f64)
+}
+
+fn max_fds() -> Option<f64> {
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn allocator() -> (Option<f64>, Option<f64>) {
+    if tikv_jemalloc_ctl::epoch::advance().is_err() {
+        return (None, None);
+    }
+    let read = |value: Result<usize, _>| value.ok().map(|bytes| bytes as f64);
+    (
+        read(tikv_jemalloc_ctl::stats::allocated::read()),
+        read(tikv_jemalloc_ctl::stats::resident::read()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use crate::telemetry::metrics::Scope;
+
+    use super::ProcessMetrics;
+
+    fn value(text: &str, name: &str) -> f64 {
+        let line = text.lines().find(|line| line.starts_with(&format!("{name} ")));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_numbers_of_this_process_are_plausible() {
+        let scope = Scope::new();
+        scope.register_collector(ProcessMetrics::new());
+        let text = scope.encode();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+        let started = value(&text, "process_start_time_seconds");
+        assert!(started > now - 3600.0 && started < now + 2.0, "{started} {now}");
+        assert!(value(&text, "process_cpu_seconds_total") < 3600.0);
+        assert!(value(&text, "process_resident_memory_bytes") > 1e6);
+        assert!(value(&text, "process_open_fds") >= 3.0);
+        assert!(value(&text, "process_threads") >= 2.0);
+        assert!(text.contains(&format!(
+            "alluvium_build_info{{version=\"{}\"}} 1\n",
+            env!("CARGO_PKG_VERSION")
+        )));
+    }
+}

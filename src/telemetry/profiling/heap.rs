@@ -1,0 +1,120 @@
+//! The heap of this process as jemalloc samples it.
+//!
+//! In: jemalloc's dump (`heap_v2` text: return addresses, sampled objects and bytes). Out: gzip pprof with `inuse_objects/count` and
+//! `inuse_space/bytes`, scaled up from the sample as `jeprof` does. Needs jemalloc as the allocator, started with `prof:true`
+//! (`main.rs` says so). Not here: what was freed, which jemalloc does not count.
+
+use std::io::Read;
+use std::time::{Duration, SystemTime};
+
+use super::ProfilingError;
+use super::pprof::Writer;
+use super::symbols::Symbols;
+
+/// Asks jemalloc for its dump, through a temporary file.
+pub async fn dump() -> Result<String, ProfilingError> {
+    let Some(control) = jemalloc_pprof::PROF_CTL.as_ref() else {
+        return Err(ProfilingError::Unavailable(
+            "the heap cannot be profiled: this program does not run on jemalloc with `prof:true`",
+        ));
+    };
+    let mut control = control.clone().lock_owned().await;
+    if !control.activated() {
+        return Err(ProfilingError::Unavailable(
+            "the heap cannot be profiled: the sampling of allocations is off (`prof_active:false`)",
+        ));
+    }
+    super::blocking("heap", move || {
+        let mut file = control.dump().map_err(failed)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
+        Ok(text)
+    })
+    .await
+}
+
+/// Turns a dump into pprof.
+pub fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, ProfilingError> {
+    let mut lines = dump.lines();
+    let interval: f64 = lines
+        .next()
+        .and_then(|line| line.strip_prefix("heap_v2/"))
+        .and_then(|number| number.trim().parse().ok())
+        .ok_or_else(|| failed("jemalloc's dump has no `heap_v2` header"))?;
+    let mut writer = Writer::new(
+        &[("inuse_objects", "count"), ("inuse_space", "bytes")],
+        ("space", "bytes"),
+        interval as i64,
+    );
+    let mut stack: Option<Vec<u64>> = None;
+    for line in lines {
+        let line = line.trim();
+        if let Some(addresses) = line.strip_prefix("@ ") {
+            stack = Some(addresses.split_whitespace().filter_map(address).collect());
+        } else if let Some(counts) = line.strip_prefix("t*:") {
+            // The first such line is the sum of all stacks, and no stack stands before it.
+            let Some(addresses) = stack.take() else { continue };
+            let Some((objects, bytes)) = live(counts) else {
+                return Err(failed(format!("jemalloc's dump has the line `{line}`")));
+            };
+            let Some((objects, bytes)) = unsampled(objects, bytes, interval) else {
+                continue;
+            };
+            let locations: Vec<u64> = addresses
+                .iter()
+                .map(|&address| symbols.location(&mut writer, address))
+                .collect();
+            writer.sample(&locations, &[objects, bytes]);
+        }
+    }
+    Ok(writer.finish(SystemTime::now(), Duration::ZERO))
+}
+
+fn address(word: &str) -> Option<u64> {
+    u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
+}
+
+/// Objects and bytes of ` 12: 3456 [0: 0]`; what stands in brackets is only counted with `prof_accum`.
+fn live(counts: &str) -> Option<(f64, f64)> {
+    let mut words = counts.split_whitespace();
+    let objects = words.next()?.strip_suffix(':')?.parse().ok()?;
+    Some((objects, words.next()?.parse().ok()?))
+}
+
+/// From what was sampled to what there is: an allocation of `n` bytes is sampled with probability `1 - exp(-n / interval)`.
+fn unsampled(objects: f64, bytes: f64, interval: f64) -> Option<(i64, i64)> {
+    if objects <= 0.0 || bytes <= 0.0 {
+        return None;
+    }
+    let scale = 1.0 / (1.0 - (-(bytes / objects) / interval).exp());
+    Some(((objects * scale).round() as i64, (bytes * scale).round() as i64))
+}
+
+fn failed(reason: impl ToString) -> ProfilingError {
+    ProfilingError::Failed {
+        what: "heap",
+        reason: reason.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::{live, unsampled};
+
+    #[test]
+    fn small_objects_are_scaled_up_and_large_ones_hardly() {
+        let interval = 524_288.0;
+        let (objects, bytes) = unsampled(1.0, 64.0, interval).unwrap();
+        assert_eq!((objects, bytes), (8193, 524_320));
+        let (objects, bytes) = unsampled(2.0, 2e8, interval).unwrap();
+        assert_eq!((objects, bytes), (2, 200_000_000));
+        assert_eq!(unsampled(0.0, 0.0, interval), None);
+    }
+
+    #[test]
+    fn counts_are_read_with_and_without_brackets() {
+        assert_eq!(live(" 12: 3456 [0: 0]"), Some((12.0, 3456.0)));
+        assert_eq!(live(" 12: 3456"), Some((12.0, 3456.0)));
+        assert_eq!(live(" 12 3456"), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Profiles of our own process as gzip pprof: CPU time by sampling, heap by jemalloc.
+//!
+//! In: a duration. Out: bytes as Go's `net/http/pprof` would give them, with function names. One CPU profile at a time, for the signal handler under it is one a
+//! process. Symbols are looked up off the async threads and remembered. The routes are in `admin`; nothing here knows HTTP.
+
+mod cpu;
+mod heap;
+mod pprof;
+mod symbols;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::base::Shutdown;
+
+pub use cpu::SAMPLES_PER_SECOND;
+
+/// The longest CPU profile that is taken.
+pub const LONGEST: Duration = Duration::from_secs(300);
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfilingError {
+    /// Another CPU profile is being taken.
+    #[error("a CPU profile of this process is being taken already: try again when it is done")]
+    Busy,
+    /// The duration is zero or too long.
+    #[error("a CPU profile takes from 1 to {longest} seconds, not {asked}", longest = LONGEST.as_secs())]
+    Duration {
+        /// What was asked for, in seconds.
+        asked: u64,
+    },
+    /// This program was built or started without it.
+    #[error("{0}")]
+    Unavailable(&'static str),
+    /// It should have worked.
+    #[error("the {what} profile failed: {reason}")]
+    Failed {
+        /// `CPU` or `heap`.
+        what: &'static str,
+        /// What the profiler said.
+        reason: String,
+    },
+}
+
+/// Takes profiles of this process. Clones share the memory of symbols and the lock.
+#[derive(Clone)]
+pub struct Profiling {
+    shared: Arc<Shared>,
+    shutdown: Shutdown,
+}
+
+#[derive(Default)]
+struct Shared {
+    cpu: tokio::sync::Mutex<()>,
+    symbols: Mutex<symbols::Symbols>,
+}
+
+impl Profiling {
+    /// A profiler; when `shutdown` is cancelled a CPU profile ends early with what it has.
+    pub fn new(shutdown: Shutdown) -> Self {
+        Self {
+            shared: Arc::default(),
+            shutdown,
+        }
+    }
+
+    /// Samples the CPU time of all threads for this long. Sample types `samples/count` and `cpu/nanoseconds`, as Go.
+    /// The sampling stops when the future is dropped.
+    pub async fn cpu(&self, duration: Duration) -> Result<Vec<u8>, ProfilingError> {
+        if duration < Duration::from_secs(1) || duration > LONGEST {
+            return Err(ProfilingError::Duration {
+                asked: duration.as_secs(),
+            });
+        }
+        let _one_at_a_time = self.shared.cpu.try_lock().map_err(|_| ProfilingError::Busy)?;
+        let sampling = blocking("CPU", cpu::Sampling::start).await?;
+        tokio::select! {
+            () = tokio::time::sleep(duration) => {}
+            () = self.shutdown.cancelled() => {}
+        }
+        blocking("CPU", move || sampling.finish()).await
+    }
+
+    /// What is allocated now, by the stack that allocated it. Sample types `inuse_objects/count` and `inuse_space/bytes`: the last
+    /// two of Go's four, because jemalloc does not count what was freed.
+    pub async fn heap(&self) -> Result<Vec<u8>, ProfilingError> {
+        let dump = heap::dump().await?;
+        let shared = self.shared.clone();
+        blocking("heap", move || heap::to_pprof(&dump, &mut shared.symbols.lock())).await
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> Result<T, ProfilingError> + Send + 'static,
+) -> Result<T, ProfilingError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        Err(ProfilingError::Failed {
+            what,
+            reason: error.to_string(),
+        })
+    })
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

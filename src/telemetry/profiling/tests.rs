@@ -1,0 +1,145 @@
+//! Profiles of the test program itself: known work must be found under its name.
+//!
+//! The sampling is one a process, so one test does all that needs it. The test program runs on jemalloc with its sampling on.
+
+use std::hint::black_box;
+use std::io::Read as _;
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+
+use crate::base::Shutdown;
+use crate::telemetry::process::cpu_seconds;
+
+use super::pprof::Profile;
+use super::symbols::Symbols;
+use super::{Profiling, ProfilingError, heap};
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+#[allow(unsafe_code, reason = "jemalloc reads its options from this symbol before main")]
+#[unsafe(export_name = "malloc_conf")]
+static MALLOC_CONF: &[u8; 45] = b"prof:true,prof_active:true,lg_prof_sample:16\0";
+
+#[inline(never)]
+fn burn_for_the_cpu_test(until: Instant) -> u64 {
+    let mut sum = 0u64;
+    while Instant::now() < until {
+        for n in 0..10_000u64 {
+            sum = black_box(sum.wrapping_mul(31).wrapping_add(n));
+        }
+    }
+    sum
+}
+
+#[inline(never)]
+fn hold_for_the_heap_test() -> Vec<Vec<u8>> {
+    (0..64).map(|n| black_box(vec![n; 1 << 20])).collect()
+}
+
+fn decode(gzip: &[u8]) -> Profile {
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(gzip).read_to_end(&mut bytes).unwrap();
+    Profile::decode(bytes.as_slice()).unwrap()
+}
+
+fn types(profile: &Profile) -> Vec<String> {
+    let text = |id: i64| profile.string_table[id as usize].as_str();
+    let types = profile.sample_type.iter();
+    types.map(|of| format!("{}/{}", text(of.kind), text(of.unit))).collect()
+}
+
+/// Sum of the values of the samples in whose stack a function stands whose name contains `part`; of all with an empty `part`.
+fn sum(profile: &Profile, part: &str) -> Vec<i64> {
+    let named = |id: &u64| {
+        let location = &profile.location[*id as usize - 1];
+        location.line.iter().any(|line| {
+            let function = &profile.function[line.function_id as usize - 1];
+            profile.string_table[function.name as usize].contains(part)
+        })
+    };
+    let mut sums = vec![0; profile.sample_type.len()];
+    for sample in &profile.sample {
+        if part.is_empty() || sample.location_id.iter().any(named) {
+            sums.iter_mut()
+                .zip(&sample.value)
+                .for_each(|(sum, value)| *sum += value);
+        }
+    }
+    sums
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cpu_work_is_found_under_its_name_and_adds_up() {
+    let profiling = Profiling::new(Shutdown::new());
+    for seconds in [0, 301] {
+        let error = profiling.cpu(Duration::from_secs(seconds)).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("a CPU profile takes from 1 to 300 seconds, not {seconds}")
+        );
+    }
+
+    let before = cpu_seconds().unwrap();
+    let burner = std::thread::spawn(|| burn_for_the_cpu_test(Instant::now() + Duration::from_secs(3)));
+    let (profile, second) = tokio::join!(profiling.cpu(Duration::from_secs(3)), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        profiling.clone().cpu(Duration::from_secs(1)).await
+    });
+    let used = (cpu_seconds().unwrap() - before) * 1e9;
+    burner.join().unwrap();
+    assert!(matches!(second, Err(ProfilingError::Busy)), "{second:?}");
+
+    let profile = decode(&profile.unwrap());
+    assert_eq!(types(&profile), ["samples/count", "cpu/nanoseconds"]);
+    assert_eq!(profile.period, 10_000_000);
+    assert!(profile.duration_nanos >= 3_000_000_000, "{}", profile.duration_nanos);
+    let total = sum(&profile, "");
+    assert_eq!(total[1], total[0] * profile.period);
+    let burnt = sum(&profile, "burn_for_the_cpu_test");
+    assert!(burnt[0] >= 20, "only {burnt:?} of {total:?}");
+    // Looking up the symbols uses time after the last sample; a kernel with a slow tick samples less often.
+    let (total, used) = (total[1] as f64, used);
+    assert!(total < used * 1.3 && total > used * 0.1, "{total} of {used}");
+
+    // A caller that goes away stops the sampling.
+    let gone = tokio::time::timeout(Duration::from_millis(300), profiling.cpu(Duration::from_secs(60))).await;
+    assert!(gone.is_err());
+    // And a stopping program does not wait for it.
+    let shutdown = Shutdown::new();
+    let stopping = Profiling::new(shutdown.clone());
+    shutdown.cancel();
+    let started = Instant::now();
+    stopping.cpu(Duration::from_secs(60)).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(30));
+}
+
+#[tokio::test]
+async fn held_memory_is_found_under_its_name_until_it_is_freed() {
+    let profiling = Profiling::new(Shutdown::new());
+    let held = hold_for_the_heap_test();
+    let profile = decode(&profiling.heap().await.unwrap());
+    assert_eq!(types(&profile), ["inuse_objects/count", "inuse_space/bytes"]);
+    let sums = sum(&profile, "hold_for_the_heap_test");
+    let expected = (64 << 20) as f64;
+    assert!((sums[1] as f64 - expected).abs() < expected * 0.1, "{sums:?}");
+    assert!((60..=68).contains(&sums[0]), "{sums:?}");
+    drop(held);
+    let profile = decode(&profiling.heap().await.unwrap());
+    assert!(sum(&profile, "hold_for_the_heap_test")[1] < 1 << 20);
+}
+
+#[test]
+fn a_dump_that_is_not_one_is_refused() {
+    let mut symbols = Symbols::default();
+    let error = |text: &str, symbols: &mut Symbols| heap::to_pprof(text, symbols).unwrap_err().to_string();
+    assert_eq!(
+        error("", &mut symbols),
+        "the heap profile failed: jemalloc's dump has no `heap_v2` header"
+    );
+    assert_eq!(
+        error("heap_v2/1024\n  t*: 1: 2 [0: 0]\n@ 0x1\n  t*: x\n", &mut symbols),
+        "the heap profile failed: jemalloc's dump has the line `t*: x`"
+    );
+}

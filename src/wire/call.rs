@@ -1,0 +1,210 @@
+//! The calling side of unary Connect: one message out, one message or one error back.
+//!
+//! In: a `reqwest` client that the caller configured (TLS, proxy, pool), a base URL with an optional path prefix, headers. Retries are the
+//! caller's business: [`CallError::is_retryable`] and [`CallError::retry_after`] say what is worth it.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use crate::wire::connect::{self, Code, Codec, ConnectError};
+
+/// Header that names the tenant.
+pub const TENANT_HEADER: &str = "x-scope-orgid";
+
+/// Largest answer that a client takes: a merged profile of a large fleet is below it, a runaway server is not.
+const MAX_ANSWER_BYTES: usize = 1 << 30;
+
+/// A call did not give an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The server could not be reached or the connection broke.
+    #[error("cannot call {url}: {}", chain(.source))]
+    Transport {
+        /// What was called.
+        url: String,
+        /// Why.
+        source: reqwest::Error,
+    },
+    /// The server answered with an error.
+    #[error("{url} answered {status}: {message}")]
+    Refused {
+        /// What was called.
+        url: String,
+        /// HTTP status.
+        status: u16,
+        /// Connect's code, when the answer had one.
+        code: Option<Code>,
+        /// The server's text.
+        message: String,
+        /// How long the server asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The server answered with something else than the message.
+    #[error("cannot read the answer of {url}: {message}")]
+    Answer {
+        /// What was called.
+        url: String,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl CallError {
+    /// True when the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            CallError::Transport { source, .. } => !source.is_builder(),
+            CallError::Refused { status: 413, .. } => false,
+            CallError::Refused { code: Some(code), .. } => code.is_retryable(),
+            CallError::Refused { status, .. } => *status >= 500 || matches!(status, 408 | 429),
+            CallError::Answer { .. } => false,
+        }
+    }
+
+    /// How long the server asks to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            CallError::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}
+
+/// `reqwest` says only "error sending request"; the reason is in its sources.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = String::new();
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    if text.is_empty() { error.to_string() } else { text }
+}
+
+/// A server to call.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    client: reqwest::Client,
+    base: Url,
+    headers: HeaderMap,
+    timeout: Option<Duration>,
+}
+
+impl Caller {
+    /// A caller of the server at `base`; a path in it is kept as the prefix of all routes.
+    pub fn new(client: reqwest::Client, base: Url) -> Self {
+        Self {
+            client,
+            base,
+            headers: HeaderMap::new(),
+            timeout: None,
+        }
+    }
+
+    /// Adds headers to every call (authorization, tenant).
+    #[must_use]
+    pub fn with_headers(mut self, headers: HeaderMap) -> Self {
+        self.headers.extend(headers);
+        self
+    }
+
+    /// Names the tenant in every call. Text that cannot stand in a header is left out, and the server then says that the tenant is missing.
+    #[must_use]
+    pub fn with_tenant(mut self, tenant: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(tenant) {
+            self.headers.insert(TENANT_HEADER, value);
+        }
+        self
+    }
+
+    /// Limits each call; the server is told.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The URL of a route, such as `push.v1.PusherService/Push`.
+    pub fn url(&self, route: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}/{route}", self.base.path().trim_end_matches('/')));
+        url
+    }
+
+    /// Calls `route` with a message in binary form.
+    pub async fn call<Request, Answer>(&self, route: &str, request: &Request) -> Result<Answer, CallError>
+    where
+        Request: prost::Message + Serialize,
+        Answer: prost::Message + Default + DeserializeOwned,
+    {
+        let body = request.encode_to_vec().into();
+        let answer = self.call_raw(route, body).await?;
+        connect::decode(Codec::Proto, answer).map_err(|error| CallError::Answer {
+            url: self.url(route).to_string(),
+            message: error.message,
+        })
+    }
+
+    /// As [`Caller::call`], with the bytes of both messages.
+    pub async fn call_raw(&self, route: &str, body: Bytes) -> Result<Bytes, CallError> {
+        let url = self.url(route);
+        let mut request = self
+            .client
+            .post(url.clone())
+            .headers(self.headers.clone())
+            .header(CONTENT_TYPE, Codec::Proto.content_type())
+            .header("connect-protocol-version", "1")
+            .body(body);
+        if let Some(timeout) = self.timeout {
+            request = request
+                .timeout(timeout)
+                .header("connect-timeout-ms", timeout.as_millis().min(9_999_999_999).to_string());
+        }
+        let transport = |source| CallError::Transport {
+            url: url.to_string(),
+            source,
+        };
+        let mut response = request.send().await.map_err(transport)?;
+        let mut body = BytesMut::new();
+        while let Some(chunk) = response.chunk().await.map_err(transport)? {
+            if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+                return Err(CallError::Answer {
+                    url: url.to_string(),
+                    message: format!("it is larger than {MAX_ANSWER_BYTES} bytes"),
+                });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        if response.status().is_success() {
+            return Ok(body.freeze());
+        }
+        let status = response.status().as_u16();
+        let error = ConnectError::from_json(status, &body);
+        Err(CallError::Refused {
+            url: url.to_string(),
+            status,
+            code: error.as_ref().map(|error| error.code),
+            message: error.map_or_else(|| excerpt(&body), |error| error.message),
+            retry_after: response
+                .headers()
+                .get(RETRY_AFTER)
+                .and_then(|value| value.to_str().ok()?.parse().ok())
+                .map(Duration::from_secs),
+        })
+    }
+}
+
+/// The start of a body that is not ours, as one line.
+fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

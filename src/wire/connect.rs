@@ -1,0 +1,398 @@
+//! Unary Connect: which encoding a call has, its body to a message, a message to its body, errors with their codes.
+//!
+//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming, gRPC and gRPC-Web are refused by name. No HTTP library but the
+//! header types: `server` and the clients bring theirs. Protocol: <https://connectrpc.com/docs/protocol>.
+
+use std::io::Read;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Answers shorter than this are not compressed: the gain is less than a packet.
+const COMPRESS_FROM_BYTES: usize = 4096;
+
+/// Longest timeout that the protocol can express: ten digits of milliseconds.
+const TIMEOUT_DIGITS: usize = 10;
+
+/// Why a call failed, in Connect's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The caller went away.
+    Canceled,
+    /// Of no other kind.
+    Unknown,
+    /// The same request fails again.
+    InvalidArgument,
+    /// It took too long.
+    DeadlineExceeded,
+    /// There is no such thing or route.
+    NotFound,
+    /// The thing exists already.
+    AlreadyExists,
+    /// The caller may not do this.
+    PermissionDenied,
+    /// A limit was reached; later it may work.
+    ResourceExhausted,
+    /// The state does not allow it.
+    FailedPrecondition,
+    /// It collided with something else.
+    Aborted,
+    /// Outside of the valid range.
+    OutOfRange,
+    /// This server does not do that.
+    Unimplemented,
+    /// A fault of the server.
+    Internal,
+    /// Not now.
+    Unavailable,
+    /// Data is lost.
+    DataLoss,
+    /// The caller did not say who it is.
+    Unauthenticated,
+}
+
+const CODES: [(Code, &str, u16); 16] = [
+    (Code::Canceled, "canceled", 499),
+    (Code::Unknown, "unknown", 500),
+    (Code::InvalidArgument, "invalid_argument", 400),
+    (Code::DeadlineExceeded, "deadline_exceeded", 504),
+    (Code::NotFound, "not_found", 404),
+    (Code::AlreadyExists, "already_exists", 409),
+    (Code::PermissionDenied, "permission_denied", 403),
+    (Code::ResourceExhausted, "resource_exhausted", 429),
+    (Code::FailedPrecondition, "failed_precondition", 400),
+    (Code::Aborted, "aborted", 409),
+    (Code::OutOfRange, "out_of_range", 400),
+    (Code::Unimplemented, "unimplemented", 501),
+    (Code::Internal, "internal", 500),
+    (Code::Unavailable, "unavailable", 503),
+    (Code::DataLoss, "data_loss", 500),
+    (Code::Unauthenticated, "unauthenticated", 401),
+];
+
+impl Code {
+    /// Name on the wire, as `invalid_argument`.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// HTTP status that belongs to the code.
+    pub fn status(self) -> u16 {
+        self.row().2
+    }
+
+    /// The code of a name on the wire.
+    pub fn from_name(name: &str) -> Option<Self> {
+        CODES.iter().find(|row| row.1 == name).map(|row| row.0)
+    }
+
+    /// True when the same call may succeed later.
+    pub fn is_retryable(self) -> bool {
+        matches!(
+            self,
+            Code::Unknown
+                | Code::DeadlineExceeded
+                | Code::ResourceExhausted
+                | Code::Aborted
+                | Code::Internal
+                | Code::Unavailable
+                | Code::DataLoss
+        )
+    }
+
+    fn row(self) -> &'static (Code, &'static str, u16) {
+        // The table has every variant in the order of the enum (tested), so the fallback is never taken.
+        CODES.get(self as usize).unwrap_or(&CODES[1])
+    }
+}
+
+/// A failed call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ConnectError {
+    /// The kind.
+    pub code: Code,
+    /// HTTP status; mostly that of the code, but 413 and 415 have no code of their own.
+    pub status: u16,
+    /// What was being done and what went wrong, lower case.
+    pub message: String,
+}
+
+impl ConnectError {
+    /// An error of `code` with the code's HTTP status.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            status: code.status(),
+            message: message.into(),
+        }
+    }
+
+    /// The request is wrong: 400.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidArgument, message)
+    }
+
+    /// The request is too large: 413. The code is `invalid_argument` and not `resource_exhausted`, so that nobody sends the same bytes again.
+    pub fn too_large(message: impl Into<String>) -> Self {
+        Self::invalid(message).with_status(413)
+    }
+
+    /// The same error under another HTTP status.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The body `{"code": ..., "message": ...}` of the answer; its content type is `application/json` whatever the request had.
+    pub fn to_json(&self) -> Bytes {
+        let body = ErrorBody {
+            code: self.code.name().to_owned(),
+            message: self.message.clone(),
+        };
+        serde_json::to_vec(&body).unwrap_or_default().into()
+    }
+
+    /// Reads the body of a failed call; `None` when it is not Connect's JSON.
+    pub fn from_json(status: u16, body: &[u8]) -> Option<Self> {
+        let body: ErrorBody = serde_json::from_slice(body).ok()?;
+        Some(Self {
+            code: Code::from_name(&body.code)?,
+            status,
+            message: body.message,
+        })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct ErrorBody {
+    code: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// How messages are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// `application/proto`.
+    Proto,
+    /// `application/json`.
+    Json,
+}
+
+impl Codec {
+    /// Content type of answers.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Codec::Proto => "application/proto",
+            Codec::Json => "application/json",
+        }
+    }
+}
+
+/// What the headers of a call say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallHeaders {
+    /// Encoding of request and answer.
+    pub codec: Codec,
+    /// Compression of the request's body.
+    pub compression: Compression,
+    /// True when the answer may be compressed by gzip.
+    pub accepts_gzip: bool,
+    /// Time that the caller gives, from `Connect-Timeout-Ms`.
+    pub timeout: Option<Duration>,
+}
+
+/// Compression of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// As it is.
+    Identity,
+    /// gzip.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+}
+
+impl CallHeaders {
+    /// Reads the headers of a unary call. Errors: 415 for other content types, 400 for a wrong version or timeout, `unimplemented` for an unknown
+    /// compression.
+    pub fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
+        let codec = codec(headers)?;
+        if let Some(version) = headers.get("connect-protocol-version")
+            && version.as_bytes() != b"1"
+        {
+            return Err(ConnectError::invalid(format!(
+                "connect-protocol-version must be `1`, not {version:?}"
+            )));
+        }
+        Ok(Self {
+            codec,
+            compression: Compression::read(headers)?,
+            accepts_gzip: accepts_gzip(headers),
+            timeout: timeout(headers)?,
+        })
+    }
+}
+
+fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
+    let value = headers
+        .get(CONTENT_TYPE)
+        .map(|value| value.to_str().unwrap_or_default())
+        .unwrap_or_default();
+    let unsupported = |message: String| Err(ConnectError::invalid(message).with_status(415));
+    let (kind, parameters) = value.split_once(';').unwrap_or((value, ""));
+    let charset_is_utf8 = parameters.split(';').all(|parameter| {
+        let (name, text) = parameter.split_once('=').unwrap_or((parameter, ""));
+        !name.trim().eq_ignore_ascii_case("charset") || text.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+    });
+    if !charset_is_utf8 {
+        return unsupported(format!("content type `{value}` has a charset other than utf-8"));
+    }
+    match kind.trim().to_ascii_lowercase().as_str() {
+        "application/proto" | "application/protobuf" | "application/x-protobuf" => Ok(Codec::Proto),
+        "application/json" => Ok(Codec::Json),
+        "" => unsupported("the request has no content type: application/proto or application/json".to_owned()),
+        kind if kind.starts_with("application/connect+") => unsupported(format!(
+            "content type `{kind}` is that of a stream, this call is unary: application/proto or application/json"
+        )),
+        kind if kind.starts_with("application/grpc") => unsupported(format!(
+            "gRPC (`{kind}`) is not spoken here, use Connect: application/proto or application/json"
+        )),
+        kind => unsupported(format!(
+            "content type `{kind}` is not supported: application/proto or application/json"
+        )),
+    }
+}
+
+impl Compression {
+    /// Reads `Content-Encoding`.
+    pub fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
+        let value = headers
+            .get(CONTENT_ENCODING)
+            .map(|value| value.to_str().unwrap_or("?"))
+            .unwrap_or_default();
+        match value.trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => Ok(Self::Identity),
+            "gzip" | "x-gzip" => Ok(Self::Gzip),
+            "zstd" => Ok(Self::Zstd),
+            other => Err(ConnectError::new(
+                Code::Unimplemented,
+                format!("content encoding `{other}` is not supported: gzip, zstd or identity"),
+            )
+            .with_status(415)),
+        }
+    }
+
+    /// The body without its compression, at most `max_bytes` of it. Errors: 413 beyond the limit, 400 for damaged data.
+    pub fn decompress(self, body: Bytes, max_bytes: usize) -> Result<Bytes, ConnectError> {
+        let (name, out) = match self {
+            Compression::Identity if body.len() <= max_bytes => return Ok(body),
+            Compression::Identity => ("", Ok(body)),
+            Compression::Gzip => (
+                "gzip ",
+                read_bounded(flate2::read::MultiGzDecoder::new(body.as_ref()), body.len(), max_bytes),
+            ),
+            Compression::Zstd => (
+                "zstd ",
+                zstd::stream::read::Decoder::with_buffer(body.as_ref()).and_then(|mut decoder| {
+                    // 8 MiB is the largest window that a decoder must support (RFC 8878, 3.1.1.1.2).
+                    decoder.window_log_max(23)?;
+                    read_bounded(decoder, body.len(), max_bytes)
+                }),
+            ),
+        };
+        match out {
+            Ok(out) if out.len() <= max_bytes => Ok(out),
+            Ok(_) => Err(ConnectError::too_large(format!(
+                "the {name}body is larger than {max_bytes} bytes when decompressed"
+            ))),
+            Err(error) => Err(ConnectError::invalid(format!(
+                "cannot decompress the {name}body: {error}"
+            ))),
+        }
+    }
+}
+
+/// Reads up to one byte more than `max_bytes`, so that the caller sees the excess without holding it.
+fn read_bounded(reader: impl Read, compressed: usize, max_bytes: usize) -> std::io::Result<Bytes> {
+    let mut out = Vec::with_capacity(compressed.saturating_mul(3).min(max_bytes));
+    reader
+        .take((max_bytes as u64).saturating_add(1))
+        .read_to_end(&mut out)?;
+    Ok(out.into())
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    headers.get_all(ACCEPT_ENCODING).iter().any(|value| {
+        value.to_str().unwrap_or_default().split(',').any(|entry| {
+            let (name, weight) = entry.split_once(';').unwrap_or((entry, ""));
+            let refused = weight
+                .split_once('=')
+                .is_some_and(|(_, weight)| weight.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0));
+            name.trim().eq_ignore_ascii_case("gzip") && !refused
+        })
+    })
+}
+
+fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
+    let Some(value) = headers.get("connect-timeout-ms") else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default();
+    if text.is_empty() || text.len() > TIMEOUT_DIGITS || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(ConnectError::invalid(format!(
+            "connect-timeout-ms must be up to {TIMEOUT_DIGITS} digits, not {value:?}"
+        )));
+    }
+    let milliseconds = text.parse().unwrap_or(u64::MAX);
+    Ok(Some(Duration::from_millis(milliseconds)))
+}
+
+/// Body (already decompressed) to message. An empty JSON body is an error, as in protobuf's JSON; an empty binary one is the empty message.
+pub fn decode<M>(codec: Codec, body: Bytes) -> Result<M, ConnectError>
+where
+    M: prost::Message + Default + DeserializeOwned,
+{
+    match codec {
+        Codec::Proto => {
+            M::decode(body).map_err(|error| ConnectError::invalid(format!("cannot read the body as protobuf: {error}")))
+        }
+        Codec::Json => serde_json::from_slice(&body)
+            .map_err(|error| ConnectError::invalid(format!("cannot read the body as JSON: {error}"))),
+    }
+}
+
+/// Message to body.
+pub fn encode<M>(codec: Codec, message: &M) -> Result<Bytes, ConnectError>
+where
+    M: prost::Message + Serialize,
+{
+    match codec {
+        Codec::Proto => Ok(message.encode_to_vec().into()),
+        Codec::Json => serde_json::to_vec(message)
+            .map(Bytes::from)
+            .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the answer as JSON: {error}"))),
+    }
+}
+
+/// The body compressed by gzip where the caller accepts it and it is large enough to gain. True means compressed.
+pub fn compress(accepts_gzip: bool, body: Bytes) -> (Bytes, bool) {
+    if !accepts_gzip || body.len() < COMPRESS_FROM_BYTES {
+        return (body, false);
+    }
+    let mut encoder = flate2::read::GzEncoder::new(body.as_ref(), flate2::Compression::fast());
+    let mut out = Vec::with_capacity(body.len() / 3);
+    match encoder.read_to_end(&mut out) {
+        Ok(_) => (out.into(), true),
+        Err(_) => (body, false),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+//! Messages of the wire, generated from the files under `proto/`.
+//!
+//! `integration/protos.rs` generates and compares them; nobody edits them. JSON is protobuf's: camelCase, 64-bit integers as strings;
+//! unknown fields are ignored and unknown enum names read as the default, because clients may be newer than we are.
+#![allow(missing_docs, reason = "generated")]
+#![allow(clippy::all, clippy::unwrap_used, reason = "generated")]
+#![allow(unused_qualifications, reason = "generated")]
+
+#[rustfmt::skip]
+pub mod google;
+#[rustfmt::skip]
+pub mod push;
+#[rustfmt::skip]
+pub mod querier;
+#[rustfmt::skip]
+pub mod types;

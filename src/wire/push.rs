@@ -1,0 +1,261 @@
+//! push.v1: how profiles arrive and how we send them.
+//!
+//! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body, and back. Contents of the profiles are not
+//! looked at here: the sink does that.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind};
+use crate::wire::call::{CallError, Caller};
+use crate::wire::proto::push::{PushRequest, PushResponse, RawProfileSeries, RawSample};
+use crate::wire::proto::types::LabelPair;
+
+/// Route of the call.
+pub const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
+
+/// A request taken apart.
+#[derive(Debug, Default)]
+pub struct PushBatch {
+    /// What a sink can take.
+    pub profiles: Vec<RawProfile>,
+    /// Where in the request each profile stood: index of its series.
+    series: Vec<usize>,
+    /// What is wrong already: index of the series, id of the sample, error.
+    refused: Vec<(usize, Arc<str>, SinkError)>,
+}
+
+impl PushBatch {
+    /// Takes a request apart: each sample of each series is a profile. Wrong labels refuse a series, empty bytes a sample; the others stay.
+    /// A request without any sample is an error.
+    pub fn from_request(request: PushRequest) -> Result<Self, SinkError> {
+        let mut batch = Self::default();
+        for (index, series) in request.series.into_iter().enumerate() {
+            let labels = labels(series.labels);
+            for sample in series.samples {
+                let id: Arc<str> = sample.id.into();
+                match &labels {
+                    Err(message) => batch.refuse(index, id, message.clone()),
+                    Ok(_) if sample.raw_profile.is_empty() => {
+                        batch.refuse(index, id, "the profile is empty".to_owned());
+                    }
+                    Ok(labels) => {
+                        batch.series.push(index);
+                        batch.profiles.push(RawProfile {
+                            labels: labels.clone(),
+                            id,
+                            pprof: sample.raw_profile,
+                        });
+                    }
+                }
+            }
+        }
+        if batch.profiles.is_empty() && batch.refused.is_empty() {
+            return Err(SinkError::new(SinkErrorKind::Invalid, "no profiles received"));
+        }
+        Ok(batch)
+    }
+
+    fn refuse(&mut self, series: usize, id: Arc<str>, message: String) {
+        self.refused
+            .push((series, id, SinkError::new(SinkErrorKind::Invalid, message)));
+    }
+
+    /// Hands the profiles over for [`crate::profile::ProfileSink::append`] and keeps what the answer needs.
+    pub fn split(self) -> (Vec<RawProfile>, PushOutcome) {
+        let origins = self
+            .series
+            .into_iter()
+            .zip(&self.profiles)
+            .map(|(series, profile)| (series, profile.id.clone()))
+            .collect();
+        (
+            self.profiles,
+            PushOutcome {
+                origins,
+                refused: self.refused,
+            },
+        )
+    }
+}
+
+/// Turns a sink's errors into the one error of the call.
+#[derive(Debug)]
+pub struct PushOutcome {
+    origins: Vec<(usize, Arc<str>)>,
+    refused: Vec<(usize, Arc<str>, SinkError)>,
+}
+
+impl PushOutcome {
+    /// `Ok` when everything was taken. Otherwise all errors joined, each with its series and id; the kind is the one that most wants a retry,
+    /// since what is not stored would otherwise be lost.
+    pub fn finish(mut self, errors: Vec<(usize, SinkError)>) -> Result<(), SinkError> {
+        for (index, error) in errors {
+            let (series, id) = self.origins.get(index).cloned().unwrap_or_default();
+            self.refused.push((series, id, error));
+        }
+        self.refused.sort_by_key(|(series, ..)| *series);
+        let Some(kind) = self
+            .refused
+            .iter()
+            .map(|(.., error)| error.kind)
+            .max_by_key(|kind| retry_rank(*kind))
+        else {
+            return Ok(());
+        };
+        let lines: Vec<String> = self
+            .refused
+            .iter()
+            .map(|(series, id, error)| match id.as_ref() {
+                "" => format!("series {series}: {error}"),
+                id => format!("series {series}, profile {id}: {error}"),
+            })
+            .collect();
+        Err(SinkError::new(kind, lines.join("\n")))
+    }
+}
+
+fn retry_rank(kind: SinkErrorKind) -> u8 {
+    match kind {
+        SinkErrorKind::Invalid => 0,
+        SinkErrorKind::TooLarge => 1,
+        SinkErrorKind::LimitExceeded => 2,
+        SinkErrorKind::Internal => 3,
+        SinkErrorKind::Unavailable => 4,
+    }
+}
+
+/// Labels of a series; a name given twice or an empty name is an error.
+fn labels(pairs: Vec<LabelPair>) -> Result<Labels, String> {
+    let mut names = HashSet::with_capacity(pairs.len());
+    for pair in &pairs {
+        if pair.name.is_empty() {
+            return Err(format!("a label has no name (its value is `{}`)", pair.value));
+        }
+        if !names.insert(pair.name.as_str()) {
+            return Err(format!("label `{}` is there twice", pair.name));
+        }
+    }
+    drop(names);
+    Ok(Labels::from_pairs(
+        pairs.into_iter().map(|pair| (pair.name, pair.value)),
+    ))
+}
+
+/// Profiles as a request: neighbours with equal labels share a series. The bytes are shared, not copied.
+pub fn to_request(profiles: &[RawProfile]) -> PushRequest {
+    let series = profiles
+        .chunk_by(|left, right| left.labels == right.labels)
+        .map(|run| RawProfileSeries {
+            labels: run.first().map(|profile| pairs(&profile.labels)).unwrap_or_default(),
+            samples: run
+                .iter()
+                .map(|profile| RawSample {
+                    raw_profile: profile.pprof.clone(),
+                    id: profile.id.to_string(),
+                })
+                .collect(),
+            annotations: Vec::new(),
+        })
+        .collect();
+    PushRequest { series }
+}
+
+/// Labels as the wire has them.
+pub fn pairs(labels: &Labels) -> Vec<LabelPair> {
+    labels
+        .iter()
+        .map(|(name, value)| LabelPair {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        })
+        .collect()
+}
+
+/// Sends profiles to a server that speaks push.v1.
+#[derive(Clone, Debug)]
+pub struct PushClient {
+    caller: Caller,
+}
+
+impl PushClient {
+    /// A client of the server that `caller` calls.
+    pub fn new(caller: Caller) -> Self {
+        Self { caller }
+    }
+
+    /// Sends one batch. An error may stand for some of the profiles only: the others are stored then.
+    pub async fn push(&self, profiles: &[RawProfile]) -> Result<(), CallError> {
+        let _: PushResponse = self.caller.call(PUSH_ROUTE, &to_request(profiles)).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn profile(name: &str, id: &str) -> RawProfile {
+        RawProfile {
+            labels: Labels::from_pairs([("__name__", name), ("service_name", "s")]),
+            id: id.into(),
+            pprof: Bytes::from_static(b"bytes"),
+        }
+    }
+
+    #[test]
+    fn profiles_survive_the_round_trip_and_equal_labels_share_a_series() {
+        let profiles = [profile("cpu", "1"), profile("cpu", "2"), profile("memory", "")];
+        let request = to_request(&profiles);
+        assert_eq!(request.series.len(), 2);
+        let (back, outcome) = PushBatch::from_request(request).unwrap().split();
+        assert_eq!(back.len(), 3);
+        for (left, right) in back.iter().zip(&profiles) {
+            assert_eq!(
+                (&left.labels, &left.id, &left.pprof),
+                (&right.labels, &right.id, &right.pprof)
+            );
+        }
+        assert!(outcome.finish(Vec::new()).is_ok());
+    }
+
+    #[test]
+    fn binary_profiles_are_slices_of_the_body() {
+        let body = Bytes::from(prost::Message::encode_to_vec(&to_request(&[profile("cpu", "")])));
+        let range = body.as_ptr_range();
+        let request: PushRequest =
+            crate::wire::connect::decode(crate::wire::connect::Codec::Proto, body.clone()).unwrap();
+        assert!(range.contains(&request.series[0].samples[0].raw_profile.as_ptr()));
+    }
+
+    #[test]
+    fn nothing_to_push_is_an_error() {
+        for series in [Vec::new(), vec![RawProfileSeries::default()]] {
+            let error = PushBatch::from_request(PushRequest { series }).unwrap_err();
+            assert_eq!(error.message, "no profiles received");
+        }
+    }
+
+    #[test]
+    fn wrong_series_are_refused_by_number_and_the_others_stay() {
+        let mut request = to_request(&[profile("cpu", ""), profile("memory", "two"), profile("block", "")]);
+        let again = request.series[1].labels[0].clone();
+        request.series[1].labels.push(again);
+        request.series[2].samples[0].raw_profile = Bytes::new();
+        let (profiles, outcome) = PushBatch::from_request(request).unwrap().split();
+        assert_eq!(profiles.len(), 1);
+        let error = outcome
+            .finish(vec![(
+                0,
+                SinkError::new(SinkErrorKind::Unavailable, "the disk is full"),
+            )])
+            .unwrap_err();
+        assert_eq!(error.kind, SinkErrorKind::Unavailable);
+        assert_eq!(
+            error.message,
+            "series 0: the disk is full\nseries 1, profile two: label `__name__` is there twice\nseries 2: the profile is empty"
+        );
+    }
+}

@@ -1,0 +1,76 @@
+// The colour of a package: fnv1a32(package) % 360 as the hue, in OKLCH with fixed lightness and chroma, so that
+// neighbours differ, text stays readable on all of them, and a package looks the same everywhere and always.
+
+import { fnv1a32 } from './layout.ts';
+import { placeOf, type Place } from './packages.ts';
+
+export interface Palette {
+  lightness: number;
+  chroma: number;
+  /** Chroma of runtime and kernel frames. */
+  dull: number;
+  /** Text on a frame. */
+  text: string;
+}
+
+export const LIGHT: Palette = { lightness: 0.83, chroma: 0.085, dull: 0.012, text: '#17191c' };
+export const DARK: Palette = { lightness: 0.47, chroma: 0.075, dull: 0.012, text: '#f4f6f8' };
+
+/** `#rrggbb` of an OKLCH colour, clipped into sRGB. */
+export function oklch(lightness: number, chroma: number, hue: number): string {
+  const angle = (hue * Math.PI) / 180;
+  const a = chroma * Math.cos(angle);
+  const b = chroma * Math.sin(angle);
+  const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  const channels = [
+    4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+    -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+    -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+  ];
+  return `#${channels.map((channel) => Math.round(255 * encode(channel)).toString(16).padStart(2, '0')).join('')}`;
+}
+
+function encode(linear: number): number {
+  const clipped = Math.min(1, Math.max(0, linear));
+  return clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055;
+}
+
+/** WCAG's contrast of two `#rrggbb` colours. */
+export function contrast(one: string, two: string): number {
+  const luminance = (hex: string): number => {
+    const [r, g, b] = [1, 3, 5].map((at) => {
+      const value = parseInt(hex.slice(at, at + 2), 16) / 255;
+      return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
+  };
+  const [high, low] = [luminance(one), luminance(two)].sort((a, b) => b - a);
+  return (high! + 0.05) / (low! + 0.05);
+}
+
+export const hueOf = (packageName: string): number => fnv1a32(packageName) % 360;
+
+/** The colour of a place. A name without a package is grey, a runtime's nearly so. */
+export function colourOf(place: Place, palette: Palette): string {
+  const chroma = place.package === '' || place.runtime ? palette.dull : palette.chroma;
+  // The runtime is most of many pictures: a step nearer to the paper, so that the program stands out.
+  const lift = place.runtime || place.package === '' ? (palette.lightness > 0.6 ? 0.05 : -0.07) : 0;
+  return oklch(palette.lightness + lift, chroma, hueOf(place.package));
+}
+
+/** One colour a name, computed once for a picture. */
+export function colourNames(names: readonly string[], mappings: readonly string[], files: readonly string[], palette: Palette): string[] {
+  const known = new Map<string, string>();
+  return names.map((name, index) => {
+    const place = placeOf(name, mappings[index], files[index]);
+    const key = `${place.package}\n${place.runtime}`;
+    let colour = known.get(key);
+    if (colour === undefined) {
+      colour = colourOf(place, palette);
+      known.set(key, colour);
+    }
+    return colour;
+  });
+}

@@ -1,0 +1,228 @@
+// Draws the visible part of a flame graph on a canvas. Frames narrower than half a pixel are merged into one strip,
+// and whole runs of them are skipped by binary search, so the work follows the pixels and not the nodes.
+
+import { firstEndingAfter, type Flame } from './layout.ts';
+import { shortName } from './packages.ts';
+
+export const ROW = 20;
+
+export interface Picture {
+  flame: Flame;
+  /** Visible ticks. */
+  from: number;
+  to: number;
+  /** Size in CSS pixels. */
+  width: number;
+  height: number;
+  /** Pixels scrolled down. */
+  scroll: number;
+  /** Root at the bottom. */
+  flip: boolean;
+  /** Node that is zoomed to; frames above it are shown as its callers. */
+  focus: number;
+  /** One colour a name. */
+  colours: readonly string[];
+  /** One flag a name, or null when nothing is searched. */
+  matched: Uint8Array | null;
+  hoverNode: number;
+  hoverName: number;
+  selectedName: number;
+  /** The current place of the search's steps, or -1. */
+  currentNode: number;
+  ink: Ink;
+  text: TextMeasure;
+}
+
+export interface Ink {
+  text: string;
+  /** Text on greyed frames. */
+  faint: string;
+  paper: string;
+  grey: string;
+  strip: string;
+  mark: string;
+  hover: string;
+}
+
+/** Widths of characters, each measured once; text is cut by adding them up. */
+export class TextMeasure {
+  readonly font: string;
+  private readonly ascii = new Float32Array(128);
+  private readonly others = new Map<string, number>();
+  private readonly names = new Map<string, number>();
+  private readonly context: CanvasRenderingContext2D;
+
+  constructor(context: CanvasRenderingContext2D, font: string) {
+    this.context = context;
+    this.font = font;
+    context.font = font;
+    for (let code = 32; code < 127; code += 1) this.ascii[code] = context.measureText(String.fromCharCode(code)).width;
+  }
+
+  private char(char: string): number {
+    const code = char.charCodeAt(0);
+    if (code < 128) return this.ascii[code]!;
+    let width = this.others.get(char);
+    if (width === undefined) {
+      width = this.context.measureText(char).width;
+      this.others.set(char, width);
+    }
+    return width;
+  }
+
+  width(text: string): number {
+    let width = this.names.get(text);
+    if (width === undefined) {
+      width = 0;
+      for (const char of text) width += this.char(char);
+      this.names.set(text, width);
+    }
+    return width;
+  }
+
+  /** The name, its short form, or as much of that as there is room for; empty when that would tell nothing. */
+  fit(name: string, room: number): string {
+    if (room < 14) return '';
+    if (this.width(name) <= room) return name;
+    const short = shortName(name);
+    if (this.width(short) <= room) return short;
+    const dots = this.char('…');
+    let used = dots;
+    let length = 0;
+    for (const char of short) {
+      used += this.char(char);
+      if (used > room) break;
+      length += char.length;
+    }
+    return length >= 2 ? `${short.slice(0, length)}…` : '';
+  }
+}
+
+/** Where a level is on the canvas. */
+export function rowTop(level: number, picture: Pick<Picture, 'flip' | 'scroll' | 'flame' | 'height'>): number {
+  if (!picture.flip) return level * ROW - picture.scroll;
+  const content = Math.max(picture.height, picture.flame.depth * ROW);
+  return content - (level + 1) * ROW - picture.scroll;
+}
+
+/** The level at a place on the canvas. */
+export function levelAt(y: number, picture: Pick<Picture, 'flip' | 'scroll' | 'flame' | 'height'>): number {
+  if (!picture.flip) return Math.floor((y + picture.scroll) / ROW);
+  const content = Math.max(picture.height, picture.flame.depth * ROW);
+  return Math.floor((content - y - picture.scroll) / ROW);
+}
+
+/** Draws everything; returns how many rectangles that took. */
+export function draw(context: CanvasRenderingContext2D, picture: Picture): number {
+  const { flame, width, height, from, to, ink } = picture;
+  context.fillStyle = ink.paper;
+  context.fillRect(0, 0, width, height);
+  if (flame.count === 0 || to <= from) return 0;
+  const scale = width / (to - from);
+  const half = 0.5 / scale;
+  context.font = picture.text.font;
+  context.textBaseline = 'middle';
+  let rectangles = 0;
+
+  for (let level = 0; level < flame.depth; level += 1) {
+    const top = rowTop(level, picture);
+    if (top + ROW <= 0 || top >= height) continue;
+    const end = flame.levelStart[level + 1]!;
+    let node = firstEndingAfter(flame, level, from);
+    // A strip collects neighbours that are too narrow to be seen alone.
+    let stripFrom = -1;
+    let stripTo = -1;
+    let stripMatched = false;
+    const flush = (): void => {
+      if (stripFrom < 0) return;
+      context.fillStyle = picture.matched ? (stripMatched ? ink.mark : ink.grey) : ink.strip;
+      context.globalAlpha = picture.matched && stripMatched ? 0.55 : 1;
+      context.fillRect(stripFrom, top, Math.max(0.5, stripTo - stripFrom), ROW - 1);
+      context.globalAlpha = 1;
+      rectangles += 1;
+      stripFrom = -1;
+    };
+    while (node < end) {
+      const start = flame.start[node]!;
+      if (start >= to) break;
+      const total = flame.total[node]!;
+      const left = (start - from) * scale;
+      if (total < half) {
+        const next = firstAfter(flame, node, end, start + half);
+        if (stripFrom >= 0 && left - stripTo > 1) flush();
+        if (stripFrom < 0) {
+          stripFrom = left;
+          stripMatched = false;
+        }
+        stripTo = left + Math.max(0.5, total * scale);
+        if (picture.matched) {
+          for (let at = node; at < next && !stripMatched; at += 1) stripMatched = picture.matched[flame.name[at]!] === 1;
+        }
+        node = next;
+        continue;
+      }
+      flush();
+      rectangles += 1;
+      frame(context, picture, node, Math.max(0, left), Math.min(width, left + total * scale), top);
+      node += 1;
+    }
+    flush();
+  }
+  outline(context, picture, scale);
+  return rectangles;
+}
+
+/** First node from `node` on that is wide enough to be seen or ends after `x`. */
+function firstAfter(flame: Flame, node: number, end: number, x: number): number {
+  let at = node + 1;
+  // Most runs are short; look at a few before searching.
+  for (let tries = 0; tries < 4; tries += 1, at += 1) {
+    if (at >= end || flame.start[at]! + flame.total[at]! > x) return Math.min(at, end);
+  }
+  let high = end;
+  while (at < high) {
+    const middle = (at + high) >>> 1;
+    if (flame.start[middle]! + flame.total[middle]! > x) high = middle;
+    else at = middle + 1;
+  }
+  return at;
+}
+
+function frame(context: CanvasRenderingContext2D, picture: Picture, node: number, left: number, right: number, top: number): void {
+  const { flame, ink, matched } = picture;
+  const name = flame.name[node]!;
+  // A line of paper between neighbours, unless that would eat the frame.
+  const wide = right - left;
+  const shown = wide > 3 ? wide - 1 : wide;
+  const grey = matched !== null && matched[name] === 0;
+  const caller = flame.start[node]! < picture.from || flame.start[node]! + flame.total[node]! > picture.to;
+  context.fillStyle = grey ? ink.grey : picture.colours[name]!;
+  if (caller) context.globalAlpha = 0.55;
+  context.fillRect(left, top, shown, ROW - 1);
+  if (caller) context.globalAlpha = 1;
+  if (!grey && (name === picture.hoverName || name === picture.selectedName)) {
+    context.fillStyle = ink.hover;
+    context.fillRect(left, top, shown, ROW - 1);
+  }
+  if (wide < 18) return;
+  const label = picture.text.fit(flame.names[name]!, wide - 8);
+  if (label === '') return;
+  context.fillStyle = grey ? ink.faint : ink.text;
+  context.fillText(label, left + 4, top + ROW / 2);
+}
+
+function outline(context: CanvasRenderingContext2D, picture: Picture, scale: number): void {
+  const { flame, from, width } = picture;
+  const box = (node: number, colour: string, line: number): void => {
+    if (node < 0 || node >= flame.count) return;
+    const left = Math.max(0, (flame.start[node]! - from) * scale);
+    const right = Math.min(width, (flame.start[node]! + flame.total[node]! - from) * scale);
+    if (right <= 0 || left >= width) return;
+    const top = rowTop(flame.level[node]!, picture);
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    context.strokeRect(left + line / 2, top + line / 2, Math.max(1, right - left - line - 1), ROW - 1 - line);
+  };
+  box(picture.currentNode, picture.ink.mark, 2);
+  box(picture.hoverNode, picture.ink.text, 1);
+}

@@ -1,0 +1,160 @@
+// A flame graph in typed arrays: Pyroscope's levels (groups of four, x delta-coded) become flat columns, one entry a
+// node, level by level and sorted by place. Parents and path hashes are computed once here; drawing only reads.
+
+import type { FlameGraphMessage } from '../lib/api.ts';
+
+export interface Flame {
+  names: string[];
+  /** Parallel to names; empty when the server gives none. */
+  files: string[];
+  mappings: string[];
+  count: number;
+  /** Index of the first node of each level, and the end after the last: levels + 1 entries. */
+  levelStart: Int32Array;
+  depth: number;
+  /** Place of a node in ticks of the total. */
+  start: Float64Array;
+  total: Float64Array;
+  self: Float64Array;
+  name: Int32Array;
+  /** -1 at the root. */
+  parent: Int32Array;
+  level: Int32Array;
+  /** The same frame under the same callers has the same hash in every answer. */
+  path: Uint32Array;
+  /** Line with the largest value, 0 when not known. */
+  line: Float64Array;
+  sum: number;
+}
+
+export function fnv1a32(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code < 0x80) {
+      hash = Math.imul(hash ^ code, 0x01000193);
+    } else {
+      // Beyond ASCII the hash runs over UTF-8 bytes, as everywhere else.
+      for (const byte of new TextEncoder().encode(text.slice(index))) hash = Math.imul(hash ^ byte, 0x01000193);
+      return hash >>> 0;
+    }
+  }
+  return hash >>> 0;
+}
+
+/** Reads the wire's form. Broken input gives a smaller graph, never an exception. */
+export function layout(message: FlameGraphMessage): Flame {
+  const levels = (message.levels ?? []).map(({ values }) => values ?? []);
+  let count = 0;
+  for (const values of levels) count += Math.floor(values.length / 4);
+  const names = message.names ?? [];
+  const flame: Flame = {
+    names,
+    files: message.files ?? [],
+    mappings: message.mappings ?? [],
+    count,
+    levelStart: new Int32Array(levels.length + 1),
+    depth: levels.length,
+    start: new Float64Array(count),
+    total: new Float64Array(count),
+    self: new Float64Array(count),
+    name: new Int32Array(count),
+    parent: new Int32Array(count),
+    level: new Int32Array(count),
+    path: new Uint32Array(count),
+    line: new Float64Array(count),
+    sum: 0,
+  };
+  const nameHash = new Uint32Array(names.length);
+  for (let index = 0; index < names.length; index += 1) nameHash[index] = fnv1a32(names[index]!);
+
+  let node = 0;
+  for (let depth = 0; depth < levels.length; depth += 1) {
+    const values = levels[depth]!;
+    const lines = message.lines?.[depth]?.values;
+    flame.levelStart[depth] = node;
+    let above = depth === 0 ? -1 : flame.levelStart[depth - 1]!;
+    const aboveEnd = flame.levelStart[depth]!;
+    let x = 0;
+    for (let group = 0; group + 3 < values.length; group += 4) {
+      x += Number(values[group]) || 0;
+      const total = Math.max(0, Number(values[group + 1]) || 0);
+      const name = Number(values[group + 3]) || 0;
+      while (depth > 0 && above + 1 < aboveEnd && flame.start[above]! + flame.total[above]! <= x) above += 1;
+      flame.start[node] = x;
+      flame.total[node] = total;
+      flame.self[node] = Number(values[group + 2]) || 0;
+      flame.name[node] = name >= 0 && name < names.length ? name : 0;
+      flame.parent[node] = above;
+      flame.level[node] = depth;
+      flame.line[node] = lines ? Number(lines[group / 4]) || 0 : 0;
+      const seed = above < 0 ? 0x811c9dc5 : flame.path[above]!;
+      flame.path[node] = Math.imul(Math.imul(seed ^ (nameHash[flame.name[node]!] ?? 0), 0x01000193) ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
+      x += total;
+      node += 1;
+    }
+  }
+  flame.levelStart[levels.length] = node;
+  flame.sum = flame.count > 0 && flame.levelStart[1]! === 1 ? flame.total[0]! : Number(message.total) || 0;
+  return flame;
+}
+
+/** How a frame is written in the URL. */
+export const pathText = (flame: Flame, node: number): string => flame.path[node]!.toString(36);
+
+/** The frame that the URL names; the root when there is none (any more). */
+export function findPath(flame: Flame, text: string): number {
+  if (text === '') return 0;
+  const wanted = parseInt(text, 36);
+  const at = flame.path.indexOf(wanted);
+  return at < 0 ? 0 : at;
+}
+
+/** First node of a level that ends after `x`; the level's end when there is none. */
+export function firstEndingAfter(flame: Flame, level: number, x: number): number {
+  let low = flame.levelStart[level]!;
+  let high = flame.levelStart[level + 1]!;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (flame.start[middle]! + flame.total[middle]! > x) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The node of a level at `x`, or -1. */
+export function nodeAt(flame: Flame, level: number, x: number): number {
+  if (level < 0 || level >= flame.depth) return -1;
+  const node = firstEndingAfter(flame, level, x);
+  return node < flame.levelStart[level + 1]! && flame.start[node]! <= x ? node : -1;
+}
+
+/** From the root down to the node itself. */
+export function ancestors(flame: Flame, node: number): number[] {
+  const chain: number[] = [];
+  for (let at = node; at >= 0; at = flame.parent[at]!) chain.push(at);
+  return chain.reverse();
+}
+
+/** The children of a node as a range of indices. */
+export function children(flame: Flame, node: number): [number, number] {
+  const level = flame.level[node]! + 1;
+  if (level >= flame.depth) return [0, 0];
+  const from = firstEndingAfter(flame, level, flame.start[node]!);
+  let to = from;
+  const end = flame.levelStart[level + 1]!;
+  while (to < end && flame.parent[to] === node) to += 1;
+  return [from, to];
+}
+
+/** Stacks with their own values, `a;b;c 12`: the text that flamegraph.pl and others read. */
+export function collapsed(flame: Flame): string {
+  const lines: string[] = [];
+  for (let node = 0; node < flame.count; node += 1) {
+    const value = flame.self[node]!;
+    if (value <= 0 || flame.level[node] === 0) continue;
+    const stack = ancestors(flame, node).slice(1).map((at) => flame.names[flame.name[at]!]!.replace(/;/g, ':'));
+    lines.push(`${stack.join(';')} ${value}`);
+  }
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,65 @@
+// Search in a flame graph: text (any case) or /regular expression/; which names match, what share of the total they
+// have without counting a match inside a match twice, and the places to step through, the largest first.
+
+import type { Flame } from './layout.ts';
+
+export interface Found {
+  /** One flag a name. */
+  names: Uint8Array;
+  /** Topmost matching nodes, the largest first. */
+  nodes: number[];
+  sum: number;
+  /** Number of different names that match. */
+  distinct: number;
+}
+
+export class SearchError extends Error {}
+
+/** What the typed text asks for; null when it asks for nothing. */
+export function compileSearch(text: string): ((name: string) => boolean) | null {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed === '/') return null;
+  const regex = /^\/(.+)\/([imsu]*)$/.exec(trimmed);
+  if (regex) {
+    let pattern: RegExp;
+    try {
+      pattern = new RegExp(regex[1]!, regex[2] || 'i');
+    } catch (error) {
+      throw new SearchError(error instanceof Error ? error.message.replace(/^Invalid regular expression: /, '') : 'cannot be read');
+    }
+    return (name) => pattern.test(name);
+  }
+  const wanted = trimmed.toLowerCase();
+  return (name) => name.toLowerCase().includes(wanted);
+}
+
+export function searchFlame(flame: Flame, matches: (name: string) => boolean): Found {
+  const names = new Uint8Array(flame.names.length);
+  let distinct = 0;
+  for (let index = 0; index < names.length; index += 1) {
+    if (matches(flame.names[index]!)) {
+      names[index] = 1;
+      distinct += 1;
+    }
+  }
+  // The synthetic root is no function.
+  if (flame.count > 0 && flame.names[flame.name[0]!] === 'total' && names[flame.name[0]!]) {
+    names[flame.name[0]!] = 0;
+    distinct -= 1;
+  }
+  const covered = new Uint8Array(flame.count);
+  const nodes: number[] = [];
+  let sum = 0;
+  for (let node = 0; node < flame.count; node += 1) {
+    const parent = flame.parent[node]!;
+    if (parent >= 0 && covered[parent]) {
+      covered[node] = 1;
+    } else if (names[flame.name[node]!]) {
+      covered[node] = 1;
+      nodes.push(node);
+      sum += flame.total[node]!;
+    }
+  }
+  nodes.sort((a, b) => flame.total[b]! - flame.total[a]! || a - b);
+  return { names, nodes, sum, distinct };
+}

@@ -1,0 +1,163 @@
+// The questions the page asks: Pyroscope's querier.v1 as JSON over Connect, relative to where the page is deployed.
+// In: plain values. Out: plain values, or an ApiError that says what was asked, what went wrong and what to do.
+
+import { BASE } from './base.ts';
+import { gzip, mergeProfileRequest } from './pprof.ts';
+import type { Range } from './time.ts';
+
+const SERVICE = 'querier.v1.QuerierService';
+
+export class ApiError extends Error {
+  /** Connect's code, or `network` when there was no answer at all. */
+  readonly code: string;
+  readonly status: number;
+
+  constructor(message: string, code: string, status: number) {
+    super(message);
+    this.name = 'ApiError';
+    this.code = code;
+    this.status = status;
+  }
+}
+
+export type Labels = Record<string, string>;
+
+export interface SeriesPoints {
+  labels: Labels;
+  /** Milliseconds (the right edge of a step) and the value, by time. */
+  points: [number, number][];
+}
+
+/** A flame graph as the wire has it; numbers are decimal text. */
+export interface FlameGraphMessage {
+  names: string[];
+  levels: { values?: (string | number)[] }[];
+  total?: string | number;
+  maxSelf?: string | number;
+  files?: string[];
+  mappings?: string[];
+  lines?: { values?: (string | number)[] }[];
+}
+
+interface LabelPair {
+  name: string;
+  value?: string;
+}
+
+export interface SeriesQuery {
+  type: string;
+  selector: string;
+  range: Range;
+  /** Seconds. */
+  step: number;
+  groupBy?: string[];
+  average?: boolean;
+  limit?: number;
+}
+
+async function post(method: string, contentType: string, body: BodyInit, signal: AbortSignal | undefined): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(`${BASE}${SERVICE}/${method}`, {
+      method: 'POST',
+      headers: { 'content-type': contentType, 'connect-protocol-version': '1' },
+      body,
+      signal: signal ?? null,
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError('the server does not answer; is it running, and is the network up?', 'network', 0);
+  }
+  if (response.ok) return response;
+  const text = await response.text().catch(() => '');
+  let code = 'unknown';
+  let message = text.slice(0, 400).trim();
+  try {
+    const parsed = JSON.parse(text) as { code?: string; message?: string };
+    code = parsed.code ?? code;
+    message = parsed.message ?? message;
+  } catch {
+    // Not Connect's error shape (a proxy's page, say): its text is the message.
+  }
+  throw new ApiError(message || `${method} was answered with status ${response.status}`, code, response.status);
+}
+
+async function call<T>(method: string, request: object, signal?: AbortSignal): Promise<T> {
+  const response = await post(method, 'application/json', JSON.stringify(request), signal);
+  return (await response.json()) as T;
+}
+
+const times = (range: Range): { start: string; end: string } => ({ start: String(Math.floor(range.start)), end: String(Math.ceil(range.end)) });
+
+const toLabels = (pairs: LabelPair[] | undefined): Labels => Object.fromEntries((pairs ?? []).map(({ name, value }) => [name, value ?? '']));
+
+/** Ids of the profile types that have data; without a range those of any time. */
+export async function profileTypes(range: Range | null, signal?: AbortSignal): Promise<string[]> {
+  const answer = await call<{ profileTypes?: { ID?: string }[] }>('ProfileTypes', range ? times(range) : {}, signal);
+  return (answer.profileTypes ?? []).map(({ ID }) => ID ?? '').filter(Boolean);
+}
+
+/** Names of labels, without the internal ones. */
+export async function labelNames(selector: string, range: Range, signal?: AbortSignal): Promise<string[]> {
+  const answer = await call<{ names?: string[] }>('LabelNames', { matchers: [selector], ...times(range) }, signal);
+  return (answer.names ?? []).filter((name) => !/^__.*__$/.test(name)).sort();
+}
+
+export async function labelValues(name: string, selector: string, range: Range, signal?: AbortSignal): Promise<string[]> {
+  const answer = await call<{ names?: string[] }>('LabelValues', { name, matchers: [selector], ...times(range) }, signal);
+  return [...(answer.names ?? [])].sort();
+}
+
+/** Which services there are, and the profile types that each has. */
+export async function services(range: Range, signal?: AbortSignal): Promise<Map<string, string[]>> {
+  const answer = await call<{ labelsSet?: { labels?: LabelPair[] }[] }>(
+    'Series',
+    { matchers: ['{}'], labelNames: ['service_name', '__profile_type__'], ...times(range) },
+    signal,
+  );
+  const found = new Map<string, string[]>();
+  for (const { labels } of answer.labelsSet ?? []) {
+    const { service_name: service, __profile_type__: type } = toLabels(labels);
+    if (!service) continue;
+    const types = found.get(service) ?? [];
+    if (type && !types.includes(type)) types.push(type);
+    found.set(service, types);
+  }
+  return new Map([...found].sort(([a], [b]) => a.localeCompare(b)));
+}
+
+export async function selectSeries(query: SeriesQuery, signal?: AbortSignal): Promise<SeriesPoints[]> {
+  const answer = await call<{ series?: { labels?: LabelPair[]; points?: { value?: number | string; timestamp?: string | number }[] }[] }>(
+    'SelectSeries',
+    {
+      profileTypeID: query.type,
+      labelSelector: query.selector,
+      ...times(query.range),
+      groupBy: query.groupBy ?? [],
+      step: query.step,
+      aggregation: query.average ? 1 : 0,
+      ...(query.limit ? { limit: String(query.limit) } : {}),
+    },
+    signal,
+  );
+  return (answer.series ?? []).map(({ labels, points }) => ({
+    labels: toLabels(labels),
+    points: (points ?? []).map(({ value, timestamp }): [number, number] => [Number(timestamp ?? 0), Number(value ?? 0)]).sort((a, b) => a[0] - b[0]),
+  }));
+}
+
+export async function mergeStacktraces(type: string, selector: string, range: Range, maxNodes: number, signal?: AbortSignal): Promise<FlameGraphMessage> {
+  const answer = await call<{ flamegraph?: Partial<FlameGraphMessage> }>(
+    'SelectMergeStacktraces',
+    { profileTypeID: type, labelSelector: selector, ...times(range), maxNodes: String(maxNodes), frameDetails: true },
+    signal,
+  );
+  return { names: [], levels: [], ...answer.flamegraph };
+}
+
+/** The merged profile as a gzipped pprof file. */
+export async function mergedPprof(type: string, selector: string, range: Range, signal?: AbortSignal): Promise<Blob> {
+  const request = mergeProfileRequest(type, selector, Math.floor(range.start), Math.ceil(range.end));
+  const response = await post('SelectMergeProfile', 'application/proto', request as BodyInit, signal);
+  return gzip(await response.blob());
+}

@@ -1,0 +1,91 @@
+// Profile types: Pyroscope's five-part id (`process_cpu:cpu:nanoseconds:cpu:nanoseconds`) and what people call it.
+// In: ids from the server. Out: a friendly name, a group, the unit of values, and how a chart should show them.
+
+import type { Unit } from './format.ts';
+
+/** `rate`: values add up over time and are divided by it. `gauge`: each value is a state of its own. */
+export type Kind = 'rate' | 'gauge';
+
+export interface ProfileType {
+  id: string;
+  label: string;
+  group: string;
+  /** Unit of the values in a flame graph. */
+  unit: 'ns' | 'bytes' | 'count';
+  kind: Kind;
+  /** Unit of a chart's values, after `chartValue`. */
+  chartUnit: Unit;
+  /** What the chart shows, as its title. */
+  chartTitle: string;
+  /** Smaller is more important. */
+  rank: number;
+}
+
+interface Known {
+  label: string;
+  group: string;
+  chart: string;
+}
+
+export const GROUPS = ['CPU', 'Memory', 'Goroutines and threads', 'Locks and waiting', 'Exceptions', 'Other'];
+
+// Keyed by `name:sampleType`; what is not here is named after its own id.
+const KNOWN: Record<string, Known> = {
+  'process_cpu:cpu': { label: 'CPU', group: 'CPU', chart: 'CPU' },
+  'process_cpu:samples': { label: 'CPU samples', group: 'CPU', chart: 'CPU samples' },
+  'process_cpu:wall': { label: 'Wall clock', group: 'CPU', chart: 'Wall clock' },
+  'process_cpu:itimer': { label: 'CPU (itimer)', group: 'CPU', chart: 'CPU' },
+  'off_cpu:off_cpu': { label: 'Off CPU', group: 'Locks and waiting', chart: 'Time off CPU' },
+  'memory:inuse_space': { label: 'Memory in use', group: 'Memory', chart: 'Memory in use' },
+  'memory:inuse_objects': { label: 'Objects in use', group: 'Memory', chart: 'Objects in use' },
+  'memory:alloc_space': { label: 'Memory allocated', group: 'Memory', chart: 'Allocation' },
+  'memory:alloc_objects': { label: 'Objects allocated', group: 'Memory', chart: 'Allocation' },
+  'memory:alloc_in_new_tlab_bytes': { label: 'Allocated in new TLAB', group: 'Memory', chart: 'Allocation in new TLAB' },
+  'memory:alloc_in_new_tlab_objects': { label: 'Objects in new TLAB', group: 'Memory', chart: 'Objects in new TLAB' },
+  'memory:live': { label: 'Live objects', group: 'Memory', chart: 'Live objects' },
+  'goroutine:goroutine': { label: 'Goroutines', group: 'Goroutines and threads', chart: 'Goroutines' },
+  'goroutines:goroutine': { label: 'Goroutines', group: 'Goroutines and threads', chart: 'Goroutines' },
+  'threadcreate:threadcreate': { label: 'Threads created', group: 'Goroutines and threads', chart: 'Threads created' },
+  'mutex:delay': { label: 'Lock wait', group: 'Locks and waiting', chart: 'Time waiting for locks' },
+  'mutex:contentions': { label: 'Lock contentions', group: 'Locks and waiting', chart: 'Lock contentions' },
+  'mutex:lock_duration': { label: 'Lock wait', group: 'Locks and waiting', chart: 'Time waiting for locks' },
+  'mutex:lock_count': { label: 'Lock contentions', group: 'Locks and waiting', chart: 'Lock contentions' },
+  'block:delay': { label: 'Blocked time', group: 'Locks and waiting', chart: 'Time blocked' },
+  'block:contentions': { label: 'Blockings', group: 'Locks and waiting', chart: 'Blockings' },
+  'block:lock_duration': { label: 'Blocked time (locks)', group: 'Locks and waiting', chart: 'Time blocked' },
+  'block:lock_count': { label: 'Blockings (locks)', group: 'Locks and waiting', chart: 'Blockings' },
+  'exceptions:exception': { label: 'Exceptions', group: 'Exceptions', chart: 'Exceptions' },
+};
+const ORDER = Object.keys(KNOWN);
+
+/** Everything about one id; an id that is not of five parts still gets a name and a plain count. */
+export function profileType(id: string): ProfileType {
+  const [name = id, sampleType = '', sampleUnit = ''] = id.split(':');
+  const key = `${name}:${sampleType}`;
+  const known = KNOWN[key];
+  const unit = /^(nanoseconds|ns)$/.test(sampleUnit) ? 'ns' : /^bytes?$/.test(sampleUnit) ? 'bytes' : 'count';
+  const kind: Kind = /^(inuse_|live$|goroutines?$|threadcreate$)/.test(sampleType) ? 'gauge' : 'rate';
+  const group = known?.group ?? (/cpu/.test(name) ? 'CPU' : /mem|heap|alloc/.test(name) ? 'Memory' : /mutex|block|lock/.test(name) ? 'Locks and waiting' : 'Other');
+  const label = known?.label ?? (sampleType === '' || sampleType === name ? name : `${name} ${sampleType}`).replace(/_/g, ' ');
+  const onCpu = group === 'CPU' && unit === 'ns';
+  const rates: Record<ProfileType['unit'], Unit> = { ns: onCpu ? 'cores' : 's/s', bytes: 'bytes/s', count: 'count/s' };
+  const chartUnit = kind === 'gauge' ? unit : rates[unit];
+  const place = ORDER.indexOf(key);
+  const rank = GROUPS.indexOf(group) * 1000 + (place < 0 ? 999 : place);
+  return { id, label, group, unit, kind, chartUnit, chartTitle: known?.chart ?? label, rank };
+}
+
+/** A chart's value from the sum (or average) in a step of so many seconds. */
+export function chartValue(type: ProfileType, value: number, stepSeconds: number): number {
+  if (type.kind === 'gauge') return value;
+  const perSecond = value / stepSeconds;
+  return type.unit === 'ns' ? perSecond / 1e9 : perSecond;
+}
+
+/** The types by importance, CPU first. */
+export function sortTypes(ids: Iterable<string>): ProfileType[] {
+  return [...new Set(ids)].map(profileType).sort((a, b) => a.rank - b.rank || a.label.localeCompare(b.label));
+}
+
+export const isCpu = (id: string): boolean => profileType(id).chartUnit === 'cores';
+export const isMemoryInUse = (id: string): boolean => /^[^:]*:inuse_space:/.test(id);

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { ancestors, children, collapsed, findPath, fnv1a32, layout, nodeAt, pathText } from '../../src/flame/layout.ts';
+import { compileSearch, searchFlame, SearchError } from '../../src/flame/search.ts';
+import { sortRows, topRows } from '../../src/flame/top.ts';
+
+// total(100) -> main(90) -> a(50) -> main(20)
+//                        -> b(30)
+//            -> gc(10)
+const message = {
+  names: ['total', 'main', 'gc', 'a', 'b'],
+  levels: [
+    { values: ['0', '100', '0', '0'] },
+    { values: ['0', '90', '10', '1', '0', '10', '10', '2'] },
+    { values: ['0', '50', '30', '3', '0', '30', '30', '4'] },
+    { values: ['5', '20', '20', '1'] },
+  ],
+  total: '100',
+  maxSelf: '30',
+  lines: [{ values: ['0'] }, { values: ['12', '0'] }, { values: ['7', '8'] }, { values: ['13'] }],
+};
+
+describe('the layout', () => {
+  const flame = layout(message);
+
+  it('undoes the delta coding and finds parents', () => {
+    expect(flame.count).toBe(6);
+    expect([...flame.start]).toEqual([0, 0, 90, 0, 50, 5]);
+    expect([...flame.total]).toEqual([100, 90, 10, 50, 30, 20]);
+    expect([...flame.parent]).toEqual([-1, 0, 0, 1, 1, 3]);
+    expect([...flame.line]).toEqual([0, 12, 0, 7, 8, 13]);
+    expect(flame.sum).toBe(100);
+  });
+
+  it('finds the node at a place by binary search', () => {
+    expect(nodeAt(flame, 0, 50)).toBe(0);
+    expect(nodeAt(flame, 1, 89.9)).toBe(1);
+    expect(nodeAt(flame, 1, 90)).toBe(2);
+    expect(nodeAt(flame, 2, 49)).toBe(3);
+    expect(nodeAt(flame, 2, 85)).toBe(-1);
+    expect(nodeAt(flame, 3, 4)).toBe(-1);
+    expect(nodeAt(flame, 3, 24.9)).toBe(5);
+    expect(nodeAt(flame, 9, 1)).toBe(-1);
+  });
+
+  it('knows the callers and the callees of a node', () => {
+    expect(ancestors(flame, 5)).toEqual([0, 1, 3, 5]);
+    expect(children(flame, 1)).toEqual([3, 5]);
+    expect(children(flame, 2)).toEqual([5, 5]);
+    expect(children(flame, 5)).toEqual([0, 0]);
+  });
+
+  it('names the same path alike in another answer with other numbers', () => {
+    const other = layout({ names: ['total', 'gc', 'a', 'main'], levels: [{ values: [0, 7, 0, 0] }, { values: [0, 3, 3, 1, 0, 4, 0, 3] }, { values: [3, 4, 4, 2] }] });
+    expect(findPath(other, pathText(flame, 3))).toBe(3);
+    expect(new Set(flame.path).size).toBe(flame.count);
+    expect(findPath(flame, 'nosuch')).toBe(0);
+  });
+
+  it('survives what makes no sense', () => {
+    expect(layout({ names: [], levels: [] }).count).toBe(0);
+    const odd = layout({ names: ['total'], levels: [{ values: ['0', '5', 'x', '99', '1'] }, {}] });
+    expect(odd.count).toBe(1);
+    expect(odd.name[0]).toBe(0);
+  });
+
+  it('writes collapsed stacks', () => {
+    expect(collapsed(flame).split('\n')).toEqual(['main 10', 'gc 10', 'main;a 30', 'main;b 30', 'main;a;main 20', '']);
+  });
+
+  it('hashes as FNV-1a over UTF-8 does', () => {
+    expect(fnv1a32('')).toBe(0x811c9dc5);
+    expect(fnv1a32('a')).toBe(0xe40c292c);
+    expect(fnv1a32('foobar')).toBe(0xbf9cf968);
+    expect(fnv1a32('aé')).toBe([0x61, 0xc3, 0xa9].reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5) >>> 0);
+  });
+});
+
+describe('the top table', () => {
+  const flame = layout(message);
+
+  it('counts a recursive function once', () => {
+    const rows = topRows(flame);
+    const main = rows.find(({ name }) => name === 1)!;
+    expect(main).toEqual({ name: 1, self: 30, total: 90, node: 1 });
+    expect(rows.some(({ name }) => name === 0)).toBe(false);
+  });
+
+  it('sorts by any column', () => {
+    const names = (sort: string): string => sortRows(topRows(flame), flame.names, sort).map(({ name }) => flame.names[name]).join(' ');
+    expect(names('-total')).toBe('main a b gc');
+    expect(names('name')).toBe('a b gc main');
+    expect(names('self')).toBe('gc b a main');
+    expect(names('nonsense')).toBe(names('-self'));
+  });
+});
+
+describe('search', () => {
+  const flame = layout(message);
+
+  it('sums topmost matches only', () => {
+    const found = searchFlame(flame, compileSearch('MAIN')!);
+    expect(found.sum).toBe(90);
+    expect(found.nodes).toEqual([1]);
+    expect(found.distinct).toBe(1);
+  });
+
+  it('takes a regular expression between slashes', () => {
+    const found = searchFlame(flame, compileSearch('/^[ab]$/')!);
+    expect(found.sum).toBe(80);
+    expect(found.nodes).toEqual([3, 4]);
+    expect(() => compileSearch('/(/')).toThrow(SearchError);
+    expect(compileSearch('  ')).toBeNull();
+  });
+
+  it('does not match the synthetic root', () => {
+    expect(searchFlame(flame, compileSearch('total')!).nodes).toEqual([]);
+  });
+});
