@@ -90,7 +90,7 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
             time: Some(time),
             profile_type: Some(profile_type.to_string().into()),
             series: chosen,
-            stacks: None,
+            ..ScanFilter::default()
         })
     })
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, BooleanArray};
+use arrow::array::{AsArray, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Date32Type, Field, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
@@ -126,21 +126,23 @@ pub(crate) fn union_plan(
         tenant: filter.tenant.clone(),
         ..ScanFilter::default()
     };
+    let wanted = schema.project(projection)?;
+    let names: Vec<&str> = wanted.fields().iter().map(|field| field.name().as_str()).collect();
+    let asked = ScanFilter {
+        projection: Some(head_columns(&schema, &tenant_only, &names)?),
+        ..filter.clone()
+    };
     let mut batches = Vec::new();
     for head in &snapshot.heads {
-        for batch in head.scan(table, filter) {
-            let batch = select(&batch, &tenant_only, &all)?;
+        for batch in head.scan(table, &asked) {
+            let batch = select(&batch, &tenant_only, &names)?;
             if batch.num_rows() > 0 {
                 batches.push(batch);
             }
         }
     }
     if !batches.is_empty() || inputs.is_empty() {
-        inputs.push(MemorySourceConfig::try_new_exec(
-            &[batches],
-            schema,
-            Some(projection.clone()),
-        )?);
+        inputs.push(MemorySourceConfig::try_new_exec(&[batches], Arc::new(wanted), None)?);
     }
     match inputs.len() {
         1 => Ok(inputs.swap_remove(0)),
@@ -196,11 +198,15 @@ pub(crate) fn head_stream(
     filter: &ScanFilter,
     columns: &[&str],
 ) -> Result<BatchStream, QueryError> {
-    let projection = indices_of(&table.schema(), columns)?;
-    let (heads, filter) = (snapshot.heads.clone(), filter.clone());
-    let batches = stream::iter(heads).flat_map(move |head| {
-        let (filter, projection) = (filter.clone(), projection.clone());
-        stream::iter(head.scan(table, &filter)).map(move |batch| select(&batch, &filter, &projection))
+    let mut asked = filter.clone();
+    asked.projection = Some(head_columns(&table.schema(), filter, columns)?);
+    let columns: Arc<[String]> = columns.iter().map(ToString::to_string).collect();
+    let batches = stream::iter(snapshot.heads.clone()).flat_map(move |head| {
+        let (filter, columns) = (asked.clone(), columns.clone());
+        stream::iter(head.scan(table, &filter)).map(move |batch| {
+            let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+            select(&batch, &filter, &names)
+        })
     });
     Ok(batches.boxed())
 }
@@ -330,8 +336,32 @@ fn predicate(table: Table, files: &[&FileEntry], filter: &ScanFilter) -> Result<
         .reduce(|left, right| Arc::new(BinaryExpr::new(left, Operator::And, right))))
 }
 
-/// The rows of a head's batch that the filter lets through, with the columns at `projection`.
-fn select(batch: &RecordBatch, filter: &ScanFilter, projection: &[usize]) -> Result<RecordBatch, QueryError> {
+/// What to ask a head for: the columns wanted and those that the filter is checked on.
+fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Result<Arc<[usize]>, QueryError> {
+    let mut indices = indices_of(schema, columns)?;
+    let checked = [
+        ("tenant", filter.tenant.is_some()),
+        ("day", filter.time.is_some()),
+        ("time", filter.time.is_some()),
+        ("profile_type", filter.profile_type.is_some()),
+        ("series", filter.series.is_some()),
+        ("stack", filter.stacks.is_some()),
+    ];
+    for (name, needed) in checked {
+        // The day is checked only where there is no time.
+        let needed = needed && !(name == "day" && schema.index_of("time").is_ok());
+        if let Ok(index) = schema.index_of(name)
+            && needed
+            && !indices.contains(&index)
+        {
+            indices.push(index);
+        }
+    }
+    Ok(indices.into())
+}
+
+/// The rows of a head's batch that the filter lets through, with these columns.
+fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<RecordBatch, QueryError> {
     let rows = batch.num_rows();
     let mut keep: Option<BooleanBuffer> = None;
     let mut also = |mask: BooleanBuffer| {
@@ -366,7 +396,7 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, projection: &[usize]) -> Res
             also(BooleanBuffer::collect_bool(rows, |row| set.contains(&values[row])));
         }
     }
-    let narrow = batch.project(projection)?;
+    let narrow = batch.project(&indices_of(&batch.schema(), columns)?)?;
     match keep {
         Some(mask) => Ok(filter_record_batch(&narrow, &BooleanArray::new(mask, None))?),
         None => Ok(narrow),
@@ -391,7 +421,9 @@ fn scan_schema(table: Table) -> TableSchema {
     let schema = table.schema();
     let (partition, in_file) = schema.fields().split_at(PARTITION_COLUMNS);
     let in_file = Schema::new(in_file.iter().cloned().collect::<Vec<Arc<Field>>>());
-    TableSchema::new(Arc::new(in_file), partition.to_vec())
+    TableSchema::builder(Arc::new(in_file))
+        .with_table_partition_cols(partition.to_vec())
+        .build()
 }
 
 fn indices_of(schema: &SchemaRef, columns: &[&str]) -> Result<Vec<usize>, QueryError> {

@@ -58,7 +58,7 @@ pub(crate) fn select(
             time: Some(time),
             profile_type: Some(query.profile_type.to_string().into()),
             series: series::select(&labels, &query.profile_type, &query.matchers),
-            stacks: None,
+            ..ScanFilter::default()
         };
         let groups = Arc::new(Groups::new(&labels, &query));
         let columns = ["time", "series", "total"];
