@@ -1,3 +1,17 @@
 //! The one integration test binary: a module a subject.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "in a test a panic is the report, and what is printed is read by who runs it"
+)]
+
+#[cfg(feature = "server")]
+mod harness;
+#[cfg(feature = "server")]
+mod http;
+mod pprof;
 mod protos;
+mod tidy;

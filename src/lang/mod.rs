@@ -1,5 +1,26 @@
-//! Configuration text to values: Alloy's syntax. Never fails as a whole (it returns what it understood and the
+//! The configuration language: text to tokens to tree to values, and back to text.
+//!
+//! Owns the syntax of Alloy (River): scanner, parser, printer, evaluator, diagnostics. Never fails as a whole (it returns what it understood and the
 //! diagnostics), does no I/O, knows nothing of components beyond their [`schema`].
 
+pub mod ast;
+pub mod codes;
+pub mod convert;
+pub mod decode;
+pub mod diagnostic;
+pub mod eval;
+mod format;
+mod parser;
+pub mod printer;
+mod scanner;
 pub mod schema;
+pub mod source;
+pub mod stdlib;
+pub mod token;
 pub mod value;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use format::{fmt, fmt_named};
+pub use parser::{MAX_DEPTH, parse, parse_expression};
+pub use scanner::is_identifier;
+pub use source::{Source, Span};

@@ -3,13 +3,17 @@
 //! A profile travels as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only who needs the
 //! contents decodes them ([`pprof`]). No I/O here, no serde, no knowledge of tables or protocols.
 
+pub mod delta;
 pub mod flamegraph;
+pub mod format;
 pub mod labels;
+pub mod package;
 pub mod pprof;
 pub mod profile_type;
 pub mod selector;
 pub mod sink;
 pub mod synthetic;
+pub mod top;
 
 pub use labels::Labels;
 pub use profile_type::ProfileType;

@@ -1,1 +1,23 @@
-//! server
+//! URLs: routes and status codes only. Protocols are in `wire`, data in `store`, answers in `query`.
+//!
+//! In: HTTP requests on one port. Out: calls of the store and the query engine, and their results as HTTP answers. [`router`] builds the routes, at
+//! `/` and under a prefix; [`listen`] serves them. `docs/http-api.md` describes every route.
+
+mod body;
+mod error;
+mod ingest;
+pub mod listen;
+mod observe;
+mod page;
+mod push;
+mod ready;
+mod routes;
+mod state;
+mod status;
+mod tenant;
+mod unary;
+
+pub use observe::ServerMetrics;
+pub use ready::Readiness;
+pub use routes::router;
+pub use state::{ProfileStore, ServerLimits, ServerOptions, ServerState};

@@ -1,14 +1,16 @@
 //! One record of the write-ahead log: who sent a profile, when it came, and its bytes as they came.
 //!
-//! Layout, little endian: version u8 (1), receive time in milliseconds i64, then tenant, id, and the count of labels u32 followed
-//! by name and value of each, every text as length u32 and UTF-8; the pprof bytes fill the rest. Framing and checksum are
-//! `base::segment`'s.
+//! Layout, little endian: version u8 (1), receive time in milliseconds i64, the limits of stack depth and symbol length in force (u32
+//! each, so that a replay makes the same rows under another configuration), then tenant, id, and the count of labels u32
+//! followed by name and value of each, every text as length u32 and UTF-8; the pprof bytes fill the rest. Framing and checksum
+//! are `base::segment`'s.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::profile::{Labels, RawProfile};
+use crate::store::limits::Limits;
 
 const VERSION: u8 = 1;
 
@@ -19,15 +21,34 @@ pub struct Record {
     pub tenant: Arc<str>,
     /// When it was received, milliseconds since 1970.
     pub received_ms: i64,
+    /// Limits that change the rows instead of refusing: stack depth and symbol length, as [`Limits`] has them.
+    pub cuts: [u32; 2],
     /// Labels, id and bytes.
     pub profile: RawProfile,
 }
 
+impl Record {
+    /// Limits that make the same rows as when the profile was accepted, and refuse nothing.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_profile_stacktrace_depth: self.cuts[0] as usize,
+            max_profile_symbol_value_length: self.cuts[1] as usize,
+            ..Limits::unlimited()
+        }
+    }
+}
+
 /// Everything of a record before the pprof bytes.
-pub fn encode_header(tenant: &str, received_ms: i64, profile: &RawProfile) -> Vec<u8> {
+pub fn encode_header(tenant: &str, received_ms: i64, limits: &Limits, profile: &RawProfile) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.push(VERSION);
     out.extend_from_slice(&received_ms.to_le_bytes());
+    for cut in [
+        limits.max_profile_stacktrace_depth,
+        limits.max_profile_symbol_value_length,
+    ] {
+        out.extend_from_slice(&u32::try_from(cut).unwrap_or(u32::MAX).to_le_bytes());
+    }
     put_text(&mut out, tenant);
     put_text(&mut out, &profile.id);
     out.extend_from_slice(&(profile.labels.len() as u32).to_le_bytes());
@@ -49,6 +70,7 @@ pub fn decode(payload: &Bytes) -> Result<Record, String> {
         return Err(format!("record version {version} is not known"));
     }
     let received_ms = i64::from_le_bytes(reader.array()?);
+    let cuts = [u32::from_le_bytes(reader.array()?), u32::from_le_bytes(reader.array()?)];
     let tenant = Arc::from(reader.text()?);
     let id = Arc::from(reader.text()?);
     let count = u32::from_le_bytes(reader.array()?);
@@ -60,6 +82,7 @@ pub fn decode(payload: &Bytes) -> Result<Record, String> {
     Ok(Record {
         tenant,
         received_ms,
+        cuts,
         profile: RawProfile {
             labels: Labels::from_pairs(pairs),
             id,
@@ -110,11 +133,12 @@ mod tests {
             body in proptest::collection::vec(any::<u8>(), 0..64),
         ) {
             let profile = RawProfile { labels: Labels::from_pairs(pairs), id: id.as_str().into(), pprof: body.into() };
-            let mut payload = encode_header(&tenant, received_ms, &profile);
+            let mut payload = encode_header(&tenant, received_ms, &Limits::default(), &profile);
             payload.extend_from_slice(&profile.pprof);
             let record = decode(&payload.into()).unwrap();
             prop_assert_eq!(&*record.tenant, tenant.as_str());
             prop_assert_eq!(record.received_ms, received_ms);
+            prop_assert_eq!(record.cuts, [1_000, 65_535]);
             prop_assert_eq!(record.profile.labels, profile.labels);
             prop_assert_eq!(&*record.profile.id, id.as_str());
             prop_assert_eq!(record.profile.pprof, profile.pprof);

@@ -234,7 +234,7 @@ impl CallHeaders {
         Ok(Self {
             codec,
             compression: Compression::read(headers)?,
-            accepts_gzip: accepts_gzip(headers),
+            accepts_gzip: accepts(headers, "gzip"),
             timeout: timeout(headers)?,
         })
     }
@@ -328,14 +328,15 @@ fn read_bounded(reader: impl Read, compressed: usize, max_bytes: usize) -> std::
     Ok(out.into())
 }
 
-fn accepts_gzip(headers: &HeaderMap) -> bool {
+/// True when `Accept-Encoding` names `encoding` and does not give it the weight 0.
+pub fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
     headers.get_all(ACCEPT_ENCODING).iter().any(|value| {
         value.to_str().unwrap_or_default().split(',').any(|entry| {
             let (name, weight) = entry.split_once(';').unwrap_or((entry, ""));
             let refused = weight
                 .split_once('=')
                 .is_some_and(|(_, weight)| weight.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0));
-            name.trim().eq_ignore_ascii_case("gzip") && !refused
+            name.trim().eq_ignore_ascii_case(encoding) && !refused
         })
     })
 }

@@ -4,6 +4,9 @@
 //! has them), no storage.
 
 pub mod call;
+pub mod client;
 pub mod connect;
+pub mod ingest;
 pub mod proto;
 pub mod push;
+pub mod querier;

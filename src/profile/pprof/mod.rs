@@ -3,6 +3,7 @@
 //!
 //! Field numbers and rules of validity are those of profile.proto. Limits on what a profile may hold are the store's.
 
+mod compact;
 mod decode;
 mod encode;
 mod error;

@@ -74,7 +74,7 @@ fn version_timeout_and_encodings_are_read() {
     ] {
         assert!(CallHeaders::read(&headers(&[("content-type", "application/proto"), (name, value)])).is_err());
     }
-    assert!(!accepts_gzip(&headers(&[("accept-encoding", "gzip;q=0")])));
+    assert!(!accepts(&headers(&[("accept-encoding", "gzip;q=0")]), "gzip"));
 }
 
 #[test]

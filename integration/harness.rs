@@ -1,0 +1,93 @@
+//! A server in this process for tests: real sockets on 127.0.0.1, real routes, everything torn down with the value.
+//!
+//! In: a store (a double or a real one). Out: a base URL and a client. Tests of several subjects share it.
+
+use std::sync::Arc;
+
+use alluvium::base::Shutdown;
+use alluvium::server::listen::{ListenOptions, Listener};
+use alluvium::server::{ProfileStore, Readiness, ServerMetrics, ServerOptions, ServerState, router};
+use alluvium::telemetry::metrics::Scope;
+use alluvium::wire::call::Caller;
+use alluvium::wire::push::PushClient;
+use alluvium::wire::querier::QuerierClient;
+
+/// A running server.
+pub struct TestServer {
+    /// `http://127.0.0.1:PORT`.
+    pub url: String,
+    /// A client without proxies.
+    pub client: reqwest::Client,
+    /// What `/ready` answers.
+    pub readiness: Readiness,
+    /// Metrics of the server.
+    pub metrics: Scope,
+    shutdown: Shutdown,
+    task: Option<tokio::task::JoinHandle<usize>>,
+}
+
+/// A client for tests.
+pub fn client() -> reqwest::Client {
+    // Only the first of all tests installs it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+impl TestServer {
+    /// Starts a server over `store`.
+    pub async fn start(store: Arc<dyn ProfileStore>, options: ServerOptions) -> Self {
+        let metrics = Scope::new();
+        let readiness = Readiness::ready();
+        let state = ServerState::new(store, options, readiness.clone(), ServerMetrics::new(&metrics));
+        let listener = Listener::bind("127.0.0.1:0", ListenOptions::default()).await.unwrap();
+        let url = format!("http://{}", listener.local_addr());
+        let shutdown = Shutdown::new();
+        let task = tokio::spawn(listener.serve(router(state), shutdown.clone()));
+        Self {
+            url,
+            client: client(),
+            readiness,
+            metrics,
+            shutdown,
+            task: Some(task),
+        }
+    }
+
+    /// A request to a path.
+    pub fn post(&self, path: &str) -> reqwest::RequestBuilder {
+        self.client.post(format!("{}{path}", self.url))
+    }
+
+    /// The text of a GET.
+    pub async fn get(&self, path: &str) -> (u16, String) {
+        let response = self.client.get(format!("{}{path}", self.url)).send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    }
+
+    /// A caller of this server under `prefix`.
+    pub fn caller(&self, prefix: &str) -> Caller {
+        Caller::new(self.client.clone(), format!("{}{prefix}", self.url).parse().unwrap())
+    }
+
+    /// A client of push.v1.
+    pub fn pusher(&self) -> PushClient {
+        PushClient::new(self.caller(""))
+    }
+
+    /// A client of querier.v1.
+    pub fn querier(&self) -> QuerierClient {
+        QuerierClient::new(self.caller(""))
+    }
+
+    /// Stops the server; the number of connections that had to be cut off.
+    pub async fn stop(mut self) -> usize {
+        self.shutdown.cancel();
+        self.task.take().unwrap().await.unwrap()
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}

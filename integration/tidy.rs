@@ -1,0 +1,700 @@
+//! The rules of the house, held as data and checked by reading our own sources.
+//!
+//! In: every file that git tracks. Out: the offending lines, with the rule they break. Which layer may import which, which outside crate is
+//! at home where, how a file begins and how long it may grow, and what must never be committed. Does not judge style: rustfmt
+//! and clippy do.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder (or file) right under `src/`, and the ones it may import. Rows stand in the order of `src/lib.rs`; no arrow points
+/// up or sideways.
+const MAY_IMPORT: [(&str, &[&str]); 15] = [
+    ("base", &[]),
+    ("telemetry", &["base"]),
+    ("lang", &["base", "telemetry"]),
+    ("profile", &["base", "telemetry"]),
+    ("pipeline", &["base", "telemetry", "lang", "profile"]),
+    ("unwind", &["base", "telemetry", "profile"]),
+    ("symbols", &["base", "telemetry", "profile"]),
+    ("wire", &["base", "telemetry", "profile"]),
+    ("store", &["base", "telemetry", "profile"]),
+    ("admin", &["base", "telemetry"]),
+    (
+        "components",
+        &[
+            "base",
+            "telemetry",
+            "lang",
+            "profile",
+            "pipeline",
+            "unwind",
+            "symbols",
+            "wire",
+        ],
+    ),
+    ("query", &["base", "telemetry", "profile", "store"]),
+    (
+        "server",
+        &["base", "telemetry", "profile", "wire", "store", "query", "admin"],
+    ),
+    ("app", &["*"]),
+    ("cli", &["*"]),
+];
+
+/// An outside crate and the only places that may name it, with the reason.
+const AT_HOME: [(&str, &[&str], &str); 17] = [
+    ("datafusion", &["src/query/"], "one layer knows the query engine"),
+    ("parquet", &["src/store/"], "one layer knows the files of the tables"),
+    ("delta_kernel", &["src/store/"], "one layer knows the tables"),
+    (
+        "delta_kernel_default_engine",
+        &["src/store/"],
+        "one layer knows the tables",
+    ),
+    (
+        "object_store",
+        &["src/store/", "src/query/"],
+        "only the tables live there",
+    ),
+    (
+        "arrow",
+        &["src/store/", "src/query/"],
+        "columns stay behind the query layer",
+    ),
+    (
+        "axum",
+        &[
+            "src/server/",
+            "src/admin/",
+            "src/telemetry/",
+            "src/wire/client",
+            "src/components/",
+            "src/app/",
+            "integration/",
+        ],
+        "layers below HTTP do not speak it",
+    ),
+    (
+        "hyper",
+        &[
+            "src/server/",
+            "src/admin/",
+            "src/telemetry/",
+            "src/wire/client",
+            "src/components/",
+            "src/app/",
+            "integration/",
+        ],
+        "layers below HTTP do not speak it",
+    ),
+    (
+        "reqwest",
+        &["src/wire/", "src/components/", "src/app/", "src/cli/", "integration/"],
+        "requests go out through the wire layer's client",
+    ),
+    ("clap", &["src/cli/", "integration/"], "flags are read in one place"),
+    ("clap_complete", &["src/cli/"], "flags are read in one place"),
+    ("rustyline", &["src/cli/"], "only a command talks to a terminal"),
+    ("indicatif", &["src/cli/"], "only a command talks to a terminal"),
+    (
+        "anyhow",
+        &["src/app/", "src/cli/", "integration/", "benches/"],
+        "libraries have errors that a caller can act on",
+    ),
+    (
+        "pyroscope",
+        &["src/telemetry/profiling/"],
+        "our own profiles are taken in one place",
+    ),
+    (
+        "jemalloc_pprof",
+        &["src/telemetry/profiling/"],
+        "our own profiles are taken in one place",
+    ),
+    (
+        "tracing_subscriber",
+        &["src/telemetry/"],
+        "logs are set up in one place",
+    ),
+];
+
+/// `serde` makes a type a promise to the outside: never for the profile in memory nor for the tree of the language.
+const NO_SERDE: [&str; 2] = ["src/profile/", "src/lang/"];
+
+/// `cfg(feature = ...)` anywhere else would make two programs of one.
+const FEATURES_AT: [&str; 4] = ["src/lib.rs", "src/app/", "src/cli/", "integration/"];
+
+/// Lines a source file may have, tests in the same file counted.
+const LONGEST: usize = 800;
+
+/// Files that may be longer, each with the reason.
+const LONG: [(&str, &str); 0] = [];
+
+/// Sources written by a program: they have that program's form, and a test compares them with their source.
+const GENERATED: [&str; 1] = ["src/wire/proto/"];
+
+/// What belongs to one machine and must not be committed. Split, so that this file does not find itself.
+const MACHINE: [&str; 4] = [
+    concat!("/ro", "ot/"),
+    concat!("/ho", "me/"),
+    concat!("/wo", "rk/"),
+    concat!("\"resol", "ved\": \"http"),
+];
+
+/// Endings of the text files in which [`MACHINE`] is looked for.
+const TEXT: [&str; 20] = [
+    "rs", "toml", "lock", "md", "json", "yaml", "yml", "sh", "ts", "tsx", "css", "html", "mjs", "js", "proto", "river",
+    "alloy", "txt", "txtar", "slt",
+];
+
+#[test]
+fn no_layer_imports_up_or_sideways() {
+    let mut found = Findings::default();
+    for file in rust_files() {
+        let Some(layer) = layer_of(&file.path) else { continue };
+        let Some((_, allowed)) = MAY_IMPORT.iter().find(|(name, _)| *name == layer) else {
+            found.add(
+                &file.path,
+                1,
+                "a new folder under src/ needs a row in MAY_IMPORT",
+                &layer,
+            );
+            continue;
+        };
+        for (line, import) in crate_paths(&file.code) {
+            if import != layer && !allowed.contains(&"*") && !allowed.contains(&import.as_str()) {
+                let rule = format!("`{layer}` may not import `{import}`");
+                found.add(&file.path, line, &rule, file.line(line));
+            }
+        }
+        if layer == "components" {
+            sideways(&file, &mut found);
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn names_outside_a_module_are_reached_from_the_crate() {
+    let mut found = Findings::default();
+    for file in rust_files() {
+        for (at, line) in file.code.lines().enumerate() {
+            if line.contains(concat!("super::", "super")) {
+                found.add(&file.path, at + 1, "use `crate::` instead of climbing twice", line);
+            }
+        }
+        // In `src/x/mod.rs` a climb outside an inner module reaches the whole crate, unseen by the table above.
+        let is_top = file.path.strip_prefix("src/").is_some_and(|rest| {
+            rest.strip_suffix("/mod.rs").is_some_and(|folder| !folder.contains('/')) || !rest.contains('/')
+        });
+        if is_top {
+            for (at, line) in file.code.lines().enumerate() {
+                let outside = !line.starts_with(char::is_whitespace);
+                if outside && words(line).any(|(word, _)| word == "super") {
+                    found.add(&file.path, at + 1, "use `crate::` at the top of a layer", line);
+                }
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn outside_crates_stay_at_home() {
+    let mut found = Findings::default();
+    for file in rust_files() {
+        for (name, homes, reason) in AT_HOME {
+            if homes.iter().any(|home| file.path.starts_with(home)) {
+                continue;
+            }
+            // A test may stand up a fake server whatever its layer.
+            if matches!(name, "axum" | "hyper" | "reqwest") && is_test(&file.path) {
+                continue;
+            }
+            for line in outside_uses(file.code_without_tests(), name) {
+                let rule = format!("`{name}` is at home in {homes:?}: {reason}");
+                found.add(&file.path, line, &rule, file.line(line));
+            }
+        }
+        if NO_SERDE.iter().any(|home| file.path.starts_with(home)) {
+            for line in outside_uses(file.code_without_tests(), "serde") {
+                let rule = "a type that serde knows is a promise: convert at the edge";
+                found.add(&file.path, line, rule, file.line(line));
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn features_are_asked_for_in_few_places() {
+    let mut found = Findings::default();
+    for file in rust_files() {
+        if FEATURES_AT.iter().any(|place| file.path.starts_with(place)) {
+            continue;
+        }
+        for (at, line) in file.code.lines().enumerate() {
+            if line.contains("cfg") && line.contains("feature =") {
+                found.add(&file.path, at + 1, "`cfg(feature)` only in lib.rs, app and cli", line);
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn every_source_file_says_what_it_owns_and_stays_short() {
+    let mut found = Findings::default();
+    for file in rust_files() {
+        if GENERATED.iter().any(|folder| file.path.starts_with(folder)) {
+            continue;
+        }
+        let header = file.text.lines().take_while(|line| line.starts_with("//!")).count();
+        if header == 0 {
+            found.add(
+                &file.path,
+                1,
+                "begins with `//!`: what it owns, in, out, what it does not do",
+                file.line(1),
+            );
+        }
+        let lines = file.text.lines().count();
+        let excused = LONG.iter().any(|(path, _)| *path == file.path);
+        if lines > LONGEST && !excused {
+            found.add(
+                &file.path,
+                lines,
+                "longer than 800 lines: split it, or say why in LONG",
+                "",
+            );
+        }
+        if lines <= LONGEST && excused {
+            found.add(&file.path, lines, "is short again: take it out of LONG", "");
+        }
+        for (at, line) in file.text.lines().enumerate() {
+            if !line.is_ascii() {
+                found.add(
+                    &file.path,
+                    at + 1,
+                    "sources are ASCII: write the character as an escape",
+                    line,
+                );
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn nothing_of_one_machine_is_committed() {
+    let mut found = Findings::default();
+    for path in tracked_files() {
+        let extension = path.rsplit('.').next().unwrap_or("");
+        let name = path.rsplit('/').next().unwrap_or("");
+        if !TEXT.contains(&extension) && !["Makefile", "run", "LICENSE"].contains(&name) {
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(root().join(&path)) else {
+            continue;
+        };
+        for (at, line) in text.lines().enumerate() {
+            for word in MACHINE {
+                if line.contains(word) {
+                    found.add(&path, at + 1, "a path or address of one machine", line);
+                }
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn file_names_are_plain() {
+    let mut found = Findings::default();
+    for path in tracked_files() {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-@+".contains(c);
+        if !path.chars().all(plain) {
+            found.add(&path, 1, "file names are ASCII letters, digits and `. _ - @ +`", "");
+        }
+        if path.ends_with(".rs") && path.chars().any(|c| c.is_ascii_uppercase() || c == '-') {
+            found.add(&path, 1, "Rust files are named in snake_case", "");
+        }
+    }
+    found.none();
+}
+
+/// Components know each other only through the engine.
+fn sideways(file: &Source, found: &mut Findings) {
+    let Some(own) = component_of(&file.path) else { return };
+    for (line, path) in component_paths(&file.code) {
+        // What several share lies in `components::common` and in the folder of their family.
+        if path[0] == "common" || path.len() < 2 || path[1] == "common" {
+            continue;
+        }
+        if path[..2] != own[..] {
+            let rule = format!(
+                "component `{}` may not import component `{}`",
+                own.join("."),
+                path[..2].join(".")
+            );
+            found.add(&file.path, line, &rule, file.line(line));
+        }
+    }
+}
+
+/// `src/components/pyroscope/scrape/x.rs` is of `pyroscope.scrape`; the list itself, the shared folders and the files of a
+/// whole family are of none.
+fn component_of(path: &str) -> Option<Vec<String>> {
+    let rest = path.strip_prefix("src/components/")?.strip_suffix(".rs")?;
+    let parts: Vec<&str> = rest.split('/').collect();
+    match parts.as_slice() {
+        [_] | [_, "mod"] | ["common", ..] | [_, "common", ..] => None,
+        [family, name, ..] => Some(vec![(*family).to_owned(), (*name).to_owned()]),
+        [] => None,
+    }
+}
+
+/// Line and path (family, name, ...) of every `crate::components::family::name`.
+fn component_paths(code: &str) -> Vec<(usize, Vec<String>)> {
+    let prefix = "crate::components::";
+    let mut paths = Vec::new();
+    for (at, line) in code.lines().enumerate() {
+        for (from, _) in line.match_indices(prefix) {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+            let rest = &line[from + prefix.len()..];
+            let path = rest.split(|c| !is_name(c)).next().unwrap_or("");
+            let path: Vec<_> = path
+                .split("::")
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect();
+            if !path.is_empty() {
+                paths.push((at + 1, path));
+            }
+        }
+    }
+    paths
+}
+
+/// The folder under `src/` in which a file lies, or the name of a file right under it. `lib.rs` and `main.rs` are of no layer.
+fn layer_of(path: &str) -> Option<String> {
+    let rest = path.strip_prefix("src/")?;
+    let layer = rest.split('/').next()?;
+    match layer {
+        "lib.rs" | "main.rs" => None,
+        _ => Some(layer.trim_end_matches(".rs").to_owned()),
+    }
+}
+
+fn is_test(path: &str) -> bool {
+    path.ends_with("tests.rs") || path.contains("/tests/") || path.starts_with("integration/")
+}
+
+/// Line and first segment of every path that begins with `crate::`, groups in braces opened up.
+fn crate_paths(code: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let prefix = "crate::";
+    for (at, _) in code.match_indices(prefix) {
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$' || c == ':') {
+            continue;
+        }
+        let line = code[..at].matches('\n').count() + 1;
+        let rest = &code[at + prefix.len()..];
+        if let Some(group) = rest.strip_prefix('{') {
+            for (offset, name) in group_heads(group) {
+                found.push((line + group[..offset].matches('\n').count(), name));
+            }
+        } else {
+            found.push((line, first_word(rest)));
+        }
+    }
+    found
+}
+
+/// Offset and first segment of every path in a `{...}` group, the text starting behind the brace.
+fn group_heads(group: &str) -> Vec<(usize, String)> {
+    let mut heads = Vec::new();
+    let (mut depth, mut fresh) = (0, true);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => fresh = true,
+            c if fresh && (c.is_ascii_alphabetic() || c == '_') => {
+                heads.push((at, first_word(&group[at..])));
+                fresh = false;
+            }
+            _ => {}
+        }
+    }
+    heads
+}
+
+fn first_word(text: &str) -> String {
+    text.chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .collect()
+}
+
+/// Words of a line and where they begin.
+fn words(line: &str) -> impl Iterator<Item = (&str, usize)> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + line[at..].find(is_word)?;
+        let end = line[start..]
+            .find(|c| !is_word(c))
+            .map_or(line.len(), |len| start + len);
+        at = end;
+        Some((&line[start..end], start))
+    })
+}
+
+/// Lines that name an outside crate: `name::`, `use name;`, `use name as`.
+fn outside_uses(code: &str, name: &str) -> BTreeSet<usize> {
+    let mut lines = BTreeSet::new();
+    for (at, line) in code.lines().enumerate() {
+        for (word, start) in words(line) {
+            if word != name {
+                continue;
+            }
+            let (before, after) = (&line[..start], &line[start + word.len()..]);
+            let starts_path = !before.trim_end().ends_with("::") || before.trim_end() == "::";
+            let used = after.starts_with("::") || before.trim_end().ends_with("use");
+            if starts_path && used {
+                lines.insert(at + 1);
+            }
+        }
+    }
+    lines
+}
+
+/// One source file.
+struct Source {
+    /// Path from the root, with slashes.
+    path: String,
+    text: String,
+    /// The text with comments and the insides of strings blanked out, line for line.
+    code: String,
+}
+
+impl Source {
+    fn line(&self, number: usize) -> &str {
+        self.text.lines().nth(number - 1).unwrap_or("")
+    }
+
+    /// Without the module of tests at its end.
+    fn code_without_tests(&self) -> &str {
+        let end = self.code.find("\n#[cfg(test)]\nmod ").unwrap_or(self.code.len());
+        &self.code[..end]
+    }
+}
+
+/// Blanks comments and the insides of string and character literals, keeping every line break.
+fn without_comments_and_strings(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    let blank = |out: &mut Vec<u8>, part: &[u8]| out.extend(part.iter().map(|&b| if b == b'\n' { b } else { b' ' }));
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let len = if rest.starts_with(b"//") {
+            rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len())
+        } else if rest.starts_with(b"/*") {
+            block_comment(rest)
+        } else if let Some(len) = raw_string(rest, at.checked_sub(1).map(|before| bytes[before])) {
+            len
+        } else if rest[0] == b'"' {
+            quoted(rest)
+        } else if let Some(len) = character(rest) {
+            len
+        } else {
+            out.push(rest[0]);
+            at += 1;
+            continue;
+        };
+        blank(&mut out, &rest[..len]);
+        at += len;
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn block_comment(rest: &[u8]) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while at < rest.len() {
+        if rest[at..].starts_with(b"/*") {
+            depth += 1;
+            at += 2;
+        } else if rest[at..].starts_with(b"*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    at
+}
+
+/// Length of `r"..."` or `r#"..."#` (with a `b` or `c` before it, that stays).
+fn raw_string(rest: &[u8], before: Option<u8>) -> Option<usize> {
+    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    if rest[0] != b'r' || before.is_some_and(|b| word(b) && b != b'b' && b != b'c') {
+        return None;
+    }
+    let hashes = rest[1..].iter().take_while(|&&b| b == b'#').count();
+    if rest.get(1 + hashes) != Some(&b'"') {
+        return None;
+    }
+    let mut end = vec![b'"'];
+    end.extend(std::iter::repeat_n(b'#', hashes));
+    let body = &rest[2 + hashes..];
+    let close = body.windows(end.len()).position(|window| window == end)?;
+    Some(2 + hashes + close + end.len())
+}
+
+fn quoted(rest: &[u8]) -> usize {
+    let mut at = 1;
+    while at < rest.len() {
+        match rest[at] {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+/// Length of a character literal; a lifetime is none.
+fn character(rest: &[u8]) -> Option<usize> {
+    if rest[0] != b'\'' {
+        return None;
+    }
+    if rest.get(1) == Some(&b'\\') {
+        let close = rest.iter().skip(3).position(|&b| b == b'\'')?;
+        return Some(close + 4);
+    }
+    let close = rest.iter().skip(2).take(4).position(|&b| b == b'\'')? + 2;
+    let one = std::str::from_utf8(&rest[1..close]).is_ok_and(|text| text.chars().count() == 1);
+    one.then_some(close + 1)
+}
+
+/// Every tracked Rust file but the fuzz targets' own lock step.
+fn rust_files() -> Vec<Source> {
+    let paths = tracked_files().into_iter().filter(|path| path.ends_with(".rs"));
+    let read = |path: String| {
+        let text = std::fs::read_to_string(root().join(&path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let code = without_comments_and_strings(&text);
+        Source { path, text, code }
+    };
+    paths.map(read).collect()
+}
+
+/// What git tracks or would, if it were added; without git, what lies there.
+fn tracked_files() -> Vec<String> {
+    let git = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output();
+    let mut files: Vec<String> = match git {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            text.split('\0')
+                .filter(|path| !path.is_empty())
+                .map(str::to_owned)
+                .collect()
+        }
+        _ => {
+            let mut files = Vec::new();
+            walk(&root(), &mut files);
+            files
+        }
+    };
+    // Removed but not yet committed.
+    files.retain(|path| root().join(path).is_file());
+    files.sort();
+    files.dedup();
+    assert!(files.iter().any(|path| path == "src/lib.rs"), "no sources found");
+    files
+}
+
+fn walk(folder: &Path, files: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, name) = (entry.path(), entry.file_name());
+        if path.is_file() {
+            files.push(path.strip_prefix(root()).unwrap().to_string_lossy().into_owned());
+        } else if !["target", "node_modules", ".git", "alluvium-data"].contains(&&*name.to_string_lossy()) {
+            walk(&path, files);
+        }
+    }
+}
+
+/// The root of the package.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What is wrong, to be told all at once.
+#[derive(Default)]
+struct Findings(String);
+
+impl Findings {
+    fn add(&mut self, path: &str, line: usize, rule: &str, text: &str) {
+        let _ = writeln!(self.0, "{path}:{line}: {rule}\n    {}", text.trim());
+    }
+
+    fn none(self) {
+        assert!(self.0.is_empty(), "\n{}", self.0);
+    }
+}
+
+#[test]
+fn the_scanner_sees_through_comments_strings_and_groups() {
+    let code = without_comments_and_strings(
+        "// crate::a\nuse crate::{b::{x, y}, c,\n  d::z};\nlet s = \"crate::e\"; /* crate::f /* g */ */ fn f<'a>(x: &'a str) { crate::h::i() }\n\
+         let r = r#\"crate::j \" \"#; let c = '\"'; crate::k; let b = b\"\\\"crate::l\"; '\\''; $crate::m; crate::n",
+    );
+    let found: Vec<(usize, String)> = crate_paths(&code);
+    let expected = [(2, "b"), (2, "c"), (3, "d"), (4, "h"), (5, "k"), (5, "n")];
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(line, name)| (*line, (*name).to_owned()))
+        .collect();
+    assert_eq!(found, expected, "{code}");
+}
+
+#[test]
+fn the_scanner_tells_an_outside_crate_from_a_path_that_ends_so() {
+    let uses = |code: &str| outside_uses(code, "arrow").into_iter().collect::<Vec<_>>();
+    assert_eq!(
+        uses("use arrow::array;\nuse crate::arrow::x;\nlet arrow = 1;\nfn f(a: arrow::T)"),
+        [1, 4]
+    );
+    assert_eq!(uses("use arrow as a;\narrow_schema::x;\n::arrow::y\nx.arrow()"), [1, 3]);
+}
+
+#[test]
+fn the_scanner_knows_which_component_a_file_is_of() {
+    let of = |path: &str| component_of(path).map(|parts| parts.join("."));
+    assert_eq!(
+        of("src/components/pyroscope/scrape/delta.rs").as_deref(),
+        Some("pyroscope.scrape")
+    );
+    assert_eq!(
+        of("src/components/discovery/file.rs").as_deref(),
+        Some("discovery.file")
+    );
+    assert_eq!(of("src/components/mod.rs"), None);
+    assert_eq!(of("src/components/common/targets.rs"), None);
+    assert_eq!(of("src/components/discovery/mod.rs"), None);
+    let paths = component_paths("use crate::components::discovery::file::X;\nuse crate::components::common;");
+    assert_eq!(paths[0], (1, vec!["discovery".to_owned(), "file".into(), "X".into()]));
+    assert_eq!(paths[1], (2, vec!["common".to_owned()]));
+}

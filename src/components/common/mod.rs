@@ -1,0 +1,11 @@
+//! What several components share: relabel rules, RE2 syntax, HTTP client arguments, the fan-out to receivers.
+//!
+//! Components do not import each other; what two of them need stands here.
+
+pub mod fanout;
+pub mod http_client;
+pub mod re2;
+pub mod relabel;
+pub mod targets;
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,0 +1,3 @@
+//! Components that find targets or change them.
+
+pub mod relabel;

@@ -1,0 +1,1 @@
+//! Components that make, change or send profiles.

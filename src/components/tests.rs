@@ -1,0 +1,70 @@
+//! The table as a whole: what must be true of every component.
+
+use crate::components::ALL;
+use crate::components::common::testing::literal;
+use crate::lang::schema::{Attribute, Kind, Schema};
+use crate::lang::value::Value;
+
+#[test]
+fn the_list_is_sorted_and_names_are_unique() {
+    let names: Vec<_> = ALL.iter().map(|definition| definition.name).collect();
+    assert!(names.is_sorted_by(|left, right| left < right), "{names:?}");
+}
+
+#[test]
+fn every_schema_is_sorted_documented_and_has_defaults_of_its_types() {
+    for definition in ALL {
+        assert!(!definition.doc.is_empty(), "{}", definition.name);
+        assert!(
+            !definition.exports.iter().any(|export| export.doc.is_empty()),
+            "{}",
+            definition.name
+        );
+        check(definition.name, definition.arguments);
+    }
+}
+
+fn check(path: &str, schema: &Schema) {
+    assert!(
+        schema.attributes.is_sorted_by(|left, right| left.name < right.name),
+        "attributes of {path}"
+    );
+    assert!(
+        schema.blocks.is_sorted_by(|left, right| left.name < right.name),
+        "blocks of {path}"
+    );
+    for attribute in schema.attributes {
+        assert!(!attribute.doc.is_empty(), "{path}.{}", attribute.name);
+        assert!(
+            !attribute.required || attribute.default.is_none(),
+            "{path}.{}",
+            attribute.name
+        );
+        if let Some(default) = attribute.default {
+            fits(path, attribute, default);
+        }
+    }
+    for block in schema.blocks {
+        assert!(!block.doc.is_empty(), "{path}.{}", block.name);
+        for (name, default) in block.defaults {
+            let attribute = block.schema.attributes.iter().find(|attribute| attribute.name == *name);
+            fits(block.name, attribute.expect(name), default);
+        }
+        check(&format!("{path}.{}", block.name), block.schema);
+    }
+}
+
+fn fits(path: &str, attribute: &Attribute, default: &str) {
+    let value = literal(default);
+    let fits = match attribute.kind {
+        Kind::Bool => matches!(value, Value::Bool(_)),
+        Kind::Int | Kind::Uint | Kind::Float => matches!(value, Value::Number(_)),
+        Kind::String | Kind::Secret | Kind::OptionalSecret => matches!(value, Value::String(_)),
+        Kind::Duration => matches!(&value, Value::String(text) if crate::base::duration::parse(text).is_ok()),
+        Kind::List(_) => matches!(value, Value::Array(_)),
+        Kind::Map(_) => matches!(value, Value::Object(_)),
+        Kind::Any => true,
+        Kind::Capsule(_) => false,
+    };
+    assert!(fits, "{path}.{}: default {default}", attribute.name);
+}

@@ -1,0 +1,81 @@
+//! The catalogue of diagnostic codes: one line a code, never reused, obsolete ones stay.
+//!
+//! `E00` lexical, `E01` grammar, `E02` evaluation, `E03` a body against its schema, `E04` the graph, `E05` components, `W` warnings.
+
+/// A kind of diagnostic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Code {
+    /// Stable identifier, as `E0301`.
+    pub id: &'static str,
+    /// What it means, one sentence, for the reference page.
+    pub summary: &'static str,
+}
+
+macro_rules! codes {
+    ($($name:ident $id:literal $summary:literal;)*) => {
+        $(#[doc = $summary] pub const $name: Code = Code { id: $id, summary: $summary };)*
+        /// Every code, sorted by identifier.
+        pub const ALL: &[Code] = &[$($name),*];
+    };
+}
+
+codes! {
+    ILLEGAL_CHARACTER "E0001" "a character that no token starts with";
+    UNTERMINATED_STRING "E0002" "a string without its closing quote";
+    BAD_ESCAPE "E0003" "an escape sequence that does not exist or is incomplete";
+    UNTERMINATED_COMMENT "E0004" "a block comment without its end";
+    BAD_NUMBER "E0005" "an exponent without digits";
+    NOT_UTF8 "E0006" "bytes that are not UTF-8";
+    EXPECTED_EXPRESSION "E0101" "a value was expected";
+    EXPECTED_TOKEN "E0102" "another token was expected";
+    EXPECTED_STATEMENT "E0103" "an attribute or a block was expected";
+    BAD_LABEL "E0104" "a block label that is not a quoted identifier";
+    BAD_ATTRIBUTE_NAME "E0105" "an attribute name with dots or a label";
+    MISSING_COMMA "E0106" "list elements, fields or arguments without a comma between them";
+    BLOCK_AS_EXPRESSION "E0107" "a block where a value was expected";
+    TOO_DEEP "E0108" "expressions or blocks nested too deeply";
+    UNKNOWN_IDENTIFIER "E0201" "a name that neither a component nor the standard library has";
+    WRONG_OPERAND "E0202" "an operator applied to values of the wrong type";
+    UNKNOWN_FIELD "E0203" "a field that the value does not have";
+    BAD_INDEX "E0204" "an index out of range or of the wrong type";
+    DIVISION_BY_ZERO "E0205" "a division by zero";
+    FUNCTION_FAILED "E0206" "a function refused its arguments";
+    NOT_CALLABLE "E0207" "a call of something that is not a function";
+    BAD_LITERAL "E0208" "a literal whose value cannot be represented";
+    UNKNOWN_ATTRIBUTE "E0301" "an attribute that the block does not have";
+    UNKNOWN_BLOCK "E0302" "an inner block that the block does not have";
+    MISSING_ATTRIBUTE "E0303" "a required attribute is missing";
+    MISSING_BLOCK "E0304" "a required inner block is missing";
+    DUPLICATE_ATTRIBUTE "E0305" "an attribute given twice";
+    DUPLICATE_BLOCK "E0306" "an inner block given twice where one is allowed";
+    LABEL_REQUIRED "E0307" "an inner block without its label";
+    LABEL_REFUSED "E0308" "a label where none is allowed";
+    MUST_BE_BLOCK "E0309" "a block written as an attribute";
+    MUST_BE_ATTRIBUTE "E0310" "an attribute written as a block";
+    WRONG_TYPE "E0311" "a value of the wrong type";
+    UNKNOWN_COMPONENT "E0401" "a component that does not exist";
+    COMPONENT_LABEL "E0402" "a component without a label";
+    ALREADY_DECLARED "E0403" "two blocks with the same id";
+    UNKNOWN_REFERENCE "E0404" "a reference to something that does not exist";
+    CYCLE "E0405" "components that refer to each other in a circle";
+    SELF_REFERENCE "E0406" "a component that refers to itself";
+    STABILITY "E0407" "a component below the minimum stability level";
+    TOP_LEVEL_ATTRIBUTE "E0408" "an attribute outside of every block";
+    UNSUPPORTED_BLOCK "E0409" "a configuration block that this version does not run";
+    UNKNOWN_EXPORT "E0410" "an export that the component does not have";
+    BAD_ARGUMENT "E0501" "a value that the component does not accept";
+    BUILD_FAILED "E0502" "a component could not be built";
+    UPDATE_FAILED "E0503" "a running component refused its new arguments";
+    SHADOWED_FUNCTION "W0001" "a component whose id hides a name of the standard library";
+    DEPRECATED_FUNCTION "W0002" "a function under its deprecated name";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_sorted() {
+        assert!(ALL.windows(2).all(|pair| pair[0].id < pair[1].id));
+    }
+}

@@ -1,0 +1,245 @@
+//! `fmt`: the canonical text of a configuration, and the promise that it is one.
+//!
+//! One pass of the [`printer`] gives what Alloy gives. Alloy's own output is not always canonical: with comments inside expressions a second pass moves
+//! them again, and a comment inside a dotted block name even breaks the file. So we print until nothing changes, and when that
+//! would change the meaning or does not settle, comments inside a statement are first moved to the lines above it.
+
+use crate::lang::ast::{File, Statement};
+use crate::lang::diagnostic::Diagnostics;
+use crate::lang::source::{Source, Span};
+use crate::lang::{parser, printer};
+
+/// Passes after which the text is taken to be unstable. All shipped Alloy files settle after the first.
+const MAX_PASSES: usize = 6;
+
+/// Formats a configuration from standard input: [`fmt_named`] with the name `<stdin>`.
+pub fn fmt(text: &str) -> Result<String, Diagnostics> {
+    fmt_named("<stdin>", text)
+}
+
+/// Formats a configuration: the canonical text, or what is wrong with it. `path` is what diagnostics call the text.
+pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
+    let (file, diagnostics) = parser::parse(&Source::new(path, text));
+    diagnostics.into_result(())?;
+    if let Some(settled) = settle(&file, &file) {
+        return Ok(settled);
+    }
+    let (moved, _) = parser::parse(&Source::new(path, comments_above(&file)));
+    Ok(settle(&moved, &file).unwrap_or_else(|| printer::print(&file)))
+}
+
+/// Prints until the text stays; `None` when it does not, or when it no longer means what `original` means.
+fn settle(file: &File, original: &File) -> Option<String> {
+    let mut text = printer::print(file);
+    for _ in 0..MAX_PASSES {
+        let (again, diagnostics) = parser::parse(&Source::new("", text.as_str()));
+        if diagnostics.has_errors() || again != *original {
+            return None;
+        }
+        let next = printer::print(&again);
+        if next == text {
+            return Some(text);
+        }
+        text = next;
+    }
+    None
+}
+
+/// The text with every comment inside an attribute or a block header moved to lines of its own before it.
+fn comments_above(file: &File) -> String {
+    let mut solid = Vec::new();
+    collect_solid(&file.body, &mut solid);
+    let text = file.source.text();
+    let mut edits: Vec<(Span, String)> = Vec::new();
+    for comment in file.comments.iter().flatten() {
+        let Some(place) = solid
+            .iter()
+            .find(|span| span.start <= comment.start && comment.start < span.end)
+        else {
+            continue;
+        };
+        let words = file.source.slice(*comment);
+        edits.push((Span::new(place.start, place.start), format!("{words}\n")));
+        let newlines = words.matches('\n').count();
+        edits.push((*comment, format!(" {}", "\n".repeat(newlines))));
+    }
+    edits.sort_by_key(|(span, _)| *span);
+    let mut output = String::with_capacity(text.len() + edits.len());
+    let mut end = 0;
+    for (span, replacement) in edits {
+        output.push_str(text.get(end..span.start).unwrap_or_default());
+        output.push_str(&replacement);
+        end = span.end;
+    }
+    output.push_str(text.get(end..).unwrap_or_default());
+    output
+}
+
+/// Attributes as a whole and block headers up to their bracket.
+fn collect_solid(body: &[Statement], solid: &mut Vec<Span>) {
+    for statement in body {
+        match statement {
+            Statement::Attribute(attribute) => solid.push(attribute.span()),
+            Statement::Block(block) => {
+                solid.push(Span::new(block.name.span.start, block.open));
+                collect_solid(&block.body, solid);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Texts that are near to configurations: the pieces of one in any order.
+    fn pieces() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "a",
+            "b.c",
+            " ",
+            "\n",
+            "\n\n",
+            "\t",
+            "=",
+            " = ",
+            "{",
+            "}",
+            "[",
+            "]",
+            "(",
+            ")",
+            ",",
+            ".",
+            "1",
+            "2.5",
+            "\"s\"",
+            "`r\n\tw `",
+            "// c\n",
+            "/* b */",
+            "/* m\n n */",
+            "+",
+            "^",
+            "-",
+            "!",
+            "null",
+            "true",
+            " \"l\" {\n",
+            "\n}\n",
+            "a = 1\n",
+            "x = [\n1,\n]\n",
+            "{ k = 1 }",
+            "f(1, 2)",
+            "\r\n",
+            "\u{e9}",
+            "\"\\u00e9\"",
+            "\0",
+            "\u{feff}",
+            "'",
+        ]);
+        prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    /// Well-formed bodies with comments anywhere between tokens.
+    fn bodies() -> impl Strategy<Value = String> {
+        let gap = || prop::sample::select(vec!["", "", "", " ", "/*k*/", " /* m\n n */ "]);
+        let open_gap = || prop::sample::select(vec!["", "", "\n", " // c\n", "/*k*/", "\n\n// d\n"]);
+        let leaf = prop::sample::select(vec!["1", "\"text\"", "a.b.c", "true", "`r\n\tx`", "-2.5", "(1 + 2)"])
+            .prop_map(str::to_owned);
+        let expression = leaf.prop_recursive(3, 20, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec((open_gap(), inner.clone(), gap()), 0..4)
+                    .prop_map(|items| format!("[{}]", list(&items, ""))),
+                prop::collection::vec((open_gap(), inner.clone(), gap()), 1..4)
+                    .prop_map(|items| format!("f({})", list(&items, ""))),
+                prop::collection::vec((open_gap(), inner.clone(), gap()), 0..4)
+                    .prop_map(|items| format!("{{{}}}", list(&items, "key = "))),
+                (inner.clone(), inner).prop_map(|(left, right)| format!("{left} + {right}")),
+            ]
+        });
+        let attribute = (
+            gap(),
+            gap(),
+            expression,
+            prop::sample::select(vec!["\n", " // t\n", " /* u */\n", "\n\n"]),
+        )
+            .prop_map(|(left, right, value, end)| {
+                format!("name {} = {} {value}{end}", one_line(left), one_line(right))
+            });
+        let body = prop::collection::vec(attribute, 0..4).prop_map(|list| list.concat());
+        body.prop_recursive(2, 8, 3, move |inner| {
+            (prop::collection::vec((open_gap(), inner, gap()), 0..3)).prop_map(|blocks| {
+                blocks
+                    .iter()
+                    .map(|(before, body, after)| {
+                        format!("{before}\nblk.x{} \"l\" {{{before}\n{body}}}\n", one_line(after))
+                    })
+                    .collect()
+            })
+        })
+    }
+
+    fn one_line(gap: &str) -> String {
+        gap.replace('\n', "")
+    }
+
+    fn list(items: &[(&str, String, &str)], key: &str) -> String {
+        items
+            .iter()
+            .map(|(before, item, after)| format!("{before}{key}{item}{}", one_line(after)))
+            .collect::<Vec<_>>()
+            .join(",")
+    }
+
+    fn check(text: &str) -> Result<(), TestCaseError> {
+        let (file, diagnostics) = parser::parse(&Source::new("x", text));
+        let _ = diagnostics.render(false);
+        let Ok(formatted) = fmt(text) else { return Ok(()) };
+        let (again, diagnostics) = parser::parse(&Source::new("x", formatted.as_str()));
+        prop_assert!(!diagnostics.has_errors(), "{}", diagnostics.render(false));
+        prop_assert_eq!(&file, &again);
+        prop_assert_eq!(fmt(&formatted).ok(), Some(formatted));
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn any_text_is_parsed_or_refused(text in ".{0,60}") {
+            check(&text)?;
+        }
+
+        #[test]
+        fn pieces_of_configurations_are_formatted_once_and_for_all(text in pieces()) {
+            check(&text)?;
+        }
+
+        #[test]
+        fn comments_never_change_the_meaning_of_a_formatted_text(text in bodies()) {
+            check(&text)?;
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        for piece in [
+            "(", "[", "{a=", "-", "!", "f(", "a[", "1^", "1+", "a.b{", "a {\n", "b\n{",
+        ] {
+            let text = format!("a = {}", piece.repeat(50_000));
+            assert!(fmt(&text).is_err(), "{piece}");
+            assert!(fmt(&piece.repeat(50_000)).is_err(), "{piece}");
+        }
+        let text = format!("a = 1{}", ".b".repeat(50_000));
+        assert!(fmt(&text).is_err());
+    }
+
+    #[test]
+    fn a_comment_inside_of_a_block_name_moves_above_the_block() {
+        assert_eq!(
+            fmt("stage.// why\nlabels {\n\ta = 1\n}\n").unwrap(),
+            "// why\nstage.labels {\n\ta = 1\n}\n"
+        );
+    }
+}

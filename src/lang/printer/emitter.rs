@@ -1,0 +1,275 @@
+//! The stream of printed tokens, with comments put back at their places.
+//!
+//! White space is held back until the next token, because a comment may have to stand before, inside or instead of it. Positions in the source
+//! are known for most tokens and estimated for the others from what was printed; Alloy estimates in the same way, and the places of comments depend on it.
+//!
+//! Output is a byte stream for [`super::columns`]: tab and vertical tab end a cell, newline ends a line, form feed ends a line and the run of
+//! aligned lines, [`ESCAPE`] brackets text that is one cell whatever it holds, [`VERBATIM`] brackets strings, whose newlines are newlines.
+
+use crate::lang::source::{Source, Span};
+use crate::lang::token::TokenKind;
+
+/// Opens and closes a comment. Not a byte of UTF-8 text.
+pub const ESCAPE: u8 = 0xff;
+/// Opens and closes a string. Not a byte of UTF-8 text.
+pub const VERBATIM: u8 = 0xfe;
+
+/// White space between tokens.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// Dropped in favour of a comment.
+    Ignored,
+    /// A blank.
+    Blank,
+    /// A tab stop: what follows is aligned with the neighbour lines.
+    Stop,
+    /// A new line in the same run of aligned lines.
+    Newline,
+    /// A new line that ends the run.
+    Break,
+    /// One level deeper from the next line on.
+    Indent,
+    /// One level less.
+    Unindent,
+}
+
+/// Alloy holds at most so many white-space items back.
+const MAX_PENDING: usize = 16;
+
+/// A place in the source: offset and line. An estimate when it was counted on from printed text.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: usize,
+    line: usize,
+}
+
+const END: Place = Place {
+    offset: usize::MAX,
+    line: usize::MAX,
+};
+
+/// Collects output.
+pub struct Emitter<'a> {
+    source: &'a Source,
+    /// Comment groups that are not printed yet.
+    comments: std::slice::Iter<'a, Vec<Span>>,
+    group: &'a [Span],
+    output: Vec<u8>,
+    indent: usize,
+    pending: Vec<Space>,
+    /// The last thing written, when it was a token that may run into the next one.
+    last_token: Option<TokenKind>,
+    place: Place,
+    /// Place after the last text written.
+    last: Place,
+    at_line_start: bool,
+}
+
+impl<'a> Emitter<'a> {
+    /// An emitter that will print `comments`, in order, between the tokens.
+    pub fn new(source: &'a Source, comments: &'a [Vec<Span>]) -> Self {
+        let start = Place { offset: 0, line: 1 };
+        let mut emitter = Self {
+            source,
+            comments: comments.iter(),
+            group: &[],
+            output: Vec::new(),
+            indent: 0,
+            pending: Vec::with_capacity(MAX_PENDING),
+            last_token: None,
+            place: start,
+            last: Place { offset: 0, line: 0 },
+            at_line_start: true,
+        };
+        emitter.next_group();
+        emitter
+    }
+
+    /// The next token stands at `offset` in the source.
+    pub fn at(&mut self, offset: usize) {
+        self.place = self.place_of(offset);
+    }
+
+    /// Holds white space back for the next token.
+    pub fn space(&mut self, space: Space) {
+        if self.pending.len() == MAX_PENDING {
+            self.write_pending(MAX_PENDING);
+        }
+        self.pending.push(space);
+        self.last_token = None;
+    }
+
+    /// Prints a name.
+    pub fn text(&mut self, text: &str) {
+        self.last_token = Some(TokenKind::Identifier);
+        self.write(text, None);
+    }
+
+    /// Prints a literal as it is.
+    pub fn literal(&mut self, text: &str, kind: TokenKind) {
+        self.last_token = Some(kind);
+        let bracket = (kind == TokenKind::String).then_some(VERBATIM);
+        self.write(text, bracket);
+    }
+
+    /// Prints an operator or a bracket.
+    pub fn token(&mut self, kind: TokenKind) {
+        // `5` and `.` would run together into a float.
+        if self.last_token == Some(TokenKind::Number) && kind == TokenKind::Dot {
+            self.pending.push(Space::Blank);
+        }
+        self.last_token = Some(kind);
+        self.write(kind.text(), None);
+    }
+
+    /// Prints what is left of the comments and gives the output.
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.comment_before(END) {
+            self.print_comments(END);
+        }
+        self.output
+    }
+
+    fn place_of(&self, offset: usize) -> Place {
+        Place {
+            offset,
+            line: self.source.line(offset),
+        }
+    }
+
+    fn next_group(&mut self) {
+        self.group = self.comments.next().map_or(&[], Vec::as_slice);
+    }
+
+    fn comment_before(&self, next: Place) -> bool {
+        self.group.first().is_some_and(|comment| comment.start <= next.offset)
+    }
+
+    fn write(&mut self, text: &str, bracket: Option<u8>) {
+        let next = self.place;
+        if self.comment_before(next) {
+            self.print_comments(next);
+        } else {
+            self.write_pending(self.pending.len());
+        }
+        self.write_text(next, text, bracket);
+    }
+
+    fn print_comments(&mut self, next: Place) {
+        let mut last = Span::default();
+        while self.comment_before(next) {
+            for comment in self.group {
+                self.comment_prefix(next, *comment);
+                let text = comment_text(self.source.slice(*comment));
+                let place = self.place_of(comment.start);
+                self.write_text(place, &text, Some(ESCAPE));
+                last = *comment;
+            }
+            self.next_group();
+        }
+        if next.offset != END.offset {
+            self.comment_suffix(next, last);
+        }
+    }
+
+    fn comment_prefix(&mut self, next: Place, comment: Span) {
+        if self.output.is_empty() {
+            return;
+        }
+        let line = self.source.line(comment.start);
+        if line == self.last.line {
+            // Between two tokens of a line a blank looks right; at its end comments are aligned.
+            self.write_bytes(if line == next.line { b' ' } else { b'\t' }, 1);
+            return;
+        }
+        // Pending indentation counts up to the first other white space, which the comment's own new line replaces.
+        let mut kept = 0;
+        for (index, space) in self.pending.iter_mut().enumerate() {
+            if matches!(space, Space::Indent | Space::Unindent) {
+                continue;
+            }
+            *space = Space::Ignored;
+            kept = index;
+            break;
+        }
+        self.write_pending(kept);
+        self.write_bytes(b'\x0c', line.saturating_sub(self.last.line).min(2));
+    }
+
+    fn comment_suffix(&mut self, next: Place, comment: Span) {
+        let block = self.source.slice(comment).starts_with("/*");
+        if block && next.line == self.source.line(comment.end.saturating_sub(1)) {
+            self.write_bytes(b' ', 1);
+        }
+        let newlines = next.line.saturating_sub(self.last.line);
+        let mut broken = false;
+        for space in &mut self.pending {
+            if !matches!(space, Space::Indent | Space::Unindent) {
+                broken |= *space == Space::Break;
+                *space = Space::Ignored;
+            }
+        }
+        self.write_pending(self.pending.len());
+        self.write_bytes(if broken { b'\x0c' } else { b'\n' }, newlines.min(2));
+    }
+
+    fn write_pending(&mut self, count: usize) {
+        let spaces: Vec<Space> = self.pending.drain(..count).collect();
+        for space in spaces {
+            match space {
+                Space::Ignored => {}
+                Space::Indent => self.indent += 1,
+                Space::Unindent => self.indent = self.indent.saturating_sub(1),
+                Space::Blank => self.write_bytes(b' ', 1),
+                Space::Stop => self.write_bytes(b'\x0b', 1),
+                Space::Newline => self.write_bytes(b'\n', 1),
+                Space::Break => self.write_bytes(b'\x0c', 1),
+            }
+        }
+    }
+
+    fn write_text(&mut self, place: Place, text: &str, bracket: Option<u8>) {
+        if self.at_line_start {
+            self.write_indent();
+        }
+        self.output.extend(bracket);
+        self.output.extend_from_slice(text.as_bytes());
+        self.output.extend(bracket);
+        let newlines = text.bytes().filter(|byte| matches!(byte, b'\n' | b'\x0c')).count();
+        self.at_line_start = false;
+        self.place = Place {
+            offset: place.offset.saturating_add(text.len()),
+            line: place.line.saturating_add(newlines),
+        };
+        self.last = self.place;
+    }
+
+    fn write_indent(&mut self) {
+        self.output.extend(std::iter::repeat_n(b'\t', self.indent));
+        self.place.offset = self.place.offset.saturating_add(self.indent);
+        self.at_line_start = self.indent == 0;
+    }
+
+    /// Writes white space.
+    fn write_bytes(&mut self, byte: u8, count: usize) {
+        if count == 0 {
+            return;
+        }
+        if self.at_line_start {
+            self.write_indent();
+        }
+        self.output.extend(std::iter::repeat_n(byte, count));
+        self.place.offset = self.place.offset.saturating_add(count);
+        if matches!(byte, b'\n' | b'\x0c') {
+            self.place.line = self.place.line.saturating_add(count);
+            self.at_line_start = true;
+        } else {
+            self.at_line_start = false;
+        }
+    }
+}
+
+/// A comment without carriage returns, and without its own tail of blanks on a line comment that ended in one.
+fn comment_text(text: &str) -> String {
+    text.replace('\r', "")
+}

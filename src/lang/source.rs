@@ -1,0 +1,113 @@
+//! A configuration text with its name, and positions in it.
+//!
+//! Positions are byte offsets; lines and columns are worked out only when a person reads them. Columns count bytes from 1, as Alloy's do.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A named text. Shared by everything that points into it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Source {
+    path: Arc<str>,
+    text: Arc<str>,
+    /// Byte offset at which each line starts; never empty.
+    line_starts: Arc<[usize]>,
+}
+
+/// A range of bytes in a source, end exclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// Byte after the last.
+    pub end: usize,
+}
+
+impl Span {
+    /// From `start` up to but without `end`.
+    pub const fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+
+    /// From the start of this to the end of `other`.
+    pub const fn to(self, other: Span) -> Self {
+        Self {
+            start: self.start,
+            end: other.end,
+        }
+    }
+}
+
+impl Source {
+    /// A text that is UTF-8 already; `path` is what diagnostics call it.
+    pub fn new(path: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        let line_starts = std::iter::once(0)
+            .chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|offset| offset + 1))
+            .collect();
+        Self {
+            path: path.into(),
+            text,
+            line_starts,
+        }
+    }
+
+    /// The name given by the caller.
+    pub fn path(&self) -> &Arc<str> {
+        &self.path
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text of a span; empty when the span does not fit the text.
+    pub fn slice(&self, span: Span) -> &str {
+        self.text.get(span.start..span.end).unwrap_or_default()
+    }
+
+    /// Line of an offset, from 1.
+    pub fn line(&self, offset: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= offset)
+    }
+
+    /// Line and column of an offset, both from 1, the column in bytes.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let line = self.line(offset);
+        let start = self
+            .line_starts
+            .get(line.saturating_sub(1))
+            .copied()
+            .unwrap_or_default();
+        (line, offset.saturating_sub(start) + 1)
+    }
+
+    /// End of the line that holds `offset`, without its newline.
+    pub fn line_end(&self, offset: usize) -> usize {
+        let rest = self.text.as_bytes().get(offset..).unwrap_or_default();
+        memchr::memchr(b'\n', rest).map_or(self.text.len(), |length| offset + length)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Source({}, {} bytes)", self.path, self.text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_become_lines_and_byte_columns() {
+        let source = Source::new("x", "ab\nc\n");
+        assert_eq!(source.position(0), (1, 1));
+        assert_eq!(source.position(2), (1, 3));
+        assert_eq!(source.position(3), (2, 1));
+        assert_eq!(source.position(5), (3, 1));
+        assert_eq!(source.position(99), (3, 95));
+        assert_eq!(source.line_end(0), 2);
+    }
+}

@@ -1,0 +1,133 @@
+//! Tokens of the language.
+
+use std::fmt;
+
+use crate::lang::source::Span;
+
+/// A token and its place; its text is the source there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// Where it is.
+    pub span: Span,
+}
+
+/// Kinds of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the text of each is in `TokenKind::text`")]
+pub enum TokenKind {
+    /// Reported already; the parser steps over it.
+    Illegal,
+    EndOfFile,
+    Comment,
+    /// End of a statement: a newline, or the end of the file, after a token that can end one.
+    Terminator,
+    Identifier,
+    Number,
+    Float,
+    String,
+    Bool,
+    Null,
+    Or,
+    And,
+    Not,
+    Assign,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+    Power,
+    LeftCurly,
+    RightCurly,
+    LeftParen,
+    RightParen,
+    LeftBracket,
+    RightBracket,
+    Comma,
+    Dot,
+}
+
+impl TokenKind {
+    /// Its text when it has only one, a description otherwise.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Illegal => "illegal character",
+            Self::EndOfFile => "end of file",
+            Self::Comment => "comment",
+            Self::Terminator => "end of line",
+            Self::Identifier => "identifier",
+            Self::Number => "number",
+            Self::Float => "float",
+            Self::String => "string",
+            Self::Bool => "bool",
+            Self::Null => "null",
+            Self::Or => "||",
+            Self::And => "&&",
+            Self::Not => "!",
+            Self::Assign => "=",
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterEqual => ">=",
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Modulo => "%",
+            Self::Power => "^",
+            Self::LeftCurly => "{",
+            Self::RightCurly => "}",
+            Self::LeftParen => "(",
+            Self::RightParen => ")",
+            Self::LeftBracket => "[",
+            Self::RightBracket => "]",
+            Self::Comma => ",",
+            Self::Dot => ".",
+        }
+    }
+
+    /// True when a newline after this token ends the statement.
+    pub const fn ends_statement(self) -> bool {
+        matches!(
+            self,
+            Self::Identifier
+                | Self::Number
+                | Self::Float
+                | Self::String
+                | Self::Bool
+                | Self::Null
+                | Self::RightCurly
+                | Self::RightParen
+                | Self::RightBracket
+        )
+    }
+}
+
+/// Quoted when it is a fixed text.
+impl fmt::Display for TokenKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Illegal
+            | Self::EndOfFile
+            | Self::Comment
+            | Self::Terminator
+            | Self::Identifier
+            | Self::Number
+            | Self::Float
+            | Self::String
+            | Self::Bool
+            | Self::Null => out.write_str(self.text()),
+            _ => write!(out, "`{}`", self.text()),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Errors of the layers below as Connect errors and HTTP answers.
+//!
+//! In: errors of sinks and codecs. Out: status, `{"code", "message"}`, and `Retry-After` where waiting helps. The one place where
+//! that mapping is written.
+
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+
+use crate::profile::{SinkError, SinkErrorKind};
+use crate::wire::connect::{Code, ConnectError};
+
+/// Seconds after which a refused client may try again.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+impl From<SinkError> for ConnectError {
+    fn from(error: SinkError) -> Self {
+        match error.kind {
+            SinkErrorKind::Invalid => ConnectError::invalid(error.message),
+            SinkErrorKind::TooLarge => ConnectError::too_large(error.message),
+            SinkErrorKind::LimitExceeded => ConnectError::new(Code::ResourceExhausted, error.message),
+            SinkErrorKind::Unavailable => ConnectError::new(Code::Unavailable, error.message),
+            SinkErrorKind::Internal => ConnectError::new(Code::Internal, error.message),
+        }
+    }
+}
+
+impl IntoResponse for ConnectError {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if status.is_server_error() {
+            tracing::warn!(status = status.as_u16(), error = %self, "request failed");
+        } else {
+            tracing::debug!(status = status.as_u16(), error = %self, "request refused");
+        }
+        let mut response = (status, self.to_json()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if matches!(self.code, Code::Unavailable | Code::ResourceExhausted) {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
+        }
+        response
+    }
+}

@@ -1,0 +1,62 @@
+//! `/ingest` and `/pyroscope/ingest`.
+//!
+//! In: a request of an SDK. Out: one profile to the store. Reading the formats is `wire::ingest`; a profile that is no pprof is 400 and one that is
+//! too large 413, where Pyroscope says 422 for both.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::header::CONTENT_TYPE;
+use http::{Request, StatusCode};
+
+use crate::server::ServerState;
+use crate::server::body::heavy;
+use crate::server::tenant::tenant;
+use crate::wire::connect::{Compression, ConnectError};
+use crate::wire::ingest::{self, IngestQuery};
+
+/// The route.
+pub async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    match take(state, request).await {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectError> {
+    let (parts, body) = request.into_parts();
+    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let query = IngestQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
+    let compression = Compression::read(&parts.headers)?;
+    let limits = &state.options.limits;
+    let held = state.bodies.read(&parts.headers, body, limits).await?;
+    let content_type = parts
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    let (max_body, max_profile) = (limits.decompressed_body_bytes, limits.profile_bytes);
+    let bytes = held.bytes;
+    let profile = heavy(bytes.len(), move || {
+        let body = compression.decompress(bytes, max_body)?;
+        ingest::read(&query, &content_type, body, max_profile)
+    })
+    .await?;
+    let errors = state.store.append(&tenant, vec![profile]).await;
+    drop(held.permit);
+    match errors.into_iter().next() {
+        None => Ok(()),
+        Some((_, error)) => Err(error.into()),
+    }
+}
+
+fn now_nanos() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|since| i64::try_from(since.as_nanos()).ok())
+        .unwrap_or_default()
+}

@@ -1,0 +1,201 @@
+//! The port: HTTP/1.1 and HTTP/2 without TLS on one listener, with limits on what a peer may hold.
+//!
+//! In: an address, a router, the shutdown signal. Out: served connections. When the signal comes no connection is accepted any more,
+//! requests in work are finished, and what is left at the deadline is cut off.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::base::Shutdown;
+
+/// What an HTTP/2 client says first (RFC 9113, 3.4).
+const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Pause between two looks at a connection that has sent a part of the preface.
+const PREFACE_PAUSE: Duration = Duration::from_millis(10);
+
+/// Pause after a failed accept (no file descriptors left), so that the loop does not spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The port could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {}", reason(.source))]
+pub struct ListenError {
+    /// Address as it was given.
+    pub address: String,
+    /// Why.
+    #[source]
+    pub source: std::io::Error,
+}
+
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => "another program uses the port".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Limits of connections.
+#[derive(Debug, Clone)]
+pub struct ListenOptions {
+    /// Connections at one time; more wait in the kernel's queue.
+    pub max_connections: usize,
+    /// Requests at one time on one HTTP/2 connection.
+    pub max_streams: u32,
+    /// Time for a request's headers; also the longest that an idle HTTP/1.1 connection is kept.
+    pub header_timeout: Duration,
+    /// An idle HTTP/2 connection is asked so often whether its peer still lives.
+    pub keep_alive: Duration,
+    /// Time for requests in work after the signal to stop.
+    pub grace: Duration,
+}
+
+impl Default for ListenOptions {
+    fn default() -> Self {
+        Self {
+            max_connections: 4096,
+            max_streams: 256,
+            header_timeout: Duration::from_secs(60),
+            keep_alive: Duration::from_secs(30),
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// An open port.
+#[derive(Debug)]
+pub struct Listener {
+    tcp: TcpListener,
+    local: SocketAddr,
+    options: ListenOptions,
+}
+
+impl Listener {
+    /// Opens `address` (`host:port`; port 0 takes a free one).
+    pub async fn bind(address: &str, options: ListenOptions) -> Result<Self, ListenError> {
+        let error = |source| ListenError {
+            address: address.to_owned(),
+            source,
+        };
+        let tcp = TcpListener::bind(address).await.map_err(error)?;
+        let local = tcp.local_addr().map_err(error)?;
+        Ok(Self { tcp, local, options })
+    }
+
+    /// Address with the real port.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Serves until `shutdown`, then finishes what is in work. Returns the number of connections that were cut off.
+    pub async fn serve(self, router: Router, shutdown: Shutdown) -> usize {
+        let graceful = GracefulShutdown::new();
+        let slots = Arc::new(Semaphore::new(self.options.max_connections.max(1)));
+        let mut connections = JoinSet::new();
+        let builder = builder(&self.options);
+        loop {
+            while connections.try_join_next().is_some() {}
+            let next = async {
+                let slot = slots.clone().acquire_owned().await.ok()?;
+                Some((self.tcp.accept().await, slot))
+            };
+            let accepted = tokio::select! {
+                () = shutdown.cancelled() => break,
+                accepted = next => accepted,
+            };
+            let Some((accepted, slot)) = accepted else { break };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(error = %error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let service = TowerToHyperService::new(router.clone());
+            let (builder, watcher, shutdown) = (builder.clone(), graceful.watcher(), shutdown.clone());
+            let header_timeout = self.options.header_timeout;
+            connections.spawn(async move {
+                let _slot = slot;
+                let _ = stream.set_nodelay(true);
+                let is_http2 = tokio::select! {
+                    () = shutdown.cancelled() => return,
+                    told = tokio::time::timeout(header_timeout, is_http2(&stream)) => told,
+                };
+                let builder = match is_http2 {
+                    Ok(Ok(true)) => builder.http2_only(),
+                    Ok(Ok(false)) => builder.http1_only(),
+                    Ok(Err(_)) | Err(_) => return,
+                };
+                let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+                if let Err(error) = watcher.watch(connection).await {
+                    tracing::debug!(error = %error, "connection ended");
+                }
+            });
+        }
+        drop(self.tcp);
+        let finished = async {
+            graceful.shutdown().await;
+            while connections.join_next().await.is_some() {}
+        };
+        match tokio::time::timeout(self.options.grace, finished).await {
+            Ok(()) => 0,
+            Err(_) => {
+                let cut = connections.len();
+                tracing::warn!(
+                    connections = cut,
+                    "requests were cut off at the end of the grace period"
+                );
+                connections.shutdown().await;
+                cut
+            }
+        }
+    }
+}
+
+fn builder(options: &ListenOptions) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.header_timeout)
+        .max_buf_size(128 << 10)
+        .half_close(false);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(options.max_streams)
+        .max_header_list_size(64 << 10)
+        .adaptive_window(true)
+        .keep_alive_interval(options.keep_alive)
+        .keep_alive_timeout(options.keep_alive);
+    builder
+}
+
+/// Looks at the first bytes without taking them. hyper's own detection has no time limit; this one runs under the header timeout.
+async fn is_http2(stream: &TcpStream) -> std::io::Result<bool> {
+    let mut start = [0u8; HTTP2_PREFACE.len()];
+    loop {
+        let length = stream.peek(&mut start).await?;
+        if length == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        if start[..length] != HTTP2_PREFACE[..length] {
+            return Ok(false);
+        }
+        if length == HTTP2_PREFACE.len() {
+            return Ok(true);
+        }
+        tokio::time::sleep(PREFACE_PAUSE).await;
+    }
+}

@@ -1,0 +1,119 @@
+//! What the routes need: where profiles go, who answers questions, limits and options.
+//!
+//! The composition root fills this in; tests fill in their own. Nothing here is process-wide.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::BoxFuture;
+use crate::profile::{RawProfile, SinkError};
+use crate::server::body::BodyBudget;
+use crate::server::page::Page;
+use crate::server::{Readiness, ServerMetrics};
+
+/// Where the profiles of all tenants are kept. The store is one; tests have others.
+pub trait ProfileStore: Send + Sync + 'static {
+    /// Takes the profiles of one tenant. Returns when those without an error are durable; the answer holds the errors with the index of the profile.
+    fn append<'a>(&'a self, tenant: &'a str, profiles: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>>;
+
+    /// Writes what is in memory to files.
+    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>>;
+}
+
+/// Sizes and times of the HTTP side. Limits of profiles and series are the store's, those of questions the engine's.
+#[derive(Debug, Clone)]
+pub struct ServerLimits {
+    /// Largest body as it comes over the wire; 413 beyond it. Pyroscope's `ingestion_body_limit_mb` is 256.
+    pub body_bytes: usize,
+    /// Largest body after `Content-Encoding` is undone; 413 beyond it.
+    pub decompressed_body_bytes: usize,
+    /// Largest single profile when uncompressed; 413 beyond it. Only `/ingest` looks at it here, the store looks again.
+    pub profile_bytes: usize,
+    /// Bytes of all bodies held at one time; 503 beyond it.
+    pub bodies_bytes: usize,
+    /// Time within which a body must have come; 408 after it.
+    pub body_timeout: Duration,
+    /// Nodes of a flame graph when the question does not say. Pyroscope: 8192.
+    pub flamegraph_nodes: i64,
+    /// Most nodes of a flame graph that a question may ask for. Pyroscope: 1048576.
+    pub max_flamegraph_nodes: i64,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 64 << 20,
+            decompressed_body_bytes: 128 << 20,
+            profile_bytes: 4 << 20,
+            bodies_bytes: 512 << 20,
+            body_timeout: Duration::from_secs(60),
+            flamegraph_nodes: 8192,
+            max_flamegraph_nodes: 1 << 20,
+        }
+    }
+}
+
+/// How the server presents itself.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Path under which every route answers once more, without a `/` at its end; empty for none.
+    pub prefix: String,
+    /// True: the tenant is read from `X-Scope-OrgID` and must be there. False: everything belongs to `anonymous`.
+    pub multi_tenant: bool,
+    /// See [`ServerLimits`].
+    pub limits: ServerLimits,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            prefix: "/profile".to_owned(),
+            multi_tenant: false,
+            limits: ServerLimits::default(),
+        }
+    }
+}
+
+/// Shared by all routes; cheap to clone.
+#[derive(Clone)]
+pub struct ServerState(Arc<Inner>);
+
+/// The parts of a [`ServerState`].
+pub struct Inner {
+    /// Where profiles go.
+    pub store: Arc<dyn ProfileStore>,
+    /// Options and limits.
+    pub options: ServerOptions,
+    /// Whether the server is ready, and why not.
+    pub readiness: Readiness,
+    pub(crate) metrics: ServerMetrics,
+    pub(crate) bodies: BodyBudget,
+    pub(crate) page: Page,
+}
+
+impl ServerState {
+    /// Puts the parts together.
+    pub fn new(
+        store: Arc<dyn ProfileStore>,
+        options: ServerOptions,
+        readiness: Readiness,
+        metrics: ServerMetrics,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            readiness,
+            metrics,
+            bodies: BodyBudget::new(options.limits.bodies_bytes),
+            page: Page::default(),
+            options,
+        }))
+    }
+}
+
+impl std::ops::Deref for ServerState {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}

@@ -1,0 +1,45 @@
+//! Small routes about the server itself: ready or not, which build, write to files now.
+//!
+//! In: plain GETs and one POST. Out: text or JSON.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde_json::json;
+
+use crate::server::ServerState;
+use crate::wire::connect::ConnectError;
+
+/// `GET /ready`: 200 `ready`, or 503 and the reason.
+pub async fn ready(State(state): State<ServerState>) -> Response {
+    match state.readiness.reason() {
+        None => "ready\n".into_response(),
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")).into_response(),
+    }
+}
+
+/// `GET /api/v1/status/buildinfo`, in the shape of Prometheus' route of that name.
+pub async fn buildinfo() -> Response {
+    Json(json!({
+        "status": "success",
+        "data": {
+            "application": "alluvium",
+            "version": env!("CARGO_PKG_VERSION"),
+            "revision": option_env!("ALLUVIUM_REVISION").unwrap_or(""),
+            "branch": "",
+            "buildUser": "",
+            "buildDate": "",
+            "goVersion": "",
+        },
+    }))
+    .into_response()
+}
+
+/// `POST /flush`: returns when everything taken so far is in files.
+pub async fn flush(State(state): State<ServerState>) -> Response {
+    match state.store.flush().await {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => ConnectError::from(error).into_response(),
+    }
+}

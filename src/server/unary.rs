@@ -1,0 +1,109 @@
+//! The frame of every unary Connect call: headers, body, message, tenant, deadline, answer.
+//!
+//! In: a request and a function of tenant and message. Out: an HTTP answer. A call's own work is in the function.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use http::{HeaderValue, Request};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::server::ServerState;
+use crate::server::body::heavy;
+use crate::server::tenant::tenant;
+use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
+
+/// An answer: a message, or bytes that already are one in protobuf's binary form.
+pub enum Answer<M> {
+    /// To be encoded.
+    Message(M),
+    /// Encoded; decoded and written as JSON only for a caller that wants JSON.
+    Encoded(Bytes),
+}
+
+/// Runs a call.
+pub async fn unary<Ask, Reply, Work>(
+    state: ServerState,
+    request: Request<Body>,
+    work: impl FnOnce(ServerState, String, Ask) -> Work,
+) -> Response
+where
+    Ask: prost::Message + Default + DeserializeOwned + 'static,
+    Reply: prost::Message + Default + Serialize + DeserializeOwned + 'static,
+    Work: Future<Output = Result<Answer<Reply>, ConnectError>>,
+{
+    run(state, request, work)
+        .await
+        .unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn run<Ask, Reply, Work>(
+    state: ServerState,
+    request: Request<Body>,
+    work: impl FnOnce(ServerState, String, Ask) -> Work,
+) -> Result<Response, ConnectError>
+where
+    Ask: prost::Message + Default + DeserializeOwned + 'static,
+    Reply: prost::Message + Default + Serialize + DeserializeOwned + 'static,
+    Work: Future<Output = Result<Answer<Reply>, ConnectError>>,
+{
+    let (parts, body) = request.into_parts();
+    let call = CallHeaders::read(&parts.headers)?;
+    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let limits = &state.options.limits;
+    let held = state.bodies.read(&parts.headers, body, limits).await?;
+    let (compression, max_bytes) = (call.compression, limits.decompressed_body_bytes);
+    let length = held.bytes.len();
+    let bytes = held.bytes;
+    let ask = heavy(length, move || {
+        connect::decode::<Ask>(call.codec, compression.decompress(bytes, max_bytes)?)
+    })
+    .await?;
+    let work = work(state.clone(), tenant, ask);
+    let answer = match call.timeout {
+        None => work.await,
+        Some(timeout) => tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
+            Err(ConnectError::new(
+                Code::DeadlineExceeded,
+                format!(
+                    "the call took longer than the {} ms that its caller gave",
+                    timeout.as_millis()
+                ),
+            ))
+        }),
+    }?;
+    // The body's share of the budget is held until here: its bytes live in the profiles that the call handed over.
+    drop(held.permit);
+    respond(call, answer).await
+}
+
+async fn respond<Reply>(call: CallHeaders, answer: Answer<Reply>) -> Result<Response, ConnectError>
+where
+    Reply: prost::Message + Default + Serialize + DeserializeOwned + 'static,
+{
+    let size = match &answer {
+        Answer::Message(message) => message.encoded_len(),
+        Answer::Encoded(bytes) => bytes.len(),
+    };
+    let (body, compressed) = heavy(size, move || {
+        let body = match (answer, call.codec) {
+            (Answer::Message(message), codec) => connect::encode(codec, &message)?,
+            (Answer::Encoded(bytes), Codec::Proto) => bytes,
+            (Answer::Encoded(bytes), Codec::Json) => {
+                connect::encode(Codec::Json, &connect::decode::<Reply>(Codec::Proto, bytes)?)?
+            }
+        };
+        Ok(connect::compress(call.accepts_gzip, body))
+    })
+    .await?;
+    let mut response = body.into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(call.codec.content_type()));
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if compressed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
+}

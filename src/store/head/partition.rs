@@ -1,0 +1,407 @@
+//! One tenant's day in a head: stacks, series, and groups of rows by series and profile type.
+
+use hashbrown::{HashMap, HashTable};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::profile::Labels;
+use crate::profile::pprof::Location;
+use crate::store::head::Identity;
+use crate::store::head::intern::Texts;
+use crate::store::head::known::DayStacks;
+use crate::store::ingest::{Link, Prepared, Samples, Symbols};
+
+/// Rows of a tenant's day.
+pub struct Partition {
+    /// Names of functions, files, mappings, profile types and ids.
+    pub texts: Texts,
+    frames: Frames,
+    /// Stack id to index in `stacks`.
+    stack_index: HashMap<u64, u32, Identity>,
+    /// Distinct stacks in the order of their arrival.
+    pub stacks: Vec<Stack>,
+    stack_frames: Vec<u32>,
+    /// By stack: the row of the profile being applied that holds it, valid while the stamp is that of the column.
+    stamps: Vec<(u32, u32)>,
+    stamp: u32,
+    /// Labels of the series.
+    pub series: HashMap<i64, Labels, Identity64>,
+    /// Rows by series and profile type (a number of `texts`).
+    pub groups: HashMap<(i64, u32), Group>,
+    group_bytes: usize,
+    known: DayStacks,
+    scratch: Vec<u32>,
+}
+
+type Identity64 = Identity;
+
+/// A distinct stack.
+#[derive(Clone, Copy)]
+pub struct Stack {
+    /// Its content hash, bit for bit.
+    pub id: i64,
+    start: u32,
+    /// Number of frames, [`Stack::KNOWN`] for a stack whose frames are in a committed file.
+    length: u32,
+}
+
+impl Stack {
+    const KNOWN: u32 = u32::MAX;
+}
+
+/// Rows of one series and profile type.
+#[derive(Default)]
+pub struct Group {
+    /// Profiles in the order of their arrival; each owns the rows after those of the one before.
+    pub profiles: Vec<ProfileRow>,
+    /// Stack of each row, an index into [`Partition::stacks`].
+    pub stacks: Vec<u32>,
+    /// Value of each row.
+    pub values: Vec<i64>,
+    /// Rows with a span or trace id, ascending: row, span, trace (numbers of texts, [`NO_TEXT`] for none).
+    pub links: Vec<(u32, u32, u32)>,
+}
+
+/// No text.
+pub const NO_TEXT: u32 = u32::MAX;
+
+/// A stored profile and type.
+#[derive(Clone, Copy)]
+pub struct ProfileRow {
+    /// Number of the profile in the head.
+    pub number: u64,
+    /// Microseconds since 1970.
+    pub time_us: i64,
+    /// Sum of its values.
+    pub total: i64,
+    /// Length of the collection in nanoseconds.
+    pub duration_ns: i64,
+    /// Period of the pprof.
+    pub period: i64,
+    /// Profile id, a number of texts.
+    pub id: u32,
+    /// End of its rows in the group.
+    pub rows_end: u32,
+}
+
+/// A frame: numbers of texts.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Frame {
+    /// Function name.
+    pub function: u32,
+    /// Source file.
+    pub file: u32,
+    /// Line.
+    pub line: i64,
+    /// File of the binary.
+    pub mapping: u32,
+    /// Build id of the binary.
+    pub build_id: u32,
+    /// Address, 0 where the function is known: the identity of a stack does not hold it.
+    pub address: u64,
+    /// Inlined into the next frame of the stack.
+    pub inlined: bool,
+}
+
+#[derive(Default)]
+struct Frames {
+    all: Vec<Frame>,
+    table: HashTable<u32>,
+}
+
+impl Partition {
+    /// Empty, leaving out the frames of `known` stacks.
+    pub fn new(known: DayStacks) -> Self {
+        Self {
+            texts: Texts::default(),
+            frames: Frames::default(),
+            stack_index: HashMap::default(),
+            stacks: Vec::new(),
+            stack_frames: Vec::new(),
+            stamps: Vec::new(),
+            stamp: 0,
+            series: HashMap::default(),
+            groups: HashMap::new(),
+            group_bytes: 0,
+            known,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Adds profile `number`; returns the number of sample rows.
+    pub fn apply(&mut self, number: u64, profile: &Prepared) -> u64 {
+        let width = profile.types.len();
+        let mut stack_of = std::mem::take(&mut self.scratch);
+        stack_of.clear();
+        for (sample, id) in profile.stack_ids.iter().enumerate() {
+            let stored = profile.values[sample * width..(sample + 1) * width]
+                .iter()
+                .any(|value| *value > 0);
+            // A sample without a positive value has no rows, so its stack need not be known.
+            stack_of.push(if stored {
+                self.stack(*id, sample as u32, &profile.symbols)
+            } else {
+                0
+            });
+        }
+        let id = self.texts.insert(&profile.profile_id);
+        let mut rows = 0;
+        for series in &profile.series {
+            if !self.series.contains_key(&series.id) {
+                self.series.insert(series.id, series.labels.clone());
+            }
+            for (column, kind) in profile.types.iter().enumerate() {
+                let kind = self.texts.insert(kind);
+                self.stamp = match self.stamp.checked_add(1) {
+                    Some(stamp) => stamp,
+                    None => {
+                        self.stamps.fill((0, 0));
+                        1
+                    }
+                };
+                let group = self.groups.entry((series.id, kind)).or_default();
+                let before = group.bytes();
+                let first = group.values.len();
+                let mut filler = Filler {
+                    group,
+                    stamps: &mut self.stamps,
+                    stamp: self.stamp,
+                    total: 0,
+                };
+                let value_of = |sample: u32| profile.values[sample as usize * width + column];
+                match &series.samples {
+                    Samples::All(count) if profile.links.is_empty() => {
+                        for sample in 0..*count {
+                            filler.add(stack_of[sample as usize], value_of(sample));
+                        }
+                    }
+                    Samples::All(count) => {
+                        filler.add_linked(0..*count, &stack_of, value_of, &profile.links, &mut self.texts)
+                    }
+                    Samples::Some(samples) => {
+                        filler.add_linked(
+                            samples.iter().copied(),
+                            &stack_of,
+                            value_of,
+                            &profile.links,
+                            &mut self.texts,
+                        );
+                    }
+                }
+                let total = filler.total;
+                group.profiles.push(ProfileRow {
+                    number,
+                    time_us: profile.time_us,
+                    total,
+                    duration_ns: profile.duration_ns,
+                    period: profile.period,
+                    id,
+                    rows_end: group.values.len() as u32,
+                });
+                rows += (group.values.len() - first) as u64;
+                self.group_bytes += group.bytes() - before;
+            }
+        }
+        self.scratch = stack_of;
+        rows
+    }
+
+    /// Memory held, estimated.
+    pub fn bytes(&self) -> usize {
+        self.texts.bytes()
+            + self.frames.all.capacity() * size_of::<Frame>()
+            + self.frames.table.capacity() * 5
+            + self.stack_index.capacity() * 17
+            + self.stacks.capacity() * size_of::<Stack>()
+            + self.stack_frames.capacity() * 4
+            + self.stamps.capacity() * 8
+            + self.series.capacity() * 256
+            + self.groups.capacity() * (size_of::<Group>() + 24)
+            + self.group_bytes
+    }
+
+    /// Frames of a stack, leaf first; `None` for a stack that is in a committed file.
+    pub fn frames(&self, stack: &Stack) -> Option<impl ExactSizeIterator<Item = &Frame>> {
+        if stack.length == Stack::KNOWN {
+            return None;
+        }
+        let indices = &self.stack_frames[stack.start as usize..(stack.start + stack.length) as usize];
+        Some(indices.iter().map(|index| &self.frames.all[*index as usize]))
+    }
+
+    /// Ids of the stacks that this partition brings to the tables.
+    pub fn own_stacks(&self) -> impl Iterator<Item = u64> {
+        self.stacks
+            .iter()
+            .filter(|stack| stack.length != Stack::KNOWN)
+            .map(|stack| stack.id as u64)
+    }
+
+    fn stack(&mut self, id: u64, sample: u32, symbols: &Symbols) -> u32 {
+        if let Some(index) = self.stack_index.get(&id) {
+            return *index;
+        }
+        let index = self.stacks.len() as u32;
+        self.stack_index.insert(id, index);
+        self.stamps.push((0, 0));
+        let start = self.stack_frames.len() as u32;
+        if self.known.read().contains(&id) {
+            self.stacks.push(Stack {
+                id: id as i64,
+                start,
+                length: Stack::KNOWN,
+            });
+            return index;
+        }
+        for location in symbols.stack(sample) {
+            self.push_frames(&symbols.locations[*location as usize], symbols);
+        }
+        self.stacks.push(Stack {
+            id: id as i64,
+            start,
+            length: self.stack_frames.len() as u32 - start,
+        });
+        index
+    }
+
+    /// Adds the frames of a location: one a line, innermost first, or one for the bare address.
+    fn push_frames(&mut self, location: &Location, symbols: &Symbols) {
+        let (mapping, build_id) = match location.mapping {
+            Location::NO_MAPPING => ("", ""),
+            index => {
+                let (file, build_id) = symbols.mappings[index as usize];
+                (symbols.text(file), symbols.text(build_id))
+            }
+        };
+        let mut frame = Frame {
+            mapping: self.texts.insert(mapping),
+            build_id: self.texts.insert(build_id),
+            ..Frame::default()
+        };
+        let lines = &symbols.lines[location.lines_start as usize..location.lines_end as usize];
+        if lines.is_empty() {
+            let none = self.texts.insert("");
+            frame = Frame {
+                function: none,
+                file: none,
+                address: location.address,
+                ..frame
+            };
+            self.stack_frames.push(self.frames.insert(frame));
+            return;
+        }
+        for (position, line) in lines.iter().enumerate() {
+            let (name, file) = symbols.functions[line.function as usize];
+            frame.function = self.texts.insert(symbols.text(name));
+            frame.file = self.texts.insert(symbols.text(file));
+            frame.line = line.line;
+            frame.inlined = position + 1 < lines.len();
+            self.stack_frames.push(self.frames.insert(frame));
+        }
+    }
+}
+
+/// Adds the samples of one profile to a group.
+struct Filler<'a> {
+    group: &'a mut Group,
+    stamps: &'a mut [(u32, u32)],
+    stamp: u32,
+    total: i64,
+}
+
+impl Filler<'_> {
+    /// Adds a value; a stack that the profile had already gets it added to its row.
+    #[inline]
+    fn add(&mut self, stack: u32, value: i64) {
+        if value <= 0 {
+            return;
+        }
+        self.total = self.total.saturating_add(value);
+        let (stamp, row) = &mut self.stamps[stack as usize];
+        if *stamp == self.stamp
+            && let Some(sum) = self.group.values[*row as usize].checked_add(value)
+        {
+            self.group.values[*row as usize] = sum;
+            return;
+        }
+        (*stamp, *row) = (self.stamp, self.group.values.len() as u32);
+        self.group.stacks.push(stack);
+        self.group.values.push(value);
+    }
+
+    /// Adds samples of which some have links; those keep rows of their own.
+    fn add_linked(
+        &mut self,
+        samples: impl Iterator<Item = u32>,
+        stack_of: &[u32],
+        value_of: impl Fn(u32) -> i64,
+        links: &[Link],
+        texts: &mut Texts,
+    ) {
+        let mut links = links.iter().peekable();
+        for sample in samples {
+            while links.next_if(|link| link.sample < sample).is_some() {}
+            let (stack, value) = (stack_of[sample as usize], value_of(sample));
+            let Some(link) = links.next_if(|link| link.sample == sample) else {
+                self.add(stack, value);
+                continue;
+            };
+            if value <= 0 {
+                continue;
+            }
+            self.total = self.total.saturating_add(value);
+            let mut text = |text: &Option<Box<str>>| text.as_ref().map_or(NO_TEXT, |text| texts.insert(text));
+            let (span, trace) = (text(&link.span_id), text(&link.trace_id));
+            self.group.links.push((self.group.values.len() as u32, span, trace));
+            self.group.stacks.push(stack);
+            self.group.values.push(value);
+        }
+    }
+}
+
+impl Group {
+    fn bytes(&self) -> usize {
+        self.profiles.capacity() * size_of::<ProfileRow>()
+            + self.stacks.capacity() * 4
+            + self.values.capacity() * 8
+            + self.links.capacity() * 12
+    }
+
+    /// Rows of the profile at `index`.
+    pub fn rows_of(&self, index: usize) -> std::ops::Range<usize> {
+        let start = match index {
+            0 => 0,
+            _ => self.profiles[index - 1].rows_end as usize,
+        };
+        start..self.profiles[index].rows_end as usize
+    }
+}
+
+impl Frames {
+    fn insert(&mut self, frame: Frame) -> u32 {
+        let all = &self.all;
+        let hash = frame.hash();
+        if let Some(found) = self.table.find(hash, |index| all[*index as usize] == frame) {
+            return *found;
+        }
+        let index = self.all.len() as u32;
+        self.all.push(frame);
+        let all = &self.all;
+        self.table
+            .insert_unique(hash, index, |index| all[*index as usize].hash());
+        index
+    }
+}
+
+impl Frame {
+    fn hash(&self) -> u64 {
+        let mut bytes = [0; 33];
+        bytes[..4].copy_from_slice(&self.function.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.file.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.line.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.mapping.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.build_id.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.address.to_le_bytes());
+        bytes[32] = u8::from(self.inlined);
+        xxh3_64(&bytes)
+    }
+}

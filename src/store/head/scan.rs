@@ -1,0 +1,186 @@
+//! The head as a table for queries: unsorted batches of what a filter lets through.
+
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+
+use crate::profile::Labels;
+use crate::store::head::partition::{Group, NO_TEXT, Partition, ProfileRow};
+use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
+use crate::store::head::{DAY_US, HeadView};
+use crate::store::schema::Table;
+use crate::store::snapshot::{HeadScan, ScanFilter};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 64 << 10;
+/// Frames of a batch of stacks: some megabytes of names.
+const BATCH_FRAMES: usize = 64 << 10;
+
+impl HeadScan for HeadView {
+    fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch> {
+        let mut batches = Vec::new();
+        for ((tenant, day), partition) in self.head.partitions.read().iter() {
+            if filter.tenant.as_ref().is_some_and(|wanted| wanted != tenant) || !day_matches(*day, filter) {
+                continue;
+            }
+            let shared = Shared {
+                tenant,
+                day: *day,
+                texts: &partition.texts,
+                projection: filter.projection.as_deref(),
+            };
+            let result = match table {
+                Table::Samples => samples(partition, shared, filter, self.applied, &mut batches),
+                Table::Profiles => profiles(partition, shared, filter, self.applied, &mut batches),
+                Table::Stacks => stacks(partition, shared, filter, &mut batches),
+                Table::Series => series(partition, shared, filter, &mut batches),
+            };
+            if let Err(error) = result {
+                // Columns are built to the schema here, so this is a fault of ours, and no reader's.
+                tracing::error!(error = %error, table = table.name(), "cannot build batches of the head");
+            }
+        }
+        batches
+    }
+}
+
+fn samples(
+    partition: &Partition,
+    shared: Shared<'_>,
+    filter: &ScanFilter,
+    applied: u64,
+    out: &mut Vec<RecordBatch>,
+) -> Result<(), ArrowError> {
+    let mut rows = SampleRows::default();
+    for (series, kind, group) in groups(partition, filter) {
+        let mut links = group.links.iter().peekable();
+        for (index, profile) in visible(group, applied) {
+            if !time_matches(profile.time_us, filter) {
+                continue;
+            }
+            for row in group.rows_of(index) {
+                while links.next_if(|link| (link.0 as usize) < row).is_some() {}
+                let link = match links.next_if(|link| link.0 as usize == row) {
+                    Some((_, span, trace)) => (*span, *trace),
+                    None => (NO_TEXT, NO_TEXT),
+                };
+                rows.push(SampleRow {
+                    time: profile.time_us,
+                    series,
+                    kind,
+                    stack: partition.stacks[group.stacks[row] as usize].id,
+                    value: group.values[row],
+                    link,
+                });
+            }
+            if rows.len() >= BATCH_ROWS {
+                out.push(rows.take(shared)?);
+            }
+        }
+    }
+    if rows.len() > 0 {
+        out.push(rows.take(shared)?);
+    }
+    Ok(())
+}
+
+fn profiles(
+    partition: &Partition,
+    shared: Shared<'_>,
+    filter: &ScanFilter,
+    applied: u64,
+    out: &mut Vec<RecordBatch>,
+) -> Result<(), ArrowError> {
+    let (mut rows, mut count) = (ProfileRows::default(), 0);
+    for (series, kind, group) in groups(partition, filter) {
+        for (index, profile) in visible(group, applied) {
+            if time_matches(profile.time_us, filter) {
+                rows.push(series, kind, *profile, group.rows_of(index).len() as i64);
+                count += 1;
+            }
+            if count == BATCH_ROWS {
+                out.push(rows.take(shared)?);
+                count = 0;
+            }
+        }
+    }
+    if count > 0 {
+        out.push(rows.take(shared)?);
+    }
+    Ok(())
+}
+
+fn stacks(
+    partition: &Partition,
+    shared: Shared<'_>,
+    filter: &ScanFilter,
+    out: &mut Vec<RecordBatch>,
+) -> Result<(), ArrowError> {
+    let mut rows = StackRows::default();
+    for stack in &partition.stacks {
+        if filter.stacks.as_ref().is_some_and(|wanted| !wanted.contains(&stack.id)) {
+            continue;
+        }
+        let Some(frames) = partition.frames(stack) else {
+            continue;
+        };
+        rows.push(stack.id, frames);
+        if rows.frames() >= BATCH_FRAMES {
+            out.push(rows.take(shared)?);
+        }
+    }
+    if rows.len() > 0 {
+        out.push(rows.take(shared)?);
+    }
+    Ok(())
+}
+
+fn series(
+    partition: &Partition,
+    shared: Shared<'_>,
+    filter: &ScanFilter,
+    out: &mut Vec<RecordBatch>,
+) -> Result<(), ArrowError> {
+    let wanted = |id: &i64| filter.series.as_ref().is_none_or(|wanted| wanted.contains(id));
+    let rows: Vec<(i64, &Labels)> = partition
+        .series
+        .iter()
+        .filter(|(id, _)| wanted(id))
+        .map(|(id, labels)| (*id, labels))
+        .collect();
+    if !rows.is_empty() {
+        out.push(rows::series_batch(shared, &rows)?);
+    }
+    Ok(())
+}
+
+/// The groups that the filter lets through, as series, profile type and rows.
+fn groups<'a>(partition: &'a Partition, filter: &'a ScanFilter) -> impl Iterator<Item = (i64, u32, &'a Group)> {
+    partition
+        .groups
+        .iter()
+        .map(|((series, kind), group)| (*series, *kind, group))
+        .filter(|(series, kind, _)| {
+            filter.series.as_ref().is_none_or(|wanted| wanted.contains(series))
+                && filter
+                    .profile_type
+                    .as_ref()
+                    .is_none_or(|wanted| partition.texts.get(*kind) == wanted.as_ref())
+        })
+}
+
+/// Profiles of a group that were there when the view was made.
+fn visible(group: &Group, applied: u64) -> impl Iterator<Item = (usize, &ProfileRow)> {
+    let count = group.profiles.partition_point(|profile| profile.number < applied);
+    group.profiles[..count].iter().enumerate()
+}
+
+fn time_matches(time_us: i64, filter: &ScanFilter) -> bool {
+    filter.time.is_none_or(|(start, end)| (start..end).contains(&time_us))
+}
+
+fn day_matches(day: i32, filter: &ScanFilter) -> bool {
+    let start = i64::from(day).saturating_mul(DAY_US);
+    filter
+        .time
+        .is_none_or(|(from, to)| from < start.saturating_add(DAY_US) && start < to)
+}

@@ -1,0 +1,242 @@
+//! The head as files: the batches of one partition and table in the order of the file, and what the Delta log says about them.
+//!
+//! Samples are sorted by profile type, series, stack and time, so that equal stacks stand together and a query of one type reads one
+//! stretch of the file. Batches are small; a whole table is never in memory twice.
+
+use std::sync::Arc;
+
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+
+use crate::profile::Labels;
+use crate::store::head::Head;
+use crate::store::head::partition::{NO_TEXT, Partition};
+use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
+use crate::store::schema::Table;
+
+const BATCH_ROWS: usize = 16 << 10;
+const BATCH_FRAMES: usize = 32 << 10;
+
+/// What is known of the rows of a file: count, and smallest and largest value of the columns that prune.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileStats {
+    /// Number of rows.
+    pub rows: u64,
+    /// `time` in microseconds.
+    pub time: Option<(i64, i64)>,
+    /// `profile_type`.
+    pub profile_type: Option<(Arc<str>, Arc<str>)>,
+    /// `series`.
+    pub series: Option<(i64, i64)>,
+    /// `stack`.
+    pub stack: Option<(i64, i64)>,
+}
+
+/// Why no batches came.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError<E> {
+    /// Building a batch failed.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+    /// The receiver failed.
+    #[error("{0}")]
+    Receiver(E),
+}
+
+impl Head {
+    /// Tenants and days of the head.
+    pub fn days(&self) -> Vec<(Arc<str>, i32)> {
+        self.partitions.read().keys().cloned().collect()
+    }
+
+    /// Hands the sorted batches of a partition's table to `receive`, without the partition columns. No rows: `receive` is not called.
+    pub fn sorted<E>(
+        &self,
+        table: Table,
+        tenant: &Arc<str>,
+        day: i32,
+        mut receive: impl FnMut(&RecordBatch) -> Result<(), E>,
+    ) -> Result<FileStats, BatchError<E>> {
+        let partitions = self.partitions.read();
+        let Some(partition) = partitions.get(&(tenant.clone(), day)) else {
+            return Ok(FileStats::default());
+        };
+        let columns: Vec<usize> = (2..table.schema().fields().len()).collect();
+        let shared = Shared {
+            tenant,
+            day,
+            texts: &partition.texts,
+            projection: Some(&columns),
+        };
+        let mut stats = FileStats::default();
+        let mut receive = |batch: Result<RecordBatch, ArrowError>| receive(&batch?).map_err(BatchError::Receiver);
+        match table {
+            Table::Samples => samples(partition, shared, &mut stats, &mut receive)?,
+            Table::Profiles => profiles(partition, shared, &mut stats, &mut receive)?,
+            Table::Stacks => stacks(partition, shared, &mut stats, &mut receive)?,
+            Table::Series => series(partition, shared, &mut stats, &mut receive)?,
+        }
+        Ok(stats)
+    }
+}
+
+fn samples<E>(
+    partition: &Partition,
+    shared: Shared<'_>,
+    stats: &mut FileStats,
+    receive: &mut impl FnMut(Result<RecordBatch, ArrowError>) -> Result<(), BatchError<E>>,
+) -> Result<(), BatchError<E>> {
+    let mut rows = SampleRows::default();
+    let mut order: Vec<(i64, i64, u32)> = Vec::new();
+    for (kind, series) in group_order(partition) {
+        let Some(group) = partition.groups.get(&(series, kind)) else {
+            continue;
+        };
+        order.clear();
+        for (index, profile) in group.profiles.iter().enumerate() {
+            for row in group.rows_of(index) {
+                let stack = partition.stacks[group.stacks[row] as usize].id;
+                order.push((stack, profile.time_us, row as u32));
+            }
+            if !group.rows_of(index).is_empty() {
+                extend(&mut stats.time, profile.time_us);
+            }
+        }
+        if order.is_empty() {
+            continue;
+        }
+        order.sort_unstable();
+        stats.rows += order.len() as u64;
+        extend(&mut stats.series, series);
+        extend_text(&mut stats.profile_type, partition.texts.get(kind));
+        for (stack, time, row) in &order {
+            let link = match group.links.binary_search_by_key(row, |link| link.0) {
+                Ok(found) => (group.links[found].1, group.links[found].2),
+                Err(_) => (NO_TEXT, NO_TEXT),
+            };
+            extend(&mut stats.stack, *stack);
+            rows.push(SampleRow {
+                time: *time,
+                series,
+                kind,
+                stack: *stack,
+                value: group.values[*row as usize],
+                link,
+            });
+            if rows.len() == BATCH_ROWS {
+                receive(rows.take(shared))?;
+            }
+        }
+    }
+    if rows.len() > 0 {
+        receive(rows.take(shared))?;
+    }
+    Ok(())
+}
+
+fn profiles<E>(
+    partition: &Partition,
+    shared: Shared<'_>,
+    stats: &mut FileStats,
+    receive: &mut impl FnMut(Result<RecordBatch, ArrowError>) -> Result<(), BatchError<E>>,
+) -> Result<(), BatchError<E>> {
+    let mut rows = ProfileRows::default();
+    let mut count = 0;
+    for (kind, series) in group_order(partition) {
+        let Some(group) = partition.groups.get(&(series, kind)) else {
+            continue;
+        };
+        let mut order: Vec<usize> = (0..group.profiles.len()).collect();
+        order.sort_by_key(|index| group.profiles[*index].time_us);
+        extend(&mut stats.series, series);
+        extend_text(&mut stats.profile_type, partition.texts.get(kind));
+        for index in order {
+            let profile = group.profiles[index];
+            extend(&mut stats.time, profile.time_us);
+            stats.rows += 1;
+            rows.push(series, kind, profile, group.rows_of(index).len() as i64);
+            count += 1;
+            if count == BATCH_ROWS {
+                receive(rows.take(shared))?;
+                count = 0;
+            }
+        }
+    }
+    if count > 0 {
+        receive(rows.take(shared))?;
+    }
+    Ok(())
+}
+
+fn stacks<E>(
+    partition: &Partition,
+    shared: Shared<'_>,
+    stats: &mut FileStats,
+    receive: &mut impl FnMut(Result<RecordBatch, ArrowError>) -> Result<(), BatchError<E>>,
+) -> Result<(), BatchError<E>> {
+    let mut order: Vec<u32> = (0..partition.stacks.len() as u32).collect();
+    order.sort_unstable_by_key(|index| partition.stacks[*index as usize].id);
+    let mut rows = StackRows::default();
+    for index in order {
+        let stack = &partition.stacks[index as usize];
+        let Some(frames) = partition.frames(stack) else {
+            continue;
+        };
+        rows.push(stack.id, frames);
+        stats.rows += 1;
+        extend(&mut stats.stack, stack.id);
+        if rows.frames() >= BATCH_FRAMES {
+            receive(rows.take(shared))?;
+        }
+    }
+    if rows.len() > 0 {
+        receive(rows.take(shared))?;
+    }
+    Ok(())
+}
+
+fn series<E>(
+    partition: &Partition,
+    shared: Shared<'_>,
+    stats: &mut FileStats,
+    receive: &mut impl FnMut(Result<RecordBatch, ArrowError>) -> Result<(), BatchError<E>>,
+) -> Result<(), BatchError<E>> {
+    let mut rows: Vec<(i64, &Labels)> = partition.series.iter().map(|(id, labels)| (*id, labels)).collect();
+    rows.sort_unstable_by_key(|(id, _)| *id);
+    for (id, _) in &rows {
+        extend(&mut stats.series, *id);
+    }
+    stats.rows = rows.len() as u64;
+    for rows in rows.chunks(BATCH_ROWS) {
+        receive(rows::series_batch(shared, rows))?;
+    }
+    Ok(())
+}
+
+/// Groups by the text of their profile type, then by series.
+fn group_order(partition: &Partition) -> Vec<(u32, i64)> {
+    let mut order: Vec<(u32, i64)> = partition.groups.keys().map(|(series, kind)| (*kind, *series)).collect();
+    order.sort_unstable_by(|left, right| {
+        let text = |kind: u32| partition.texts.get(kind);
+        text(left.0).cmp(text(right.0)).then(left.1.cmp(&right.1))
+    });
+    order
+}
+
+fn extend(range: &mut Option<(i64, i64)>, value: i64) {
+    *range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
+}
+
+fn extend_text(range: &mut Option<(Arc<str>, Arc<str>)>, value: &str) {
+    match range {
+        None => *range = Some((Arc::from(value), Arc::from(value))),
+        Some((low, high)) => {
+            if value < low.as_ref() {
+                *low = Arc::from(value);
+            }
+            if value > high.as_ref() {
+                *high = Arc::from(value);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Tests of the head: what is applied comes out in sums, views stand still, and batches have the tables' schemas.
+
+use std::collections::HashSet;
+
+use arrow::array::{Array, AsArray, Int64Array};
+use arrow::datatypes::Int64Type;
+use bytes::Bytes;
+
+use super::*;
+use crate::profile::pprof::{self, Profile, SampleLabel};
+use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::{Labels, RawProfile};
+use crate::store::ingest;
+use crate::store::limits::Limits;
+use crate::store::schema::Table;
+use crate::store::snapshot::{HeadScan, ScanFilter};
+
+const SHAPE: Shape = Shape {
+    functions: 50,
+    samples: 300,
+    depth: 12,
+    labelled_every: 10,
+};
+
+fn prepared(service: &str, profile: &Profile<'_>) -> Prepared {
+    let raw = RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", service)]),
+        id: "p1".into(),
+        pprof: Bytes::from(pprof::encode(profile)),
+    };
+    ingest::prepare(&raw, 0, &Limits::unlimited()).unwrap()
+}
+
+fn sum(batches: &[arrow::record_batch::RecordBatch], column: usize) -> i64 {
+    batches
+        .iter()
+        .map(|batch| {
+            batch
+                .column(column)
+                .as_primitive::<Int64Type>()
+                .iter()
+                .flatten()
+                .sum::<i64>()
+        })
+        .sum()
+}
+
+fn filter() -> ScanFilter {
+    ScanFilter::default()
+}
+
+#[test]
+fn sums_of_all_tables_equal_those_of_the_profiles() {
+    let names = Names::new(SHAPE.functions);
+    let head = Arc::new(Head::new(Arc::default()));
+    let tenant: Arc<str> = "t".into();
+    let mut total = 0;
+    for seed in 0..5 {
+        let profile = cpu_profile(&names, SHAPE, seed);
+        total += profile.values.iter().sum::<i64>();
+        head.apply(&tenant, &prepared("shop", &profile));
+    }
+    let view = head.view();
+    for table in Table::ALL {
+        for batch in view.scan(table, &filter()) {
+            assert_eq!(batch.schema(), table.schema());
+        }
+    }
+    assert_eq!(sum(&view.scan(Table::Samples, &filter()), 6), total);
+    assert_eq!(sum(&view.scan(Table::Profiles, &filter()), 5), total);
+    let ids: HashSet<i64> = view
+        .scan(Table::Stacks, &filter())
+        .iter()
+        .flat_map(|batch| batch.column(2).as_primitive::<Int64Type>().values().to_vec())
+        .collect();
+    for batch in view.scan(Table::Samples, &filter()) {
+        assert!(
+            batch
+                .column(5)
+                .as_primitive::<Int64Type>()
+                .values()
+                .iter()
+                .all(|id| ids.contains(id))
+        );
+    }
+}
+
+#[test]
+fn a_view_stands_still_and_filters_hold() {
+    let names = Names::new(SHAPE.functions);
+    let head = Arc::new(Head::new(Arc::default()));
+    let (one, two): (Arc<str>, Arc<str>) = ("one".into(), "two".into());
+    let profile = cpu_profile(&names, SHAPE, 1);
+    head.apply(&one, &prepared("shop", &profile));
+    let before = head.view();
+    head.apply(&one, &prepared("shop", &profile));
+    head.apply(&two, &prepared("cart", &profile));
+    let total = profile.values.iter().sum::<i64>();
+    assert_eq!(sum(&before.scan(Table::Samples, &filter()), 6), total);
+    let now = head.view();
+    assert_eq!(sum(&now.scan(Table::Samples, &filter()), 6), 3 * total);
+    let tenant = ScanFilter {
+        tenant: Some(two),
+        ..filter()
+    };
+    assert_eq!(sum(&now.scan(Table::Samples, &tenant), 6), total);
+    let kind = ScanFilter {
+        profile_type: Some("process_cpu:samples:count:cpu:nanoseconds".into()),
+        ..filter()
+    };
+    let ticks: i64 = profile.values.iter().step_by(2).sum();
+    assert_eq!(sum(&now.scan(Table::Samples, &kind), 6), 3 * ticks);
+    let time_us = profile.time_nanos / 1000;
+    let time = ScanFilter {
+        time: Some((time_us + 1, i64::MAX)),
+        ..filter()
+    };
+    assert!(now.scan(Table::Profiles, &time).is_empty());
+    let projected = ScanFilter {
+        projection: Some(Arc::from([6, 5])),
+        ..filter()
+    };
+    assert_eq!(sum(&now.scan(Table::Samples, &projected), 0), 3 * total);
+}
+
+#[test]
+fn links_and_repeated_stacks_keep_every_unit() {
+    let names = Names::new(SHAPE.functions);
+    let mut profile = cpu_profile(
+        &names,
+        Shape {
+            labelled_every: 0,
+            samples: 4,
+            ..SHAPE
+        },
+        3,
+    );
+    // Four samples of one stack, two of them with ids.
+    let stack = profile.stack(0).to_vec();
+    profile.sample_locations = stack.repeat(4);
+    profile.sample_starts = (0..5).map(|index| index * stack.len() as u32).collect();
+    profile.values = vec![1, 10, 2, 20, 4, 40, i64::MAX, 80];
+    profile.labels = vec![SampleLabel::Text("span_id", "aa"), SampleLabel::Text("trace_id", "bb")];
+    profile.label_starts = vec![0, 0, 1, 1, 2];
+    let head = Arc::new(Head::new(Arc::default()));
+    head.apply(&"t".into(), &prepared("shop", &profile));
+    let kind = ScanFilter {
+        profile_type: Some("process_cpu:cpu:nanoseconds:cpu:nanoseconds".into()),
+        ..filter()
+    };
+    let batches = head.view().scan(Table::Samples, &kind);
+    let rows: Vec<(i64, Option<&str>, Option<&str>)> = batches
+        .iter()
+        .flat_map(|batch| {
+            let text = |column: usize| batch.column(column).as_string::<i32>();
+            (0..batch.num_rows()).map(move |row| {
+                let get = |column: usize| (!text(column).is_null(row)).then(|| text(column).value(row));
+                (batch.column(6).as_primitive::<Int64Type>().value(row), get(7), get(8))
+            })
+        })
+        .collect();
+    assert_eq!(rows, [(50, None, None), (20, Some("aa"), None), (80, None, Some("bb"))]);
+    let stats = head
+        .sorted(Table::Samples, &"t".into(), day_of(profile.time_nanos / 1000), |_| {
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+    assert_eq!(stats.rows, 6);
+}
+
+#[test]
+fn sorted_batches_are_sorted_and_known_stacks_are_left_out() {
+    let names = Names::new(SHAPE.functions);
+    let known = Arc::<KnownStacks>::default();
+    let head = Head::new(known.clone());
+    let tenant: Arc<str> = "t".into();
+    let profile = cpu_profile(&names, SHAPE, 1);
+    let day = day_of(profile.time_nanos / 1000);
+    for service in ["b", "a"] {
+        head.apply(&tenant, &prepared(service, &profile));
+    }
+    let mut keys: Vec<(String, i64, i64)> = Vec::new();
+    let stats = head
+        .sorted(Table::Samples, &tenant, day, |batch| {
+            let number = |column: usize| -> &Int64Array { batch.column(column).as_primitive::<Int64Type>() };
+            for row in 0..batch.num_rows() {
+                let kind = batch.column(2).as_string::<i32>().value(row).to_owned();
+                keys.push((kind, number(1).value(row), number(3).value(row)));
+            }
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+    assert!(keys.is_sorted());
+    assert_eq!(stats.rows, keys.len() as u64);
+    let rows = |head: &Head| {
+        head.sorted(Table::Stacks, &tenant, day, |_| Ok::<(), ()>(()))
+            .unwrap()
+            .rows
+    };
+    assert!(rows(&head) > 0);
+    head.remember_stacks();
+    let next = Head::new(known);
+    next.apply(&tenant, &prepared("a", &profile));
+    assert_eq!(rows(&next), 0);
+}

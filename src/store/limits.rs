@@ -1,0 +1,240 @@
+//! What a tenant may store: sizes, counts, label lengths and the window of time. Names and defaults are Pyroscope's, so that its
+//! configuration files keep their meaning.
+//!
+//! This file checks labels and times; what concerns the contents of a profile is applied by `ingest`.
+
+use std::time::Duration;
+
+use crate::profile::{Labels, SinkError, SinkErrorKind};
+
+/// Limits on profiles. 0 (or a zero duration) means no limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// `max_profile_size_bytes`: uncompressed pprof, 4 MiB.
+    pub max_profile_size_bytes: usize,
+    /// `max_profile_stacktrace_samples`: samples of a profile, 16,000.
+    pub max_profile_stacktrace_samples: usize,
+    /// `max_profile_stacktrace_sample_labels`: labels of a sample, 100.
+    pub max_profile_stacktrace_sample_labels: usize,
+    /// `max_profile_stacktrace_depth`: locations of a stack, 1,000; deeper stacks lose frames at the leaf.
+    pub max_profile_stacktrace_depth: usize,
+    /// `max_profile_symbol_value_length`: bytes of a name, 65,535; longer ones keep their end.
+    pub max_profile_symbol_value_length: usize,
+    /// `max_label_name_length`: bytes, 1,024.
+    pub max_label_name_length: usize,
+    /// `max_label_value_length`: bytes, 2,048.
+    pub max_label_value_length: usize,
+    /// `max_label_names_per_series`: 30.
+    pub max_label_names_per_series: usize,
+    /// `reject_newer_than`: how far in the future a profile may start, 10 minutes.
+    pub reject_newer_than: Duration,
+    /// `reject_older_than`: how long ago a profile may have started, 1 hour.
+    pub reject_older_than: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_profile_size_bytes: 4 << 20,
+            max_profile_stacktrace_samples: 16_000,
+            max_profile_stacktrace_sample_labels: 100,
+            max_profile_stacktrace_depth: 1_000,
+            max_profile_symbol_value_length: 65_535,
+            max_label_name_length: 1_024,
+            max_label_value_length: 2_048,
+            max_label_names_per_series: 30,
+            reject_newer_than: Duration::from_secs(10 * 60),
+            reject_older_than: Duration::from_secs(60 * 60),
+        }
+    }
+}
+
+/// Why a profile was refused: for the sender, and as the closed set of the metric's label `reason` (Pyroscope's words).
+#[derive(Debug, Clone)]
+pub struct Rejection {
+    /// Value of the metric's label.
+    pub reason: &'static str,
+    /// For the sender.
+    pub error: SinkError,
+}
+
+impl Rejection {
+    pub(crate) fn new(reason: &'static str, kind: SinkErrorKind, message: String) -> Self {
+        Self {
+            reason,
+            error: SinkError::new(kind, message),
+        }
+    }
+
+    pub(crate) fn invalid(reason: &'static str, message: String) -> Self {
+        Self::new(reason, SinkErrorKind::Invalid, message)
+    }
+}
+
+impl Limits {
+    /// No limit at all.
+    #[must_use]
+    pub fn unlimited() -> Self {
+        Self {
+            max_profile_stacktrace_depth: 0,
+            max_profile_symbol_value_length: 0,
+            max_profile_size_bytes: 0,
+            max_profile_stacktrace_samples: 0,
+            max_profile_stacktrace_sample_labels: 0,
+            max_label_name_length: 0,
+            max_label_value_length: 0,
+            max_label_names_per_series: 0,
+            reject_newer_than: Duration::ZERO,
+            reject_older_than: Duration::ZERO,
+        }
+    }
+
+    /// Checks number and lengths of labels.
+    pub fn check_labels(&self, labels: &Labels) -> Result<(), Rejection> {
+        let count = labels.len();
+        if exceeds(count, self.max_label_names_per_series) {
+            let limit = self.max_label_names_per_series;
+            return Err(Rejection::invalid(
+                "max_label_names_per_series",
+                format!(
+                    "series {labels} has {count} label names, at most {limit} are allowed (max_label_names_per_series)"
+                ),
+            ));
+        }
+        for (name, value) in labels.iter() {
+            if name.is_empty() {
+                return Err(Rejection::invalid(
+                    "invalid_labels",
+                    format!("series {labels} has a label without a name"),
+                ));
+            }
+            if exceeds(name.len(), self.max_label_name_length) {
+                let (length, limit) = (name.len(), self.max_label_name_length);
+                return Err(Rejection::invalid(
+                    "label_name_too_long",
+                    format!(
+                        "label name `{}` has {length} bytes, at most {limit} are allowed (max_label_name_length)",
+                        start_of(name)
+                    ),
+                ));
+            }
+            if exceeds(value.len(), self.max_label_value_length) {
+                let (length, limit) = (value.len(), self.max_label_value_length);
+                return Err(Rejection::invalid(
+                    "label_value_too_long",
+                    format!(
+                        "value of label `{name}` has {length} bytes, at most {limit} are allowed (max_label_value_length)"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a profile of `time_ms` may be stored at `now_ms`.
+    pub fn check_time(&self, labels: &Labels, time_ms: i64, now_ms: i64) -> Result<(), Rejection> {
+        let newest = now_ms.saturating_add(milliseconds(self.reject_newer_than));
+        let oldest = now_ms.saturating_sub(milliseconds(self.reject_older_than));
+        let (word, bound) = if !self.reject_newer_than.is_zero() && time_ms > newest {
+            ("newer", newest)
+        } else if !self.reject_older_than.is_zero() && time_ms < oldest {
+            ("older", oldest)
+        } else {
+            return Ok(());
+        };
+        Err(Rejection::invalid(
+            "not_in_ingestion_window",
+            format!(
+                "profile {labels} of {} is {word} than the ingestion window allows (limit {}, reject_{word}_than)",
+                rfc3339(time_ms),
+                rfc3339(bound)
+            ),
+        ))
+    }
+}
+
+/// Checks a tenant id: 1 to 150 letters, digits and `!-_.*'()`, the characters that are safe in paths; not `.` or `..`.
+pub fn check_tenant(tenant: &str) -> Result<(), Rejection> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!-_.*'()".contains(&byte);
+    if (1..=150).contains(&tenant.len()) && tenant.bytes().all(allowed) && tenant != "." && tenant != ".." {
+        return Ok(());
+    }
+    Err(Rejection::invalid(
+        "unknown",
+        format!(
+            "tenant id `{}` must be 1 to 150 letters, digits or any of !-_.*'() and not `.` or `..`",
+            start_of(tenant)
+        ),
+    ))
+}
+
+/// True when a limit is set and `value` is beyond it.
+pub(crate) fn exceeds(value: usize, limit: usize) -> bool {
+    limit > 0 && value > limit
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn rfc3339(time_ms: i64) -> String {
+    chrono::DateTime::from_timestamp_millis(time_ms).map_or_else(
+        || format!("{time_ms} ms"),
+        |time| time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+    )
+}
+
+/// Enough of a text to recognise it, cut at a character.
+fn start_of(text: &str) -> &str {
+    let end = text
+        .char_indices()
+        .map(|(index, _)| index)
+        .nth(64)
+        .unwrap_or(text.len());
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_beyond_a_limit_are_refused_with_both_numbers() {
+        let limits = Limits::default();
+        let many = Labels::from_pairs((0..31).map(|index| (format!("l{index}"), "v".to_owned())));
+        let rejection = limits.check_labels(&many).unwrap_err();
+        assert_eq!(rejection.reason, "max_label_names_per_series");
+        assert!(rejection.error.message.contains("31") && rejection.error.message.contains("30"));
+        let long = Labels::from_pairs([("a", "v".repeat(2049))]);
+        assert_eq!(limits.check_labels(&long).unwrap_err().reason, "label_value_too_long");
+        assert!(Limits::unlimited().check_labels(&long).is_ok());
+    }
+
+    #[test]
+    fn the_window_has_both_ends() {
+        let limits = Limits::default();
+        let labels = Labels::default();
+        let now = 1_800_000_000_000;
+        for (offset, accepted) in [
+            (0, true),
+            (-3_600_000, true),
+            (-3_600_001, false),
+            (600_000, true),
+            (600_001, false),
+        ] {
+            assert_eq!(
+                limits.check_time(&labels, now + offset, now).is_ok(),
+                accepted,
+                "{offset}"
+            );
+        }
+    }
+
+    #[test]
+    fn tenants_cannot_leave_their_folder() {
+        for bad in ["", ".", "..", "a/b", "a b", "\u{e4}"] {
+            assert!(check_tenant(bad).is_err(), "{bad}");
+        }
+        assert!(check_tenant("anonymous").is_ok());
+    }
+}

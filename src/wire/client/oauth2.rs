@@ -1,0 +1,148 @@
+//! OAuth 2 client credentials (RFC 6749 section 4.4): a token is asked for once and used until shortly before it ends.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use url::Url;
+
+use crate::wire::client::{ClientError, ClientOptions, HttpClient, Secret, basic, error_chain};
+
+/// A token is renewed this long before it ends, so that it does not end on its way.
+const RENEW_BEFORE: Duration = Duration::from_secs(10);
+/// Longest wait for the token server.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where tokens come from.
+#[derive(Clone, Debug)]
+pub struct OAuth2 {
+    /// Id of the client.
+    pub client_id: Arc<str>,
+    /// Its secret.
+    pub client_secret: Secret,
+    /// What the token is to allow.
+    pub scopes: Vec<Arc<str>>,
+    /// The token server.
+    pub token_url: Url,
+    /// Further parameters of the request.
+    pub endpoint_params: BTreeMap<Arc<str>, Arc<str>>,
+    /// The client for the token server.
+    pub options: ClientOptions,
+}
+
+/// The token of one client; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct TokenCache {
+    client: Option<Arc<HttpClient>>,
+    token: Arc<tokio::sync::Mutex<Option<Token>>>,
+}
+
+#[derive(Debug)]
+struct Token {
+    text: Arc<str>,
+    ends: Option<Instant>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    access_token: String,
+    expires_in: Option<f64>,
+}
+
+impl TokenCache {
+    pub fn new(oauth2: &OAuth2) -> Result<Self, ClientError> {
+        Ok(Self {
+            client: Some(Arc::new(HttpClient::new(&oauth2.options)?)),
+            token: Arc::default(),
+        })
+    }
+
+    /// A token that is good now; asks the token server when there is none.
+    pub async fn token(&self, oauth2: &OAuth2) -> Result<Arc<str>, ClientError> {
+        let client = self
+            .client
+            .as_ref()
+            .ok_or_else(|| ClientError::OAuth2("no client".to_owned()))?;
+        // The lock is held while asking on purpose: others wait for the one request instead of sending their own.
+        let mut held = self.token.lock().await;
+        if let Some(token) = held.as_ref()
+            && token.ends.is_none_or(|ends| Instant::now() < ends)
+        {
+            return Ok(token.text.clone());
+        }
+        let secret = oauth2.client_secret.read().await?;
+        // Servers differ in where they look for the client's secret: the header first, as RFC 6749 prefers.
+        let answer = match ask(client, oauth2, &secret, true).await {
+            Ok(answer) => answer,
+            Err(Refusal::Refused(_)) => ask(client, oauth2, &secret, false).await?,
+            Err(error) => return Err(error.into()),
+        };
+        let text: Arc<str> = answer.access_token.into();
+        *held = Some(Token {
+            text: text.clone(),
+            ends: answer.expires_in.filter(|seconds| *seconds > 0.0).map(|seconds| {
+                let lifetime = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(3600));
+                Instant::now() + lifetime.saturating_sub(RENEW_BEFORE)
+            }),
+        });
+        Ok(text)
+    }
+}
+
+enum Refusal {
+    /// The server answered with 400 or 401: the other form may work.
+    Refused(String),
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<Refusal> for ClientError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Refused(message) | Refusal::Failed(message) => ClientError::OAuth2(message),
+        }
+    }
+}
+
+async fn ask(client: &HttpClient, oauth2: &OAuth2, secret: &str, in_header: bool) -> Result<Answer, Refusal> {
+    let url = &oauth2.token_url;
+    let failed = |error: &reqwest::Error| Refusal::Failed(format!("cannot ask {url}: {}", error_chain(error)));
+    let mut form = vec![("grant_type".to_owned(), "client_credentials".to_owned())];
+    if !oauth2.scopes.is_empty() {
+        form.push(("scope".to_owned(), oauth2.scopes.join(" ")));
+    }
+    for (name, value) in &oauth2.endpoint_params {
+        form.push((name.to_string(), value.to_string()));
+    }
+    if !in_header {
+        form.push(("client_id".to_owned(), oauth2.client_id.to_string()));
+        form.push(("client_secret".to_owned(), secret.to_owned()));
+    }
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(form)
+        .finish();
+    let mut request = client
+        .client()
+        .post(url.clone())
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .timeout(TIMEOUT)
+        .body(body);
+    if in_header {
+        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        request = request.header(AUTHORIZATION, basic(&encode(&oauth2.client_id), &encode(secret)));
+    }
+    let response = request.send().await.map_err(|error| failed(&error))?;
+    let status = response.status();
+    let body = response.bytes().await.map_err(|error| failed(&error))?;
+    if !status.is_success() {
+        let message = format!("{url} answered {status}");
+        return Err(match status.as_u16() {
+            400 | 401 => Refusal::Refused(message),
+            _ => Refusal::Failed(message),
+        });
+    }
+    serde_json::from_slice(&body).map_err(|error| Refusal::Failed(format!("cannot read the answer of {url}: {error}")))
+}

@@ -1,0 +1,225 @@
+//! TLS of the components' client: which servers are trusted, by which name, and what we show them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::wire::client::ClientError;
+
+/// Certificates of a client.
+#[derive(Clone, Debug, Default)]
+pub struct TlsOptions {
+    /// Authorities to trust instead of the system's.
+    pub ca: Option<Pem>,
+    /// Our own certificate chain.
+    pub certificate: Option<Pem>,
+    /// The key of our certificate.
+    pub key: Option<Pem>,
+    /// Name to check the server's certificate against, instead of the host of the URL.
+    pub server_name: Option<Arc<str>>,
+    /// Trust every server.
+    pub insecure_skip_verify: bool,
+    /// Lowest version.
+    pub min_version: TlsVersion,
+}
+
+/// PEM text or the file that holds it.
+#[derive(Clone)]
+pub enum Pem {
+    /// The text.
+    Text(Arc<str>),
+    /// The file.
+    File(PathBuf),
+}
+
+/// Lowest version that a client accepts. rustls has nothing below 1.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// TLS 1.2.
+    #[default]
+    Tls12,
+    /// TLS 1.3.
+    Tls13,
+}
+
+/// Keys are PEM too: nothing is shown.
+impl std::fmt::Debug for Pem {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(_) => out.write_str("(pem)"),
+            Self::File(path) => write!(out, "(pem in {})", path.display()),
+        }
+    }
+}
+
+impl Pem {
+    fn read(&self) -> Result<Vec<u8>, ClientError> {
+        match self {
+            Self::Text(text) => Ok(text.as_bytes().to_vec()),
+            Self::File(path) => std::fs::read(path).map_err(|error| ClientError::File(path.clone(), error)),
+        }
+    }
+
+    fn certificates(&self, what: &str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(&self.read()?)
+            .collect::<Result<_, _>>()
+            .map_err(|error| ClientError::Tls(format!("the {what} is not PEM: {error}")))?;
+        if certificates.is_empty() {
+            return Err(ClientError::Tls(format!("the {what} holds no certificate")));
+        }
+        Ok(certificates)
+    }
+}
+
+/// The configuration that `reqwest` is given.
+pub fn configure(options: &TlsOptions, enable_http2: bool) -> Result<ClientConfig, ClientError> {
+    let tls = |error: rustls::Error| ClientError::Tls(error.to_string());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions: &[&rustls::SupportedProtocolVersion] = match options.min_version {
+        TlsVersion::Tls12 => &[&rustls::version::TLS13, &rustls::version::TLS12],
+        TlsVersion::Tls13 => &[&rustls::version::TLS13],
+    };
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(versions)
+        .map_err(tls)?;
+    let builder = match verifier(options, provider)? {
+        Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
+        // A machine without any root certificate (a scratch container) can still speak plain HTTP; HTTPS says "unknown issuer".
+        None => builder.with_root_certificates(RootCertStore::empty()),
+    };
+    let mut config = match (&options.certificate, &options.key) {
+        (Some(certificate), Some(key)) => {
+            let key = PrivateKeyDer::from_pem_slice(&key.read()?)
+                .map_err(|error| ClientError::Tls(format!("the key is not PEM: {error}")))?;
+            builder
+                .with_client_auth_cert(certificate.certificates("certificate")?, key)
+                .map_err(tls)?
+        }
+        _ => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = if enable_http2 {
+        vec![b"h2".to_vec(), b"http/1.1".to_vec()]
+    } else {
+        vec![b"http/1.1".to_vec()]
+    };
+    Ok(config)
+}
+
+fn verifier(
+    options: &TlsOptions,
+    provider: Arc<CryptoProvider>,
+) -> Result<Option<Arc<dyn ServerCertVerifier>>, ClientError> {
+    if options.insecure_skip_verify {
+        return Ok(Some(Arc::new(TrustEverything(provider))));
+    }
+    let verifier: Arc<dyn ServerCertVerifier> = match &options.ca {
+        Some(ca) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in ca.certificates("ca")? {
+                roots
+                    .add(certificate)
+                    .map_err(|error| ClientError::Tls(format!("the ca cannot be used: {error}")))?;
+            }
+            rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+                .build()
+                .map_err(|error| ClientError::Tls(error.to_string()))?
+        }
+        None => match rustls_platform_verifier::Verifier::new(provider) {
+            Ok(verifier) => Arc::new(verifier),
+            Err(_) => return Ok(None),
+        },
+    };
+    let Some(name) = &options.server_name else {
+        return Ok(Some(verifier));
+    };
+    let name = ServerName::try_from(name.to_string())
+        .map_err(|_| ClientError::Tls(format!("server_name `{name}` is not a host name")))?;
+    Ok(Some(Arc::new(OtherName { name, verifier })))
+}
+
+/// Checks a certificate against a configured name instead of the host of the URL.
+#[derive(Debug)]
+struct OtherName {
+    name: ServerName<'static>,
+    verifier: Arc<dyn ServerCertVerifier>,
+}
+
+impl ServerCertVerifier for OtherName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.verifier
+            .verify_server_cert(end_entity, intermediates, &self.name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
+
+/// `insecure_skip_verify`: any certificate will do; signatures of the handshake are still checked.
+#[derive(Debug)]
+struct TrustEverything(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for TrustEverything {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,147 @@
+//! multipart/form-data (RFC 7578) over a body that is all there: parts are slices of it.
+//!
+//! In: content type and body. Out: named parts. Limits on size are the caller's; the number of parts is limited here.
+
+use bytes::Bytes;
+use memchr::memmem;
+
+/// Most parts of a form: the protocol has four.
+const MAX_PARTS: usize = 32;
+
+/// One field.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub content: Bytes,
+}
+
+/// Splits the form. Errors say what is wrong with it.
+pub fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, String> {
+    let boundary = parameter(content_type, "boundary").ok_or("the content type has no boundary")?;
+    if boundary.is_empty() || boundary.len() > 70 {
+        return Err("the boundary must have 1 to 70 characters".to_owned());
+    }
+    let opening = format!("--{boundary}");
+    let delimiter = format!("\r\n--{boundary}");
+    let finder = memmem::Finder::new(delimiter.as_bytes());
+    // The first boundary may stand at the very start, without a line end before it.
+    let mut position = if body.starts_with(opening.as_bytes()) {
+        opening.len()
+    } else {
+        finder.find(body).ok_or("the boundary does not occur in the body")? + delimiter.len()
+    };
+    let mut parts = Vec::new();
+    loop {
+        let rest = body.get(position..).unwrap_or_default();
+        if rest.starts_with(b"--") {
+            return Ok(parts);
+        }
+        if parts.len() == MAX_PARTS {
+            return Err(format!("more than {MAX_PARTS} parts"));
+        }
+        let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let rest = rest.get(blanks..).unwrap_or_default();
+        if !rest.starts_with(b"\r\n") {
+            return Err(format!("part {} is cut off", parts.len() + 1));
+        }
+        let start = position + blanks;
+        let head_length =
+            memmem::find(rest, b"\r\n\r\n").ok_or_else(|| format!("part {} has no end of headers", parts.len() + 1))?;
+        let head = String::from_utf8_lossy(rest.get(..head_length).unwrap_or_default());
+        // The delimiter's line end may be that of the empty line, in a part without content.
+        let content_start = start + head_length + 4;
+        let search_start = content_start - 2;
+        let found = finder
+            .find(body.get(search_start..).unwrap_or_default())
+            .ok_or_else(|| format!("part {} has no end", parts.len() + 1))?;
+        let content_end = (search_start + found).max(content_start);
+        parts.push(Part {
+            name: part_name(&head).ok_or_else(|| format!("part {} has no name", parts.len() + 1))?,
+            content: body.slice(content_start..content_end),
+        });
+        position = search_start + found + delimiter.len();
+    }
+}
+
+fn part_name(head: &str) -> Option<String> {
+    head.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(header, _)| header.trim().eq_ignore_ascii_case("content-disposition"))
+        .and_then(|(_, value)| parameter(value, "name"))
+}
+
+/// Value of a parameter of a header, without its quotes.
+fn parameter(header: &str, wanted: &str) -> Option<String> {
+    header.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim()
+            .eq_ignore_ascii_case(wanted)
+            .then(|| value.trim().trim_matches('"').to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TYPE: &str = "multipart/form-data; boundary=\"x y\"";
+
+    #[test]
+    fn parts_are_slices_between_boundaries() {
+        let body = Bytes::from_static(
+            b"preamble\r\n--x y\r\nContent-Disposition: form-data; name=\"profile\"; filename=\"a;b\"\r\n\
+              Content-Type: application/octet-stream\r\n\r\n\x1f\x8b\r\n--x\r\n\r\n--x y \r\n\
+              content-disposition: form-data; name=empty\r\n\r\n\r\n--x y--\r\nepilogue",
+        );
+        let parts = parse(TYPE, &body).unwrap();
+        assert_eq!(parts.len(), 2);
+        assert_eq!(
+            (parts[0].name.as_str(), parts[0].content.as_ref()),
+            ("profile", &b"\x1f\x8b\r\n--x\r\n"[..])
+        );
+        assert_eq!((parts[1].name.as_str(), parts[1].content.as_ref()), ("empty", &b""[..]));
+    }
+
+    #[test]
+    fn broken_forms_are_refused() {
+        for (kind, body) in [
+            ("multipart/form-data", "--x--"),
+            (TYPE, ""),
+            (TYPE, "--x y"),
+            (TYPE, "--x y\r\nContent-Disposition: form-data; name=a\r\n\r\ncontent"),
+            (
+                TYPE,
+                "--x y\r\nContent-Disposition: form-data\r\n\r\ncontent\r\n--x y--",
+            ),
+            (TYPE, "--x y\r\nno end of headers\r\n--x y--"),
+        ] {
+            assert!(parse(kind, &Bytes::from_static(body.as_bytes())).is_err(), "{body}");
+        }
+        assert_eq!(parse(TYPE, &Bytes::from_static(b"--x y--")).unwrap(), []);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_in_comes_out(contents in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..5)) {
+            let mut body = Vec::new();
+            for content in &contents {
+                body.extend_from_slice(b"--b0undary\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n");
+                body.extend_from_slice(content);
+                body.extend_from_slice(b"\r\n");
+            }
+            body.extend_from_slice(b"--b0undary--\r\n");
+            let parts = parse("multipart/form-data;boundary=b0undary", &body.into()).unwrap();
+            let found: Vec<_> = parts.into_iter().map(|part| part.content.to_vec()).collect();
+            prop_assert_eq!(found, contents);
+        }
+
+        #[test]
+        fn garbage_never_panics(text in "(\r\n|--x|:|;|name=|a| ){0,60}") {
+            let _ = parse("multipart/form-data; boundary=x", &text.into_bytes().into());
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `/ingest`, the protocol of Pyroscope's older SDKs: parameters in the query, one profile in the body.
+//!
+//! In: query text, content type, body. Out: one [`RawProfile`] or none. pprof is read, raw or in a form; other formats are refused by name
+//! (422). The profile is decoded here because its name follows from its sample types; its bytes go on as they came unless their
+//! time is missing.
+
+mod form;
+mod query;
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+pub use query::IngestQuery;
+
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::pprof::{self, GzipError};
+use crate::profile::{Labels, RawProfile};
+use crate::wire::connect::ConnectError;
+
+/// Profiles that say they were taken before this (a year after 1970) do not know their time: 1971 in nanoseconds.
+const FIRST_CREDIBLE_NANOS: i64 = 365 * 86_400 * 1_000_000_000;
+
+/// Formats of the protocol that are not read, with their content types.
+const OTHER_FORMATS: [(&str, &str); 6] = [
+    ("trie", "binary/octet-stream+trie"),
+    ("tree", "binary/octet-stream+tree"),
+    ("lines", ""),
+    ("jfr", ""),
+    ("speedscope", ""),
+    ("groups", ""),
+];
+
+/// Settings of a sample type, as SDKs send them. Only the name matters to us.
+#[derive(Deserialize)]
+struct SampleTypeConfig {
+    #[serde(rename = "display-name", default)]
+    display_name: String,
+}
+
+/// What the body holds.
+struct Upload {
+    profile: Bytes,
+    config: HashMap<String, SampleTypeConfig>,
+}
+
+/// Reads one request. `max_bytes` limits the uncompressed profile (413). A profile that is no pprof is 400, a format that is not read 422.
+pub fn read(
+    query: &IngestQuery,
+    content_type: &str,
+    body: Bytes,
+    max_bytes: usize,
+) -> Result<RawProfile, ConnectError> {
+    let upload = upload(query, content_type, body)?;
+    let plain = pprof::gunzip(&upload.profile, max_bytes).map_err(|error| match error {
+        GzipError::TooLarge { .. } => ConnectError::too_large(error.to_string()),
+        GzipError::Corrupt(_) => ConnectError::invalid(error.to_string()),
+    })?;
+    let mut profile = pprof::decode(&plain)
+        .map_err(|error| ConnectError::invalid(format!("cannot read the profile as pprof: {error}")))?;
+    let name = profile_name(&profile, &upload.config);
+    let pprof = if profile.time_nanos < FIRST_CREDIBLE_NANOS {
+        profile.time_nanos = query.from_nanos;
+        if profile.duration_nanos == 0 {
+            profile.duration_nanos = query.until_nanos.saturating_sub(query.from_nanos).max(0);
+        }
+        Bytes::from(pprof::gzip(&pprof::encode(&profile)))
+    } else {
+        upload.profile
+    };
+    Ok(RawProfile {
+        labels: labels(query, name),
+        id: "".into(),
+        pprof,
+    })
+}
+
+fn upload(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Upload, ConnectError> {
+    let format = query.format.as_str();
+    let named = OTHER_FORMATS
+        .iter()
+        .find(|(name, kind)| *name == format || (!kind.is_empty() && content_type.contains(kind)));
+    if let Some((name, _)) = named {
+        return Err(unreadable(name));
+    }
+    if !matches!(format, "" | "pprof") {
+        return Err(ConnectError::invalid(format!("format `{format}` is unknown, pprof is read")).with_status(422));
+    }
+    if content_type.contains("multipart/form-data") {
+        return form_upload(content_type, body);
+    }
+    // Without a format the protocol means folded stacks as text; SDKs that post bare pprof bytes are told by the bytes.
+    if format.is_empty() && !pprof::is_gzip(&body) && !looks_like_pprof(&body) {
+        return Err(unreadable("groups"));
+    }
+    Ok(Upload {
+        profile: body,
+        config: HashMap::new(),
+    })
+}
+
+fn unreadable(format: &str) -> ConnectError {
+    ConnectError::invalid(format!("format `{format}` is not read yet, send pprof")).with_status(422)
+}
+
+/// A profile starts with a sample type (field 1, length-delimited) of at most four bytes of fields; text does not start with a line end.
+fn looks_like_pprof(body: &[u8]) -> bool {
+    matches!(body, [0x0a, 0..=22, ..])
+}
+
+fn form_upload(content_type: &str, body: Bytes) -> Result<Upload, ConnectError> {
+    let parts = form::parse(content_type, &body)
+        .map_err(|reason| ConnectError::invalid(format!("cannot read the form: {reason}")))?;
+    let mut upload = Upload {
+        profile: Bytes::new(),
+        config: HashMap::new(),
+    };
+    let mut has_profile = false;
+    for part in parts {
+        match part.name.as_str() {
+            "profile" => {
+                upload.profile = part.content;
+                has_profile = true;
+            }
+            "prev_profile" => {
+                return Err(ConnectError::invalid(
+                    "the form has a `prev_profile`: this SDK is too old, upgrade pyroscope-go, which computes differences itself",
+                )
+                .with_status(422));
+            }
+            "sample_type_config" => {
+                upload.config = serde_json::from_slice(&part.content).map_err(|error| {
+                    ConnectError::invalid(format!("cannot read `sample_type_config` of the form: {error}"))
+                })?;
+            }
+            "jfr" => return Err(unreadable("jfr")),
+            _ => {}
+        }
+    }
+    if !has_profile {
+        return Err(ConnectError::invalid("the form has no field `profile`"));
+    }
+    Ok(upload)
+}
+
+/// `__name__` of a profile, from its sample types under the names that the SDK wants them shown.
+fn profile_name(profile: &pprof::Profile<'_>, config: &HashMap<String, SampleTypeConfig>) -> String {
+    let shown: Vec<&str> = profile
+        .sample_types
+        .iter()
+        .map(|sample_type| shown_name(sample_type.kind, config))
+        .collect();
+    if shown.contains(&"wall") {
+        return "wall".to_owned();
+    }
+    shown
+        .iter()
+        .find_map(|name| known_name(name))
+        .or(shown.last().copied())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn shown_name<'a>(kind: &'a str, config: &'a HashMap<String, SampleTypeConfig>) -> &'a str {
+    if let Some(config) = config.get(kind)
+        && !config.display_name.is_empty()
+    {
+        return &config.display_name;
+    }
+    match kind {
+        "samples" => "cpu",
+        "goroutine" => "goroutines",
+        "contentions" => "mutex_count",
+        "delay" => "mutex_duration",
+        kind => kind,
+    }
+}
+
+fn known_name(shown: &str) -> Option<&'static str> {
+    let has = |text: &str| shown.contains(text);
+    if has("cpu") {
+        Some("process_cpu")
+    } else if has("alloc_") || has("inuse_") || matches!(shown, "space" | "objects") {
+        Some("memory")
+    } else if has("mutex_") {
+        Some("mutex")
+    } else if has("block_") {
+        Some("block")
+    } else if has("goroutines") {
+        Some("goroutines")
+    } else {
+        None
+    }
+}
+
+fn labels(query: &IngestQuery, name: String) -> Labels {
+    let is_kept = |name: &str| !name.starts_with("__") || name == "__session_id__";
+    let has_service = query.labels.iter().any(|(name, _)| name == SERVICE_NAME);
+    let app_label = if has_service { "app_name" } else { SERVICE_NAME };
+    let own = [
+        (app_label.to_owned(), query.app.clone()),
+        (PROFILE_NAME.to_owned(), name),
+        ("__delta__".to_owned(), "false".to_owned()),
+        ("pyroscope_spy".to_owned(), query.spy_name.clone()),
+    ];
+    let given = query.labels.iter().filter(|(name, _)| is_kept(name)).cloned();
+    Labels::from_pairs(given.chain(own))
+}
+
+#[cfg(test)]
+mod tests;

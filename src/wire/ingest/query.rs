@@ -1,0 +1,260 @@
+//! The parameters of `/ingest`: `name=app{label=value}`, times, the rest.
+//!
+//! In: the query part of a URL, the time now. Out: [`IngestQuery`]. Times are read in all forms that Pyroscope reads.
+
+use chrono::{NaiveDate, NaiveTime};
+
+use crate::wire::connect::ConnectError;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Seconds of each unit of a relative time. Months have 30 days and years 365.
+const UNITS: [(&str, i64); 17] = [
+    ("s", 1),
+    ("sec", 1),
+    ("second", 1),
+    ("m", 60),
+    ("min", 60),
+    ("minute", 60),
+    ("h", 3600),
+    ("hour", 3600),
+    ("d", 86_400),
+    ("day", 86_400),
+    ("w", 604_800),
+    ("week", 604_800),
+    ("M", 2_592_000),
+    ("mon", 2_592_000),
+    ("month", 2_592_000),
+    ("y", 31_536_000),
+    ("year", 31_536_000),
+];
+
+/// What the query says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IngestQuery {
+    /// Name of the application.
+    pub app: String,
+    /// Labels in the order given.
+    pub labels: Vec<(String, String)>,
+    /// Start of the profile, Unix nanoseconds.
+    pub from_nanos: i64,
+    /// End of the profile, Unix nanoseconds.
+    pub until_nanos: i64,
+    /// The agent that took the profile; `unknown` when not given.
+    pub spy_name: String,
+    /// Samples a second; 100 when not given or not a number.
+    pub sample_rate: u32,
+    /// Format of the body; empty when not given.
+    pub format: String,
+}
+
+impl IngestQuery {
+    /// Reads the query part of a URL. `now_nanos` stands for times that are not given.
+    pub fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
+        let mut read = Self {
+            app: String::new(),
+            labels: Vec::new(),
+            from_nanos: now_nanos,
+            until_nanos: now_nanos,
+            spy_name: "unknown".to_owned(),
+            sample_rate: 100,
+            format: String::new(),
+        };
+        let mut name = None;
+        for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match key.as_ref() {
+                "name" => name = Some(value.into_owned()),
+                "from" => read.from_nanos = time("from", &value, now_nanos)?,
+                "until" => read.until_nanos = time("until", &value, now_nanos)?,
+                "spyName" if !value.is_empty() => read.spy_name = value.into_owned(),
+                "sampleRate" => read.sample_rate = value.parse().unwrap_or(100),
+                "format" => read.format = value.into_owned(),
+                _ => {}
+            }
+        }
+        let name = name.unwrap_or_default();
+        (read.app, read.labels) =
+            parse_name(&name).map_err(|reason| ConnectError::invalid(format!("name: {reason}")))?;
+        Ok(read)
+    }
+}
+
+/// `app{k=v,k2=v2}`: values without quotes.
+fn parse_name(name: &str) -> Result<(String, Vec<(String, String)>), String> {
+    let (app, rest) = name.split_once('{').unwrap_or((name, ""));
+    let app = app.trim();
+    if app.is_empty() {
+        return Err("service name is required".to_owned());
+    }
+    check(app, "service name", |character| {
+        character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '/' | '-')
+    })?;
+    if app.len() == name.trim().len() {
+        return Ok((app.to_owned(), Vec::new()));
+    }
+    let Some(pairs) = rest.trim_end().strip_suffix('}') else {
+        return Err(format!("`{name}` has no closing brace"));
+    };
+    let mut labels = Vec::new();
+    for pair in pairs.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+        let Some((label, value)) = pair.split_once('=') else {
+            return Err(format!("label `{pair}` has no value"));
+        };
+        let (label, value) = (label.trim(), value.trim());
+        if label.is_empty() {
+            return Err(format!("label `{pair}` has no name"));
+        }
+        check(label, "label name", |character| {
+            character.is_ascii_alphanumeric() || matches!(character, '_' | '.')
+        })?;
+        labels.push((label.to_owned(), value.to_owned()));
+    }
+    Ok((app.to_owned(), labels))
+}
+
+fn check(text: &str, what: &str, is_allowed: impl Fn(char) -> bool) -> Result<(), String> {
+    match text.chars().find(|character| !is_allowed(*character)) {
+        None => Ok(()),
+        Some(character) => Err(format!("{what} `{text}`: character is not allowed: `{character}`")),
+    }
+}
+
+fn time(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, ConnectError> {
+    parse_time(text, now_nanos).ok_or_else(|| {
+        ConnectError::invalid(format!(
+            "{parameter}: `{text}` is not a time: Unix seconds, milliseconds, microseconds or nanoseconds, YYYYMMDD, `now` or `now-1h`"
+        ))
+    })
+}
+
+/// Unix nanoseconds of a time in any of the forms.
+fn parse_time(text: &str, now_nanos: i64) -> Option<i64> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(now_nanos);
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let number: i64 = text.parse().ok()?;
+        return match text.len() {
+            8 => {
+                let date = NaiveDate::parse_from_str(text, "%Y%m%d").ok()?;
+                date.and_time(NaiveTime::MIN).and_utc().timestamp_nanos_opt()
+            }
+            13 => number.checked_mul(SECOND / 1000),
+            16 => number.checked_mul(SECOND / 1_000_000),
+            19 => Some(number),
+            _ => number.checked_mul(SECOND),
+        };
+    }
+    if text == "now" {
+        return Some(now_nanos);
+    }
+    let offset = text.strip_prefix("now").unwrap_or(text).trim();
+    match offset.split_at_checked(1)? {
+        ("-", offset) => now_nanos.checked_sub(parse_offset(offset)?),
+        ("+", offset) => now_nanos.checked_add(parse_offset(offset)?),
+        _ => None,
+    }
+}
+
+/// Nanoseconds of `1h30min`.
+fn parse_offset(text: &str) -> Option<i64> {
+    if text.is_empty() {
+        return None;
+    }
+    let mut rest = text;
+    let mut total = 0i64;
+    while !rest.is_empty() {
+        let digits = rest.find(|character: char| !character.is_ascii_digit())?;
+        let number: i64 = rest.get(..digits)?.parse().ok()?;
+        rest = rest.get(digits..)?;
+        let letters = rest
+            .find(|character: char| character.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let unit = rest.get(..letters)?;
+        let singular = unit.strip_suffix('s').filter(|unit| unit.len() > 1).unwrap_or(unit);
+        let (_, seconds) = UNITS.iter().find(|(name, _)| *name == singular || *name == unit)?;
+        total = total.checked_add(number.checked_mul(*seconds)?.checked_mul(SECOND)?)?;
+        rest = rest.get(letters..)?;
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_700_000_000 * SECOND;
+
+    #[test]
+    fn a_name_is_an_app_and_labels() {
+        let read = IngestQuery::parse(
+            "name=shop.api%7Bregion%3Deu-west%2C%20pod%20%3D%20a%2Fb%7D&from=1699999990&until=1700000000&spyName=gospy&sampleRate=x&format=pprof",
+            NOW,
+        )
+        .unwrap();
+        assert_eq!(read.app, "shop.api");
+        assert_eq!(
+            read.labels,
+            [
+                ("region".to_owned(), "eu-west".to_owned()),
+                ("pod".to_owned(), "a/b".to_owned())
+            ]
+        );
+        assert_eq!((read.from_nanos, read.until_nanos), (NOW - 10 * SECOND, NOW));
+        assert_eq!(
+            (read.spy_name.as_str(), read.sample_rate, read.format.as_str()),
+            ("gospy", 100, "pprof")
+        );
+        assert_eq!(IngestQuery::parse("name=a%7B%7D", NOW).unwrap().labels, []);
+    }
+
+    #[test]
+    fn wrong_names_are_refused_with_the_reason() {
+        for (query, reason) in [
+            ("", "name: service name is required"),
+            ("name=%7Ba%3Db%7D", "name: service name is required"),
+            ("name=a%20b", "name: service name `a b`: character is not allowed: ` `"),
+            ("name=a%7Bb%3Dc", "name: `a{b=c` has no closing brace"),
+            ("name=a%7Bb%7D", "name: label `b` has no value"),
+            (
+                "name=a%7Bb-%3Dc%7D",
+                "name: label name `b-`: character is not allowed: `-`",
+            ),
+        ] {
+            let error = IngestQuery::parse(query, NOW).unwrap_err();
+            assert_eq!((error.status, error.message.as_str()), (400, reason));
+        }
+    }
+
+    #[test]
+    fn times_are_read_in_every_form() {
+        for (text, seconds) in [
+            ("1700000000", 1_700_000_000),
+            ("1700000000000", 1_700_000_000),
+            ("1700000000000000", 1_700_000_000),
+            ("1700000000000000000", 1_700_000_000),
+            ("20231114", 1_699_920_000),
+            ("now", 1_700_000_000),
+            ("", 1_700_000_000),
+            ("now-1h30min", 1_700_000_000 - 5400),
+            ("now-2days", 1_700_000_000 - 172_800),
+            ("-5m", 1_700_000_000 - 300),
+        ] {
+            assert_eq!(parse_time(text, NOW), Some(seconds * SECOND), "{text}");
+        }
+        for bad in [
+            "yesterday",
+            "now-",
+            "now-1",
+            "now-h",
+            "99999999",
+            "9999999999999999999",
+            "now-99999999999y",
+            "nowx",
+            "\u{e9}",
+        ] {
+            assert_eq!(parse_time(bad, NOW), None, "{bad}");
+        }
+    }
+}

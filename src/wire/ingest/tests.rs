@@ -1,0 +1,146 @@
+//! Tests of `/ingest` bodies: what becomes of them and how wrong ones are refused.
+
+use super::*;
+use crate::profile::pprof::{Profile, ValueType};
+
+const NOW: i64 = 1_700_000_000_000_000_000;
+
+fn query(text: &str) -> IngestQuery {
+    IngestQuery::parse(text, NOW).unwrap()
+}
+
+fn with_types<'a>(kinds: &[&'a str]) -> Profile<'a> {
+    Profile {
+        sample_types: kinds.iter().map(|kind| ValueType { kind, unit: "count" }).collect(),
+        time_nanos: NOW,
+        sample_starts: vec![0],
+        label_starts: vec![0],
+        ..Profile::default()
+    }
+}
+
+fn form(parts: &[(&str, &[u8])]) -> Bytes {
+    let mut body = Vec::new();
+    for (name, content) in parts {
+        body.extend_from_slice(format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n").as_bytes());
+        body.extend_from_slice(content);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"--B--\r\n");
+    body.into()
+}
+
+const FORM: &str = "multipart/form-data; boundary=B";
+
+#[test]
+fn bytes_go_on_as_they_came() {
+    let body = Bytes::from(pprof::gzip(&pprof::encode(&with_types(&["samples", "cpu"]))));
+    for format in ["", "&format=pprof"] {
+        let read = read(
+            &query(&format!("name=app{format}")),
+            "application/octet-stream",
+            body.clone(),
+            1 << 20,
+        )
+        .unwrap();
+        assert_eq!(read.pprof.as_ptr(), body.as_ptr());
+        assert_eq!(
+            read.labels.to_string(),
+            r#"{__delta__="false", __name__="process_cpu", pyroscope_spy="unknown", service_name="app"}"#
+        );
+    }
+}
+
+#[test]
+fn a_form_has_the_profile_and_its_settings() {
+    let plain = pprof::encode(&with_types(&["contentions", "delay"]));
+    let config = br#"{"contentions":{"units":"lock_samples","display-name":"block_count"},"delay":{"display-name":"block_duration"}}"#;
+    let body = form(&[("profile", &plain), ("sample_type_config", config)]);
+    let given = query("name=app%7Bservice_name%3Dshop%2C__secret%3Dx%2C__session_id__%3D1%7D&spyName=gospy");
+    let read = read(&given, FORM, body, 1 << 20).unwrap();
+    assert_eq!(
+        read.labels.to_string(),
+        r#"{__delta__="false", __name__="block", __session_id__="1", app_name="app", pyroscope_spy="gospy", service_name="shop"}"#
+    );
+    assert_eq!(read.pprof, plain);
+}
+
+#[test]
+fn the_name_follows_from_the_sample_types() {
+    for (kinds, name) in [
+        (&["samples", "cpu"][..], "process_cpu"),
+        (&["cpu", "wall"], "wall"),
+        (&["alloc_objects", "alloc_space"], "memory"),
+        (&["inuse_space"], "memory"),
+        (&["space"], "memory"),
+        (&["contentions", "delay"], "mutex"),
+        (&["goroutine"], "goroutines"),
+        (&["exceptions"], "exceptions"),
+        (&["a", "b"], "b"),
+    ] {
+        assert_eq!(profile_name(&with_types(kinds), &HashMap::new()), name, "{kinds:?}");
+    }
+}
+
+#[test]
+fn a_profile_without_time_gets_that_of_the_query() {
+    let mut profile = with_types(&["cpu"]);
+    profile.time_nanos = 0;
+    let body = pprof::encode(&profile).into();
+    let read = read(
+        &query("name=a&format=pprof&from=1699999990&until=1700000000"),
+        "",
+        body,
+        1 << 20,
+    )
+    .unwrap();
+    let plain = pprof::gunzip(&read.pprof, 1 << 20).unwrap();
+    let back = pprof::decode(&plain).unwrap();
+    assert_eq!(back.time_nanos, 1_699_999_990_000_000_000);
+    assert_eq!(back.duration_nanos, 10_000_000_000);
+}
+
+#[test]
+fn wrong_bodies_are_refused_with_their_reason() {
+    let plain = pprof::encode(&with_types(&["cpu"]));
+    let bomb = pprof::gzip(&vec![0u8; 2 << 20]);
+    let packed = pprof::gzip(&plain);
+    for (text, kind, body, status, reason) in [
+        ("format=pprof", "", Bytes::from_static(b"garbage"), 400, "pprof"),
+        ("format=pprof", "", Bytes::new(), 400, "empty"),
+        (
+            "format=pprof",
+            "",
+            packed[..packed.len() - 9].to_vec().into(),
+            400,
+            "gzip",
+        ),
+        ("format=pprof", "", bomb.into(), 413, "1048576"),
+        ("", "", Bytes::from_static(b"a;b;c 5\n"), 422, "groups"),
+        ("format=jfr", "", Bytes::new(), 422, "jfr"),
+        ("format=lines", "", Bytes::new(), 422, "lines"),
+        ("", "binary/octet-stream+tree", Bytes::new(), 422, "tree"),
+        ("format=xml", "", Bytes::new(), 422, "xml"),
+        ("", FORM, form(&[("other", b"x")]), 400, "no field `profile`"),
+        (
+            "",
+            FORM,
+            form(&[("profile", &plain), ("prev_profile", &plain)]),
+            422,
+            "upgrade",
+        ),
+        (
+            "",
+            FORM,
+            form(&[("profile", &plain), ("sample_type_config", b"{")]),
+            400,
+            "sample_type_config",
+        ),
+        ("", FORM, form(&[("jfr", b"x")]), 422, "jfr"),
+        ("", "multipart/form-data", Bytes::new(), 400, "boundary"),
+    ] {
+        let error = read(&query(&format!("name=a&{text}")), kind, body, 1 << 20).unwrap_err();
+        assert_eq!(error.status, status, "{text} {kind}: {error}");
+        assert!(error.message.contains(reason), "{text} {kind}: {error}");
+    }
+}

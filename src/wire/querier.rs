@@ -1,0 +1,266 @@
+//! querier.v1: messages from and to plain values, and a client.
+//!
+//! In: flame graphs, labels and types as `profile` has them. Out: messages, and back. What a question means is the query engine's business;
+//! which questions there are stands in `proto/querier/v1/querier.proto`.
+
+use bytes::Bytes;
+
+use crate::profile::flamegraph::FlameGraph;
+use crate::profile::{Labels, ProfileType};
+use crate::wire::call::{CallError, Caller};
+use crate::wire::proto::types::LabelPair;
+use crate::wire::proto::{querier, types};
+
+/// Name of the service; a route is `querier.v1.QuerierService/` and the name of the call.
+pub const SERVICE: &str = "querier.v1.QuerierService";
+
+/// A profile type as a message.
+pub fn type_message(profile_type: &ProfileType) -> types::ProfileType {
+    types::ProfileType {
+        id: profile_type.to_string(),
+        name: profile_type.name.clone(),
+        sample_type: profile_type.sample_type.clone(),
+        sample_unit: profile_type.sample_unit.clone(),
+        period_type: profile_type.period_type.clone(),
+        period_unit: profile_type.period_unit.clone(),
+    }
+}
+
+/// Labels out of a message.
+pub fn labels(pairs: Vec<LabelPair>) -> Labels {
+    Labels::from_pairs(pairs.into_iter().map(|pair| (pair.name, pair.value)))
+}
+
+/// A flame graph as a message. Without `details` it has exactly Pyroscope's fields.
+pub fn flamegraph_message(graph: FlameGraph, details: bool) -> querier::FlameGraph {
+    let level = |values| querier::Level { values };
+    let mut message = querier::FlameGraph {
+        names: graph.names,
+        levels: graph.levels.into_iter().map(level).collect(),
+        total: graph.total,
+        max_self: graph.max_self,
+        ..querier::FlameGraph::default()
+    };
+    if details {
+        message.files = graph.files;
+        message.mappings = graph.mappings;
+        message.lines = graph.lines.into_iter().map(level).collect();
+    }
+    message
+}
+
+/// A flame graph out of a message; what a server did not tell (files, binaries, lines) is empty.
+pub fn flamegraph(message: querier::FlameGraph) -> FlameGraph {
+    let values = |levels: Vec<querier::Level>| levels.into_iter().map(|level| level.values).collect();
+    let mut graph = FlameGraph {
+        names: message.names,
+        levels: values(message.levels),
+        total: message.total,
+        max_self: message.max_self,
+        files: message.files,
+        mappings: message.mappings,
+        lines: values(message.lines),
+    };
+    graph.files.resize(graph.names.len(), String::new());
+    graph.mappings.resize(graph.names.len(), String::new());
+    graph.lines.resize(graph.levels.len(), Vec::new());
+    for (lines, level) in graph.lines.iter_mut().zip(&graph.levels) {
+        lines.resize(level.len() / 4, 0);
+    }
+    graph
+}
+
+/// What a question is about: a type, a selector in braces, and [start, end) in Unix milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// Five-part id of the profile type.
+    pub profile_type: String,
+    /// `{service_name="x"}`; `{}` for everything.
+    pub selector: String,
+    /// First millisecond.
+    pub start_ms: i64,
+    /// First millisecond after.
+    pub end_ms: i64,
+}
+
+/// A time line that a server answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeLine {
+    /// Its labels.
+    pub labels: Labels,
+    /// Milliseconds and value.
+    pub points: Vec<(i64, f64)>,
+}
+
+/// Asks a server that speaks querier.v1.
+#[derive(Clone, Debug)]
+pub struct QuerierClient {
+    caller: Caller,
+}
+
+impl QuerierClient {
+    /// A client of the server that `caller` calls.
+    pub fn new(caller: Caller) -> Self {
+        Self { caller }
+    }
+
+    /// The types that occur in a range.
+    pub async fn profile_types(&self, start_ms: i64, end_ms: i64) -> Result<Vec<ProfileType>, CallError> {
+        let ask = querier::ProfileTypesRequest {
+            start: start_ms,
+            end: end_ms,
+        };
+        let answer: querier::ProfileTypesResponse = self.call("ProfileTypes", &ask).await?;
+        Ok(answer
+            .profile_types
+            .iter()
+            .filter_map(|profile_type| profile_type.id.parse().ok())
+            .collect())
+    }
+
+    /// Names of labels in a range, of the series that all `matchers` (selectors in braces) select.
+    pub async fn label_names(
+        &self,
+        matchers: Vec<String>,
+        start_ms: i64,
+        end_ms: i64,
+    ) -> Result<Vec<String>, CallError> {
+        let ask = types::LabelNamesRequest {
+            matchers,
+            start: start_ms,
+            end: end_ms,
+        };
+        let answer: types::LabelNamesResponse = self.call("LabelNames", &ask).await?;
+        Ok(answer.names)
+    }
+
+    /// Values of one label in a range, of the series that all `matchers` select.
+    pub async fn label_values(
+        &self,
+        name: &str,
+        matchers: Vec<String>,
+        start_ms: i64,
+        end_ms: i64,
+    ) -> Result<Vec<String>, CallError> {
+        let ask = types::LabelValuesRequest {
+            name: name.to_owned(),
+            matchers,
+            start: start_ms,
+            end: end_ms,
+        };
+        let answer: types::LabelValuesResponse = self.call("LabelValues", &ask).await?;
+        Ok(answer.names)
+    }
+
+    /// Label sets in a range, cut down to `label_names` unless that is empty.
+    pub async fn series(
+        &self,
+        matchers: Vec<String>,
+        label_names: Vec<String>,
+        start_ms: i64,
+        end_ms: i64,
+    ) -> Result<Vec<Labels>, CallError> {
+        let ask = querier::SeriesRequest {
+            matchers,
+            label_names,
+            start: start_ms,
+            end: end_ms,
+        };
+        let answer: querier::SeriesResponse = self.call("Series", &ask).await?;
+        Ok(answer.labels_set.into_iter().map(|set| labels(set.labels)).collect())
+    }
+
+    /// Time lines with a point every `step_seconds`, one a combination of the labels `group_by`.
+    pub async fn select_series(
+        &self,
+        selection: Selection,
+        group_by: Vec<String>,
+        step_seconds: f64,
+    ) -> Result<Vec<TimeLine>, CallError> {
+        let ask = querier::SelectSeriesRequest {
+            profile_type_id: selection.profile_type,
+            label_selector: selection.selector,
+            start: selection.start_ms,
+            end: selection.end_ms,
+            group_by,
+            step: step_seconds,
+            ..querier::SelectSeriesRequest::default()
+        };
+        let answer: querier::SelectSeriesResponse = self.call("SelectSeries", &ask).await?;
+        Ok(answer
+            .series
+            .into_iter()
+            .map(|series| TimeLine {
+                labels: labels(series.labels),
+                points: series
+                    .points
+                    .iter()
+                    .map(|point| (point.timestamp, point.value))
+                    .collect(),
+            })
+            .collect())
+    }
+
+    /// The flame graph of at most about `max_nodes` nodes (0: the server's default), with files and lines if the server knows how.
+    pub async fn merge_stacktraces(&self, selection: Selection, max_nodes: i64) -> Result<FlameGraph, CallError> {
+        let ask = querier::SelectMergeStacktracesRequest {
+            profile_type_id: selection.profile_type,
+            label_selector: selection.selector,
+            start: selection.start_ms,
+            end: selection.end_ms,
+            max_nodes: Some(max_nodes),
+            frame_details: true,
+            ..querier::SelectMergeStacktracesRequest::default()
+        };
+        let answer: querier::SelectMergeStacktracesResponse = self.call("SelectMergeStacktraces", &ask).await?;
+        Ok(flamegraph(answer.flamegraph.unwrap_or_default()))
+    }
+
+    /// The merged profile as the bytes of a pprof, not compressed.
+    pub async fn merge_profile(&self, selection: Selection) -> Result<Bytes, CallError> {
+        let ask = querier::SelectMergeProfileRequest {
+            profile_type_id: selection.profile_type,
+            label_selector: selection.selector,
+            start: selection.start_ms,
+            end: selection.end_ms,
+            ..querier::SelectMergeProfileRequest::default()
+        };
+        let body = prost::Message::encode_to_vec(&ask).into();
+        self.caller.call_raw(&route("SelectMergeProfile"), body).await
+    }
+
+    async fn call<Ask, Answer>(&self, name: &str, ask: &Ask) -> Result<Answer, CallError>
+    where
+        Ask: prost::Message + serde::Serialize,
+        Answer: prost::Message + Default + serde::de::DeserializeOwned,
+    {
+        self.caller.call(&route(name), ask).await
+    }
+}
+
+fn route(name: &str) -> String {
+    format!("{SERVICE}/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flame_graph_survives_the_round_trip_and_details_are_opt_in() {
+        let graph = FlameGraph {
+            names: vec!["total".to_owned(), "main".to_owned()],
+            levels: vec![vec![0, 5, 0, 0], vec![0, 5, 5, 1]],
+            total: 5,
+            max_self: 5,
+            files: vec![String::new(), "main.go".to_owned()],
+            mappings: vec![String::new(), "app".to_owned()],
+            lines: vec![vec![0], vec![12]],
+        };
+        assert_eq!(flamegraph(flamegraph_message(graph.clone(), true)), graph);
+        let plain = flamegraph_message(graph.clone(), false);
+        assert!(plain.files.is_empty() && plain.lines.is_empty() && plain.mappings.is_empty());
+        let back = flamegraph(plain);
+        assert_eq!((back.lines, back.files.len()), (vec![vec![0], vec![0]], 2));
+    }
+}
