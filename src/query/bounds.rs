@@ -35,7 +35,8 @@ pub(crate) fn absorb(filter: &mut ScanFilter, expr: &Expr) -> Absorbed {
             if let (Some(column), Some(value)) = (column(left), literal(right)) {
                 compare(filter, column, *op, value)
             } else if let (Some(value), Some(column)) = (literal(left), column(right)) {
-                op.swap().map_or(Absorbed::Loosely, |op| compare(filter, column, op, value))
+                op.swap()
+                    .map_or(Absorbed::Loosely, |op| compare(filter, column, op, value))
             } else {
                 Absorbed::Loosely
             }
@@ -191,7 +192,13 @@ mod tests {
     #[test]
     fn two_types_at_once_stay_with_the_filter_above() {
         let mut filter = ScanFilter::default();
-        assert_eq!(absorb(&mut filter, &col("profile_type").eq(lit("a"))), Absorbed::Exactly);
-        assert_eq!(absorb(&mut filter, &col("profile_type").eq(lit("b"))), Absorbed::Loosely);
+        assert_eq!(
+            absorb(&mut filter, &col("profile_type").eq(lit("a"))),
+            Absorbed::Exactly
+        );
+        assert_eq!(
+            absorb(&mut filter, &col("profile_type").eq(lit("b"))),
+            Absorbed::Loosely
+        );
     }
 }

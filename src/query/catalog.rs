@@ -99,14 +99,25 @@ fn plan(
         Table::Series => "series",
     };
     let schema = stored.table.schema();
-    let mut columns = projection.cloned().unwrap_or_else(|| (0..schema.fields().len()).collect());
+    let mut columns = projection
+        .cloned()
+        .unwrap_or_else(|| (0..schema.fields().len()).collect());
     let wanted = columns.len();
     let id_index = schema.index_of(id)?;
-    let at = columns.iter().position(|column| *column == id_index).unwrap_or_else(|| {
-        columns.push(id_index);
-        wanted
-    });
-    let input = scan::union_plan(&context.runtime, &context.snapshot, stored.table, &filter, Some(&columns))?;
+    let at = columns
+        .iter()
+        .position(|column| *column == id_index)
+        .unwrap_or_else(|| {
+            columns.push(id_index);
+            wanted
+        });
+    let input = scan::union_plan(
+        &context.runtime,
+        &context.snapshot,
+        stored.table,
+        &filter,
+        Some(&columns),
+    )?;
     let input: Arc<dyn ExecutionPlan> = match input.output_partitioning().partition_count() {
         1 => input,
         _ => Arc::new(CoalescePartitionsExec::new(input)),

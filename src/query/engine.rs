@@ -109,7 +109,10 @@ impl QueryEngine {
         range: TimeRange,
     ) -> Result<Vec<String>, QueryError> {
         let sets = self.label_sets(tenant, matchers, range).await?;
-        let names: BTreeSet<&str> = sets.iter().flat_map(|labels| labels.iter().map(|(name, _)| name)).collect();
+        let names: BTreeSet<&str> = sets
+            .iter()
+            .flat_map(|labels| labels.iter().map(|(name, _)| name))
+            .collect();
         Ok(names.into_iter().map(str::to_owned).collect())
     }
 

@@ -17,7 +17,10 @@ use crate::query::{QueryError, StackQuery, scan};
 use crate::store::schema::Table;
 
 /// Answers the question as pprof bytes.
-pub(crate) fn merge_profile(context: Arc<Context>, query: StackQuery) -> BoxFuture<'static, Result<Vec<u8>, QueryError>> {
+pub(crate) fn merge_profile(
+    context: Arc<Context>,
+    query: StackQuery,
+) -> BoxFuture<'static, Result<Vec<u8>, QueryError>> {
     Box::pin(async move {
         let period = period(&context, &query).await?;
         let merged = flame::merge(context, query.clone()).await?;
@@ -33,12 +36,22 @@ fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Resu
     let context = context.clone();
     Box::pin(async move {
         let filter = filter.await?;
-        let streams = scan::open(&context.runtime, &context.snapshot, Table::Profiles, &filter, &["period"])?;
-        let found = scan::fold(streams, || 0i64, |longest, batch| {
-            let periods = batch.column(0).as_primitive::<Int64Type>().values();
-            *longest = periods.iter().copied().fold(*longest, i64::max);
-            Ok(())
-        })
+        let streams = scan::open(
+            &context.runtime,
+            &context.snapshot,
+            Table::Profiles,
+            &filter,
+            &["period"],
+        )?;
+        let found = scan::fold(
+            streams,
+            || 0i64,
+            |longest, batch| {
+                let periods = batch.column(0).as_primitive::<Int64Type>().values();
+                *longest = periods.iter().copied().fold(*longest, i64::max);
+                Ok(())
+            },
+        )
         .await?;
         Ok(found.into_iter().max().unwrap_or(0))
     })
@@ -95,14 +108,19 @@ impl<'a> Builder<'a> {
         for (at, index) in frames.iter().enumerate() {
             let frame = self.table.frame(*index);
             // An inlined function belongs to the location of the function that it was inlined into, which follows.
-            let ends = !frame.inlined || frames.get(at + 1).is_none_or(|next| self.table.frame(*next).address != frame.address);
+            let ends = !frame.inlined
+                || frames
+                    .get(at + 1)
+                    .is_none_or(|next| self.table.frame(*next).address != frame.address);
             if ends {
                 let location = self.location(&frames[start..=at]);
                 self.profile.sample_locations.push(location);
                 start = at + 1;
             }
         }
-        self.profile.sample_starts.push(self.profile.sample_locations.len() as u32);
+        self.profile
+            .sample_starts
+            .push(self.profile.sample_locations.len() as u32);
         self.profile.label_starts.push(0);
         self.profile.values.push(value);
     }

@@ -271,7 +271,9 @@ fn moments(
 /// Only the stacks that begin, at the root, with these functions.
 fn below(table: &StackTable, mut sums: Vec<(i64, i64)>, call_site: &[String]) -> Vec<(i64, i64)> {
     sums.retain(|(stack, _)| {
-        let Some(frames) = table.stack(*stack) else { return false };
+        let Some(frames) = table.stack(*stack) else {
+            return false;
+        };
         frames.len() >= call_site.len()
             && frames
                 .iter()
@@ -290,10 +292,14 @@ fn id_set(ids: &[String], digits: usize, what: &str) -> Result<Option<HashSet<St
         .iter()
         .map(|id| {
             if id.len() != digits {
-                return Err(QueryError::invalid(format!("invalid {what} id length: `{id}` has not {digits} digits")));
+                return Err(QueryError::invalid(format!(
+                    "invalid {what} id length: `{id}` has not {digits} digits"
+                )));
             }
             if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                return Err(QueryError::invalid(format!("invalid {what} id: `{id}` is not hexadecimal")));
+                return Err(QueryError::invalid(format!(
+                    "invalid {what} id: `{id}` is not hexadecimal"
+                )));
             }
             Ok(id.to_ascii_lowercase())
         })

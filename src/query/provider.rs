@@ -25,9 +25,7 @@ use datafusion::physical_expr::expressions::InListExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
-};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use url::Url;
@@ -49,7 +47,9 @@ impl ObjectStoreRegistry for OnlyStore {
         if url.scheme() == "alluvium" {
             return Ok(self.0.clone());
         }
-        Err(plan_datafusion_err!("there is no store at `{url}`; only the tables of alluvium can be read"))
+        Err(plan_datafusion_err!(
+            "there is no store at `{url}`; only the tables of alluvium can be read"
+        ))
     }
 }
 
@@ -123,7 +123,8 @@ impl PhysicalExpr for IdSet {
             ColumnarValue::Scalar(other) => other.to_array_of_size(batch.num_rows())?,
         };
         let ids = array.as_primitive::<Int64Type>();
-        let mask = BooleanBuffer::collect_bool(ids.len(), |row| ids.is_valid(row) && self.ids.contains(&ids.value(row)));
+        let mask =
+            BooleanBuffer::collect_bool(ids.len(), |row| ids.is_valid(row) && self.ids.contains(&ids.value(row)));
         Ok(ColumnarValue::Array(Arc::new(BooleanArray::new(mask, None))))
     }
 

@@ -15,13 +15,11 @@ use datafusion::catalog::memory::DataSourceExec;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::datasource::physical_plan::{
-    FileGroup, FileGroupPartitioner, FileScanConfigBuilder, ParquetSource,
-};
+use datafusion::datasource::physical_plan::{FileGroup, FileGroupPartitioner, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column, lit};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, lit};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::UnionExec;
 use futures::StreamExt;
@@ -45,7 +43,11 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// The days that a span of microseconds touches, first and last.
 pub(crate) fn days_of((start, end): (i64, i64)) -> (i32, i32) {
-    let day = |micros: i64| micros.div_euclid(MICROS_PER_DAY).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+    let day = |micros: i64| {
+        micros
+            .div_euclid(MICROS_PER_DAY)
+            .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
+    };
     (day(start), day(end.saturating_sub(1)))
 }
 
@@ -128,21 +130,36 @@ pub(crate) fn union_plan(
     };
     let wanted = schema.project(projection)?;
     let names: Vec<&str> = wanted.fields().iter().map(|field| field.name().as_str()).collect();
-    let asked = ScanFilter {
-        projection: Some(head_columns(&schema, &tenant_only, &names)?),
-        ..filter.clone()
-    };
-    let mut batches = Vec::new();
-    for head in &snapshot.heads {
-        for batch in head.scan(table, &asked) {
-            let batch = select(&batch, &tenant_only, &names)?;
-            if batch.num_rows() > 0 {
-                batches.push(batch);
-            }
-        }
-    }
+    let batches = head_batches(snapshot, table, filter, &tenant_only, &names)?;
     if !batches.is_empty() || inputs.is_empty() {
         inputs.push(MemorySourceConfig::try_new_exec(&[batches], Arc::new(wanted), None)?);
+    }
+    match inputs.len() {
+        1 => Ok(inputs.swap_remove(0)),
+        _ => Ok(UnionExec::try_new(inputs)?),
+    }
+}
+
+/// Files and heads as one plan whose rows are exactly those that the filter lets through, with `columns` in the order given.
+pub(crate) fn exact_plan(
+    runtime: &Runtime,
+    snapshot: &Snapshot,
+    table: Table,
+    filter: &ScanFilter,
+    columns: &[&str],
+) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
+    let schema = table.schema();
+    let projection = indices_of(&schema, columns)?;
+    let files = choose(runtime, snapshot, table, filter);
+    let mut inputs = Vec::new();
+    if !files.is_empty() {
+        let predicate = predicate(table, &files, filter)?;
+        inputs.push(parquet_plan(runtime, snapshot, table, &files, &projection, predicate)?);
+    }
+    let batches = head_batches(snapshot, table, filter, filter, columns)?;
+    if !batches.is_empty() || inputs.is_empty() {
+        let schema = Arc::new(schema.project(&projection)?);
+        inputs.push(MemorySourceConfig::try_new_exec(&[batches], schema, None)?);
     }
     match inputs.len() {
         1 => Ok(inputs.swap_remove(0)),
@@ -291,7 +308,11 @@ fn may_match(file: &FileEntry, filter: &ScanFilter, series_bounds: Option<(i64, 
 }
 
 /// The conditions that the chosen files do not fulfil as a whole, as an expression over the scan's columns.
-fn predicate(table: Table, files: &[&FileEntry], filter: &ScanFilter) -> Result<Option<Arc<dyn PhysicalExpr>>, QueryError> {
+fn predicate(
+    table: Table,
+    files: &[&FileEntry],
+    filter: &ScanFilter,
+) -> Result<Option<Arc<dyn PhysicalExpr>>, QueryError> {
     let schema = table.schema();
     let column = |name: &str| -> Result<Arc<dyn PhysicalExpr>, QueryError> {
         let index = indices_of(&schema, &[name])?[0];
@@ -301,9 +322,11 @@ fn predicate(table: Table, files: &[&FileEntry], filter: &ScanFilter) -> Result<
     let mut terms: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
     if let Some(wanted) = &filter.profile_type
         && has("profile_type")
-        && !files
-            .iter()
-            .all(|file| file.profile_type.as_ref().is_some_and(|(low, high)| low == wanted && high == wanted))
+        && !files.iter().all(|file| {
+            file.profile_type
+                .as_ref()
+                .is_some_and(|(low, high)| low == wanted && high == wanted)
+        })
     {
         let value = lit(ScalarValue::Utf8(Some(wanted.to_string())));
         terms.push(Arc::new(BinaryExpr::new(column("profile_type")?, Operator::Eq, value)));
@@ -313,9 +336,10 @@ fn predicate(table: Table, files: &[&FileEntry], filter: &ScanFilter) -> Result<
     {
         let bound = |micros| lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())));
         let covered = |low_side: bool| {
-            files
-                .iter()
-                .all(|file| file.time.is_some_and(|(low, high)| if low_side { low >= start } else { high < end }))
+            files.iter().all(|file| {
+                file.time
+                    .is_some_and(|(low, high)| if low_side { low >= start } else { high < end })
+            })
         };
         if !covered(true) {
             terms.push(Arc::new(BinaryExpr::new(column("time")?, Operator::GtEq, bound(start))));
@@ -334,6 +358,30 @@ fn predicate(table: Table, files: &[&FileEntry], filter: &ScanFilter) -> Result<
     Ok(terms
         .into_iter()
         .reduce(|left, right| Arc::new(BinaryExpr::new(left, Operator::And, right))))
+}
+
+/// Rows of the heads: `asked` is what they may leave out, `checked` what is checked here row by row.
+fn head_batches(
+    snapshot: &Snapshot,
+    table: Table,
+    asked: &ScanFilter,
+    checked: &ScanFilter,
+    columns: &[&str],
+) -> Result<Vec<RecordBatch>, QueryError> {
+    let asked = ScanFilter {
+        projection: Some(head_columns(&table.schema(), checked, columns)?),
+        ..asked.clone()
+    };
+    let mut batches = Vec::new();
+    for head in &snapshot.heads {
+        for batch in head.scan(table, &asked) {
+            let batch = select(&batch, checked, columns)?;
+            if batch.num_rows() > 0 {
+                batches.push(batch);
+            }
+        }
+    }
+    Ok(batches)
 }
 
 /// What to ask a head for: the columns wanted and those that the filter is checked on.
@@ -374,21 +422,29 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
     };
     if let (Some(tenant), Some(column)) = (&filter.tenant, batch.column_by_name("tenant")) {
         let values = column.as_string::<i32>();
-        also(BooleanBuffer::collect_bool(rows, |row| values.value(row) == tenant.as_ref()));
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            values.value(row) == tenant.as_ref()
+        }));
     }
     if let Some((start, end)) = filter.time {
         if let Some(column) = batch.column_by_name("time") {
             let values = column.as_primitive::<TimestampMicrosecondType>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| values[row] >= start && values[row] < end));
+            also(BooleanBuffer::collect_bool(rows, |row| {
+                values[row] >= start && values[row] < end
+            }));
         } else if let Some(column) = batch.column_by_name("day") {
             let (first, last) = days_of((start, end));
             let values = column.as_primitive::<Date32Type>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| values[row] >= first && values[row] <= last));
+            also(BooleanBuffer::collect_bool(rows, |row| {
+                values[row] >= first && values[row] <= last
+            }));
         }
     }
     if let (Some(wanted), Some(column)) = (&filter.profile_type, batch.column_by_name("profile_type")) {
         let values = column.as_string::<i32>();
-        also(BooleanBuffer::collect_bool(rows, |row| values.value(row) == wanted.as_ref()));
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            values.value(row) == wanted.as_ref()
+        }));
     }
     for (name, set) in [("series", &filter.series), ("stack", &filter.stacks)] {
         if let (Some(set), Some(column)) = (set, batch.column_by_name(name)) {

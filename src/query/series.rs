@@ -64,11 +64,22 @@ pub(crate) fn load(
         let files = scan::live_files(&snapshot, Table::Series, &filter);
         let missing: Vec<&FileEntry> = {
             let known = known.lock();
-            files.iter().copied().filter(|file| !known.files.contains_key(&file.path)).collect()
+            files
+                .iter()
+                .copied()
+                .filter(|file| !known.files.contains_key(&file.path))
+                .collect()
         };
         runtime.count_files(files.len() - missing.len(), missing.len());
         for file in missing {
-            let streams = scan::open_files(&runtime, &snapshot, Table::Series, &[file], &filter, &["series", "labels"])?;
+            let streams = scan::open_files(
+                &runtime,
+                &snapshot,
+                Table::Series,
+                &[file],
+                &filter,
+                &["series", "labels"],
+            )?;
             let target = known.clone();
             let ids = scan::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
                 target.lock().insert(batch, ids)
@@ -78,7 +89,12 @@ pub(crate) fn load(
         }
         let mut in_heads = Vec::new();
         if !snapshot.heads.is_empty() {
-            let streams = vec![scan::head_stream(&snapshot, Table::Series, &filter, &["series", "labels"])?];
+            let streams = vec![scan::head_stream(
+                &snapshot,
+                Table::Series,
+                &filter,
+                &["series", "labels"],
+            )?];
             let target = known.clone();
             in_heads = scan::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
                 target.lock().insert(batch, ids)
@@ -87,7 +103,10 @@ pub(crate) fn load(
             .concat();
         }
         let mut known = known.lock();
-        let ids = files.iter().filter_map(|file| known.files.get(&file.path)).flat_map(|ids| ids.iter());
+        let ids = files
+            .iter()
+            .filter_map(|file| known.files.get(&file.path))
+            .flat_map(|ids| ids.iter());
         let found = ids
             .chain(&in_heads)
             .filter_map(|id| Some((*id, known.labels.get(id)?.clone())))
@@ -114,7 +133,13 @@ pub(crate) fn active(
             profile_type,
             ..ScanFilter::default()
         };
-        let streams = scan::open(&runtime, &snapshot, Table::Profiles, &filter, &["series", "profile_type"])?;
+        let streams = scan::open(
+            &runtime,
+            &snapshot,
+            Table::Profiles,
+            &filter,
+            &["series", "profile_type"],
+        )?;
         let states = scan::fold(streams, HashSet::new, |found: &mut HashSet<Active>, batch| {
             let series = batch.column(0).as_primitive::<Int64Type>().values();
             let types = batch.column(1).as_string::<i32>();
@@ -141,7 +166,12 @@ pub(crate) fn active(
             Ok(())
         })
         .await?;
-        let mut all: Vec<Active> = states.into_iter().flatten().collect::<HashSet<_>>().into_iter().collect();
+        let mut all: Vec<Active> = states
+            .into_iter()
+            .flatten()
+            .collect::<HashSet<_>>()
+            .into_iter()
+            .collect();
         all.sort_unstable_by(|left, right| (&left.profile_type, left.series).cmp(&(&right.profile_type, right.series)));
         Ok(all)
     })
@@ -206,7 +236,9 @@ pub(crate) fn label_sets(
         for pair in active {
             let Some(own) = labels.get(&pair.series) else { continue };
             if last.as_ref().is_none_or(|(text, _)| *text != pair.profile_type) {
-                let Ok(parsed) = pair.profile_type.parse() else { continue };
+                let Ok(parsed) = pair.profile_type.parse() else {
+                    continue;
+                };
                 last = Some((pair.profile_type, parsed));
             }
             let Some((_, profile_type)) = &last else { continue };

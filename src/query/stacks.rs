@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 
 use crate::base::BoxFuture;
+use crate::profile::flamegraph::address_name;
 use crate::query::QueryError;
 use crate::query::runtime::Runtime;
 use crate::query::scan;
@@ -208,8 +209,16 @@ impl<'a> FrameColumns<'a> {
     pub(crate) fn new(frames: &'a dyn Array) -> Result<Self, QueryError> {
         let error = || QueryError::internal("the frames of a stack do not have the columns of the layout");
         let frames = frames.as_struct_opt().ok_or_else(error)?;
-        let text = |name: &str| frames.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
-        let number = |name: &str| frames.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
+        let text = |name: &str| {
+            frames
+                .column_by_name(name)
+                .and_then(|column| column.as_string_opt::<i32>())
+        };
+        let number = |name: &str| {
+            frames
+                .column_by_name(name)
+                .and_then(|column| column.as_primitive_opt::<Int64Type>())
+        };
         Ok(Self {
             texts: [
                 text("function").ok_or_else(error)?,
@@ -232,11 +241,8 @@ fn display_name(frame: &Frame) -> Option<String> {
     if !frame.function.is_empty() {
         return None;
     }
-    let binary = frame.mapping.rsplit('/').next().unwrap_or_default();
-    Some(match (binary.is_empty(), frame.address) {
-        (true, 0) => "[unknown]".to_owned(),
-        (true, address) => format!("{address:#x}"),
-        (false, 0) => format!("[{binary}]"),
-        (false, address) => format!("{binary} {address:#x}"),
-    })
+    if frame.mapping.is_empty() && frame.address == 0 {
+        return Some("[unknown]".to_owned());
+    }
+    Some(address_name(&frame.mapping, frame.address as u64))
 }

@@ -64,23 +64,29 @@ pub(crate) fn select(
         let columns = ["time", "series", "total"];
         let streams = scan::open(&context.runtime, &context.snapshot, Table::Profiles, &filter, &columns)?;
         let lookup = groups.clone();
-        let states = scan::fold(streams, HashMap::new, move |cells: &mut HashMap<(u32, i64), Cell>, batch| {
-            let times = batch.column(0).as_primitive::<TimestampMicrosecondType>().values();
-            let series = batch.column(1).as_primitive::<Int64Type>().values();
-            let totals = batch.column(2).as_primitive::<Int64Type>().values();
-            for row in 0..batch.num_rows() {
-                let group = lookup.by_series.get(&series[row]).copied().unwrap_or(0);
-                let cell = cells.entry((group, steps_after(start, times[row], step_us))).or_default();
-                cell.sum = cell.sum.saturating_add(totals[row]);
-                cell.count += 1;
-            }
-            if cells.len() > MAX_POINTS {
-                return Err(QueryError::Limit(format!(
-                    "the answer has more than {MAX_POINTS} points; take a longer step or fewer series"
-                )));
-            }
-            Ok(())
-        })
+        let states = scan::fold(
+            streams,
+            HashMap::new,
+            move |cells: &mut HashMap<(u32, i64), Cell>, batch| {
+                let times = batch.column(0).as_primitive::<TimestampMicrosecondType>().values();
+                let series = batch.column(1).as_primitive::<Int64Type>().values();
+                let totals = batch.column(2).as_primitive::<Int64Type>().values();
+                for row in 0..batch.num_rows() {
+                    let group = lookup.by_series.get(&series[row]).copied().unwrap_or(0);
+                    let cell = cells
+                        .entry((group, steps_after(start, times[row], step_us)))
+                        .or_default();
+                    cell.sum = cell.sum.saturating_add(totals[row]);
+                    cell.count += 1;
+                }
+                if cells.len() > MAX_POINTS {
+                    return Err(QueryError::Limit(format!(
+                        "the answer has more than {MAX_POINTS} points; take a longer step or fewer series"
+                    )));
+                }
+                Ok(())
+            },
+        )
         .await?;
         let mut lines: BTreeMap<u32, BTreeMap<i64, Cell>> = BTreeMap::new();
         for ((group, steps), cell) in states.into_iter().flatten() {

@@ -107,10 +107,7 @@ impl TimeRange {
 
     /// Start and end in microseconds, as the tables keep time.
     pub fn micros(self) -> (i64, i64) {
-        (
-            self.start_ms.saturating_mul(1000),
-            self.end_ms.saturating_mul(1000),
-        )
+        (self.start_ms.saturating_mul(1000), self.end_ms.saturating_mul(1000))
     }
 
     /// Fails when the range is absent, turned round, or longer than `max` (zero: any length). Texts are those that Pyroscope's clients know.
