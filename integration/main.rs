@@ -12,5 +12,6 @@
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+mod lang;
 mod protos;
 mod tidy;
