@@ -8,10 +8,12 @@
     reason = "in a test a panic is the report, and what is printed is read by who runs it"
 )]
 
+mod docs;
 #[cfg(feature = "server")]
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+mod lang;
 mod pprof;
 mod protos;
 mod tidy;
