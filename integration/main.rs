@@ -13,6 +13,7 @@ mod docs;
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+mod lang;
 mod pprof;
 mod protos;
 #[cfg(feature = "server")]
