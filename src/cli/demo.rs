@@ -7,7 +7,7 @@ use clap::Args;
 use crate::app::demo::{self, DemoOptions};
 use crate::app::signals;
 use crate::cli::serve::{DEFAULT_DATA, DEFAULT_LISTEN};
-use crate::telemetry::logs::LogHandle;
+use crate::telemetry::logs::{LogHandle, Settings};
 
 /// Arguments of `alluvium demo`.
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub struct DemoArgs {
 }
 
 /// Runs until SIGINT or SIGTERM.
-pub async fn run(args: DemoArgs, logs: LogHandle) -> anyhow::Result<()> {
+pub async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
     let options = DemoOptions { listen: args.listen, data: args.data, targets: args.targets };
-    demo::run(options, logs, signals::shutdown_signal()?).await
+    demo::run(options, logs, flags, signals::shutdown_signal()?).await
 }

@@ -48,34 +48,12 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Logging")]
 pub struct LogArgs {
-    /// Least severe level that is logged.
-    #[arg(long = "log.level", global = true, value_enum, default_value = "info", env = "ALLUVIUM_LOG_LEVEL")]
-    pub level: LogLevel,
-    /// Form of the log lines on standard error.
-    #[arg(long = "log.format", global = true, value_enum, default_value = "logfmt", env = "ALLUVIUM_LOG_FORMAT")]
-    pub format: LogFormat,
-}
-
-/// Levels of logs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum LogLevel {
-    /// Everything worth seeing while developing.
-    Debug,
-    /// What happens.
-    Info,
-    /// What is odd.
-    Warn,
-    /// What failed.
-    Error,
-}
-
-/// Forms of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum LogFormat {
-    /// `key=value` pairs.
-    Logfmt,
-    /// One JSON object a line.
-    Json,
+    /// Least severe level that is logged: debug, info, warn or error.
+    #[arg(long = "log.level", global = true, value_parser = clap::value_parser!(logs::Level), default_value = "info", env = "ALLUVIUM_LOG_LEVEL")]
+    pub level: logs::Level,
+    /// Form of the log lines on standard error: logfmt or json.
+    #[arg(long = "log.format", global = true, value_parser = clap::value_parser!(logs::Format), default_value = "logfmt", env = "ALLUVIUM_LOG_FORMAT")]
+    pub format: logs::Format,
 }
 
 /// The commands.
@@ -109,7 +87,7 @@ pub enum Command {
 /// Parses the command line, runs the command, and turns its end into an exit code.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let logs = match logs::init(cli.log.level.name(), cli.log.format.name()) {
+    let logs = match logs::init(cli.log.settings()) {
         Ok(logs) => logs,
         Err(error) => return fail(&anyhow::anyhow!("cannot set up logging: {error}")),
     };
@@ -119,7 +97,7 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&anyhow::anyhow!("cannot start the async runtime: {error}")),
     };
-    let result = runtime.block_on(dispatch(cli.command, logs));
+    let result = runtime.block_on(dispatch(cli.command, logs, cli.log.settings()));
     // Blocking reads of standard input (the REPL) must not hold up the end.
     runtime.shutdown_background();
     match result {
@@ -128,11 +106,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn dispatch(command: Command, logs: logs::LogHandle) -> anyhow::Result<ExitCode> {
+async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings) -> anyhow::Result<ExitCode> {
     match command {
         #[cfg(feature = "server")]
-        Command::Demo(args) => demo::run(args, logs).await?,
-        Command::Run(args) => run::run(args, logs).await?,
+        Command::Demo(args) => demo::run(args, logs, flags).await?,
+        Command::Run(args) => run::run(args, logs, flags).await?,
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::run(args).await?,
         Command::Sql(args) => sql::run(args).await?,
@@ -153,24 +131,9 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-impl LogLevel {
-    /// The name as `logging { level = ... }` writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Error => "error",
-        }
-    }
-}
-
-impl LogFormat {
-    /// The name as `logging { format = ... }` writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Logfmt => "logfmt",
-            Self::Json => "json",
-        }
+impl LogArgs {
+    /// The flags as settings of the logs.
+    pub fn settings(&self) -> logs::Settings {
+        logs::Settings { level: self.level, format: self.format }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::signals;
-use crate::telemetry::logs::LogHandle;
+use crate::telemetry::logs::{LogHandle, Settings};
 
 /// Arguments of `alluvium run`.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub struct RunArgs {
 }
 
 /// Runs until SIGINT or SIGTERM.
-pub async fn run(args: RunArgs, logs: LogHandle) -> anyhow::Result<()> {
+pub async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
     if args.config_format != "alloy" {
         bail!("--config.format={}: only \"alloy\" is read", args.config_format);
     }
@@ -54,12 +54,12 @@ pub async fn run(args: RunArgs, logs: LogHandle) -> anyhow::Result<()> {
     }
     let options = CollectorOptions {
         config_path: args.path,
-        listen: Some(args.listen),
+        listen: args.listen,
         enable_pprof: args.enable_pprof,
         ui_path_prefix: args.ui_path_prefix,
         storage_path: args.storage_path,
         stability: collector::parse_stability(&args.stability)?,
         shutdown_deadline: crate::base::duration::parse(&args.shutdown_deadline)?,
     };
-    collector::run(options, logs, signals::shutdown_signal()?).await
+    collector::run(options, logs, flags, signals::shutdown_signal()?).await
 }
