@@ -84,6 +84,15 @@ pub enum Command {
     Completions(completions::CompletionsArgs),
 }
 
+pub mod completions;
+pub mod flamegraph;
+pub mod remote;
+pub mod sql;
+mod table;
+pub mod time;
+pub mod top;
+pub mod upload;
+
 /// Parses the command line, runs the command, and turns its end into an exit code.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
