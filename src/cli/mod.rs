@@ -6,8 +6,10 @@
 pub mod completions;
 pub mod flamegraph;
 pub mod fmt;
+pub mod remote;
 pub mod run;
 pub mod sql;
+mod table;
 pub mod time;
 pub mod top;
 pub mod upload;
@@ -83,15 +85,6 @@ pub enum Command {
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
 }
-
-pub mod completions;
-pub mod flamegraph;
-pub mod remote;
-pub mod sql;
-mod table;
-pub mod time;
-pub mod top;
-pub mod upload;
 
 /// Parses the command line, runs the command, and turns its end into an exit code.
 pub fn main() -> ExitCode {
