@@ -1,3 +1,4 @@
 //! Components that make, change or send profiles.
 
+pub mod scrape;
 pub mod write;
