@@ -10,19 +10,12 @@
 
 mod docs;
 #[cfg(feature = "server")]
-mod go_target;
-#[cfg(feature = "server")]
 mod harness;
 #[cfg(feature = "server")]
 mod http;
-#[cfg(feature = "server")]
-mod kill;
-#[cfg(feature = "server")]
-mod known;
+mod lang;
 mod pprof;
-#[cfg(feature = "server")]
-mod program;
 mod protos;
 #[cfg(feature = "server")]
-mod readers;
+mod store;
 mod tidy;

@@ -3,7 +3,6 @@
 //! In: a command line. Out: a running process that is killed with its value, its log for the report when something fails, and HTTP helpers that wait for a condition
 //! with a deadline. Programs of others may be absent: see [`other`].
 
-use std::io::Read as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -159,11 +158,4 @@ pub async fn sql(client: &reqwest::Client, url: &str, query: &str) -> Vec<Vec<St
     assert!(status.is_success(), "{query}: {status} {text}");
     let rows = text.lines().skip(1);
     rows.map(|row| row.split(',').map(str::to_owned).collect()).collect()
-}
-
-/// Reads a file that someone else may be writing.
-pub fn read(path: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).unwrap().read_to_end(&mut bytes).unwrap();
-    bytes
 }
