@@ -13,6 +13,9 @@ mod docs;
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+mod lang;
 mod pprof;
 mod protos;
+#[cfg(feature = "server")]
+mod store;
 mod tidy;
