@@ -13,6 +13,7 @@ pub mod pyroscope;
 pub const ALL: &[&Definition] = &[
     &discovery::file::DEFINITION,
     &discovery::relabel::DEFINITION,
+    &pyroscope::relabel::DEFINITION,
     &pyroscope::scrape::DEFINITION,
     &pyroscope::write::DEFINITION,
 ];
