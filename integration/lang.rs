@@ -7,6 +7,7 @@
 //! diagnostics), `engine` (loads one after another, what the components were told, and their state after each).
 
 mod components;
+mod engine_tests;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
