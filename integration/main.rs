@@ -16,4 +16,6 @@ mod http;
 mod lang;
 mod pprof;
 mod protos;
+#[cfg(feature = "server")]
+mod store;
 mod tidy;
