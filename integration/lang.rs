@@ -176,14 +176,25 @@ fn shipped_configurations_are_formatted_and_valid() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if !path.extension().is_some_and(|extension| extension == "river" || extension == "alloy") {
+        if !path
+            .extension()
+            .is_some_and(|extension| extension == "river" || extension == "alloy")
+        {
             continue;
         }
         count += 1;
         let name = path.display().to_string();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(alluvium::lang::fmt_named(&name, &text).unwrap(), text, "{name} is not formatted");
-        let found = validate(&[(name, text)], alluvium::components::ALL, Stability::GenerallyAvailable);
+        assert_eq!(
+            alluvium::lang::fmt_named(&name, &text).unwrap(),
+            text,
+            "{name} is not formatted"
+        );
+        let found = validate(
+            &[(name, text)],
+            alluvium::components::ALL,
+            Stability::GenerallyAvailable,
+        );
         assert!(found.is_empty(), "{}", found.render(false));
     }
     assert!(count > 0);
