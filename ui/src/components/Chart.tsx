@@ -77,7 +77,7 @@ export function Chart(props: ChartProps) {
       width: Math.max(120, host.clientWidth),
       height: Math.max(80, host.clientHeight),
       legend: { show: false },
-      padding: [8, 8, 0, 0],
+      padding: [8, 24, 0, 0],
       cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 4 }, points: { size: 6 } },
       scales: { x: { time: true, range: () => [props.range.start / 1000, props.range.end / 1000] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
       axes: [
@@ -172,7 +172,7 @@ export function Chart(props: ChartProps) {
       role="img"
       aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}`}
     >
-      <div ref={host} style={{ position: 'absolute', inset: 0 }} />
+      <div ref={host} class="chart-host" />
       <Show when={selection()}>
         {(chosen) => (
           <div class="selection" role="group" aria-label="Selected range" style={{ left: `${chosen().left}px` }}>
@@ -183,7 +183,7 @@ export function Chart(props: ChartProps) {
         )}
       </Show>
       <Show when={hover() && !selection() && rows().length > 0}>
-        <div class="tooltip" style={{ left: `${tipX()}px`, top: `${hover()!.y + 8}px`, 'min-width': '160px' }}>
+        <div class="tooltip chart-tip" style={{ left: `${tipX()}px`, top: `${hover()!.y + 8}px` }}>
           <div class="muted">{formatMoment(data()[0]![hover()!.index]! * 1000, props.step < 60)}</div>
           <For each={rows()}>
             {(row) => (

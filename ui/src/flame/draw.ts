@@ -39,7 +39,6 @@ export interface Ink {
   faint: string;
   paper: string;
   grey: string;
-  strip: string;
   mark: string;
   hover: string;
 }
@@ -132,11 +131,15 @@ export function draw(context: CanvasRenderingContext2D, picture: Picture): numbe
     // A strip collects neighbours that are too narrow to be seen alone.
     let stripFrom = -1;
     let stripTo = -1;
+    // The name that gives the strip its colour: of the first match, else of the largest frame; -1 for none.
+    let stripName = -1;
+    let stripLargest = 0;
     let stripMatched = false;
     const flush = (): void => {
       if (stripFrom < 0) return;
-      context.fillStyle = picture.matched ? (stripMatched ? ink.mark : ink.grey) : ink.strip;
-      context.globalAlpha = picture.matched && stripMatched ? 0.55 : 1;
+      const grey = picture.matched !== null && !stripMatched;
+      context.fillStyle = grey || stripName < 0 ? ink.grey : picture.colours[stripName]!;
+      context.globalAlpha = grey ? 1 : 0.75;
       context.fillRect(stripFrom, top, Math.max(0.5, stripTo - stripFrom), ROW - 1);
       context.globalAlpha = 1;
       rectangles += 1;
@@ -152,11 +155,21 @@ export function draw(context: CanvasRenderingContext2D, picture: Picture): numbe
         if (stripFrom >= 0 && left - stripTo > 1) flush();
         if (stripFrom < 0) {
           stripFrom = left;
+          stripName = -1;
+          stripLargest = -1;
           stripMatched = false;
         }
         stripTo = left + Math.max(0.5, total * scale);
-        if (picture.matched) {
-          for (let at = node; at < next && !stripMatched; at += 1) stripMatched = picture.matched[flame.name[at]!] === 1;
+        if (total > stripLargest && !stripMatched) {
+          stripLargest = total;
+          stripName = flame.name[node]!;
+        }
+        if (picture.matched && !stripMatched) {
+          for (let at = node; at < next && !stripMatched; at += 1) {
+            if (picture.matched[flame.name[at]!] !== 1) continue;
+            stripMatched = true;
+            stripName = flame.name[at]!;
+          }
         }
         node = next;
         continue;

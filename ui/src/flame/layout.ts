@@ -25,6 +25,8 @@ export interface Flame {
   /** Line with the largest value, 0 when not known. */
   line: Float64Array;
   sum: number;
+  /** When its layout began, by the page's clock: what a picture took is counted from here. */
+  born: number;
 }
 
 export function fnv1a32(text: string): number {
@@ -64,6 +66,7 @@ export function layout(message: FlameGraphMessage): Flame {
     path: new Uint32Array(count),
     line: new Float64Array(count),
     sum: 0,
+    born: performance.now(),
   };
   const nameHash = new Uint32Array(names.length);
   for (let index = 0; index < names.length; index += 1) nameHash[index] = fnv1a32(names[index]!);
