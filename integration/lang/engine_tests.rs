@@ -328,6 +328,33 @@ test.value "v" {
     engine.end().await;
 }
 
+/// The shipped example with the real components: targets travel from the file to the scraper, a reload disturbs nobody, and all end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_shipped_example_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let controller = Controller::new(alluvium::components::ALL, Options::new(folder.path()));
+    let stop = Shutdown::new();
+    let task = tokio::spawn({
+        let (controller, stop) = (controller.clone(), stop.clone());
+        async move { controller.run(stop).await }
+    });
+    let text = std::fs::read_to_string("config/alloy-like.river").unwrap();
+    let sources = vec![("config/alloy-like.river".to_owned(), text)];
+    controller.load(sources.clone()).await.unwrap();
+    until("the target has arrived", || {
+        let scrape = controller.component("pyroscope.scrape.go").unwrap();
+        let arguments = scrape.arguments.unwrap().to_string();
+        arguments.contains("localhost:9090") && arguments.contains("prometheus")
+    })
+    .await;
+    controller.load(sources).await.unwrap();
+    assert_eq!(controller.components().len(), 4);
+    let started = Instant::now();
+    stop.cancel();
+    task.await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
 /// Hundreds of reloads, good and bad ones in turn, while exports change: what runs is always what the last good one says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reloads_are_all_or_nothing_under_stress() {
