@@ -5,13 +5,17 @@
 
 pub mod ast;
 pub mod codes;
+pub mod convert;
+pub mod decode;
 pub mod diagnostic;
+pub mod eval;
 mod format;
 mod parser;
 pub mod printer;
 mod scanner;
 pub mod schema;
 pub mod source;
+pub mod stdlib;
 pub mod token;
 pub mod value;
 

@@ -5,12 +5,15 @@
 
 pub mod delta;
 pub mod flamegraph;
+pub mod format;
 pub mod labels;
+pub mod package;
 pub mod pprof;
 pub mod profile_type;
 pub mod selector;
 pub mod sink;
 pub mod synthetic;
+pub mod top;
 
 pub use labels::Labels;
 pub use profile_type::ProfileType;

@@ -32,6 +32,8 @@ pub struct FlameGraph {
 pub struct Block<'a> {
     /// Name of the function.
     pub name: &'a str,
+    /// Its index in [`FlameGraph::names`].
+    pub name_index: usize,
     /// Source file.
     pub file: &'a str,
     /// Binary.
@@ -62,6 +64,7 @@ impl FlameGraph {
                 let name = usize::try_from(name).ok()?;
                 Some(Block {
                     name: self.names.get(name)?,
+                    name_index: name,
                     file: self.files.get(name).map_or("", String::as_str),
                     mapping: self.mappings.get(name).map_or("", String::as_str),
                     line: lines.get(position).copied().unwrap_or(0),

@@ -3,10 +3,14 @@
 //!
 //! Nothing here recurses, so no depth of stack can exhaust ours. No I/O, no serde: the wire layer copies the fields.
 
+mod diff;
 mod levels;
+mod svg;
 mod tree;
 
+pub use diff::{DiffGraph, diff};
 pub use levels::{Block, FlameGraph};
+pub use svg::{SvgOptions, svg};
 pub use tree::{FrameId, FrameRef, Tree};
 
 /// Name of the node that stands for nodes too small to show.

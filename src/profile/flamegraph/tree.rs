@@ -134,6 +134,11 @@ impl Tree {
         leaf.own = leaf.own.saturating_add(value);
     }
 
+    /// True when functions of one name are told apart by their file and binary.
+    pub fn by_file(&self) -> bool {
+        self.by_file
+    }
+
     /// Sum of all values.
     pub fn total(&self) -> i64 {
         self.nodes[0].total
@@ -172,6 +177,21 @@ impl Tree {
             stack.reverse();
             visit(&stack, node.own);
         }
+    }
+
+    /// Frame, parent, total and own value of every node, parents before their children, the root first.
+    pub(crate) fn raw_nodes(&self) -> impl Iterator<Item = (u32, Option<u32>, i64, i64)> {
+        self.nodes.iter().map(|node| {
+            let parent = (node.parent != NONE).then_some(node.parent);
+            (node.frame, parent, node.total, node.own)
+        })
+    }
+
+    /// Function and file of every frame, in the order of their indices; the first is the root's.
+    pub(crate) fn raw_frames(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.frames
+            .iter()
+            .map(|frame| (frame.function.as_ref(), frame.file.as_ref()))
     }
 
     /// For each node the line with the largest value in it; of equal ones the smallest line.

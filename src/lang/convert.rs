@@ -1,0 +1,266 @@
+//! Values to the types that a schema asks for, by Alloy's rules.
+//!
+//! Strings and numbers convert into each other, bools into nothing; secrets never become strings. Null converts into everything: an attribute keeps
+//! it as "not set", an element of a list or map becomes the type's zero value.
+
+use std::sync::Arc;
+
+use crate::base::duration;
+use crate::lang::schema::{Kind, TARGETS};
+use crate::lang::value::{Number, Value};
+
+/// A value does not fit a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversionError {
+    /// Where in the value: element indices and object keys, outermost first.
+    pub path: Vec<Step>,
+    /// What is wrong, lower case.
+    pub message: String,
+}
+
+/// One step into a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Element of a list.
+    Index(usize),
+    /// Field of an object.
+    Key(Arc<str>),
+}
+
+/// Converts `value` to `kind`.
+pub fn convert(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
+    if matches!(value, Value::Null) {
+        return Ok(Value::Null);
+    }
+    if *kind == TARGETS {
+        return list(value, kind, target);
+    }
+    match kind {
+        Kind::Any => Ok(value.clone()),
+        Kind::Bool => match value {
+            Value::Bool(_) => Ok(value.clone()),
+            _ => Err(mismatch(value, kind)),
+        },
+        Kind::Int | Kind::Uint | Kind::Float => number(value, kind),
+        Kind::String => string(value).map(Value::String),
+        Kind::Secret => match value {
+            Value::String(text) | Value::Secret(text) => Ok(Value::Secret(text.clone())),
+            _ => Err(mismatch(value, kind)),
+        },
+        Kind::OptionalSecret => match value {
+            Value::Secret(_) => Ok(value.clone()),
+            _ => string(value).map(Value::String),
+        },
+        Kind::Duration => {
+            let Value::String(text) = value else {
+                return Err(mismatch(value, kind));
+            };
+            match duration::parse(text) {
+                Ok(_) => Ok(value.clone()),
+                Err(error) => Err(plain(error.to_string())),
+            }
+        }
+        Kind::List(inner) => list(value, kind, |item| element(item, inner)),
+        Kind::Map(inner) => map(value, kind, |item| element(item, inner)),
+        Kind::Capsule(name) => match value {
+            Value::Capsule(capsule) if capsule.kind == *name => Ok(value.clone()),
+            _ => Err(mismatch(value, kind)),
+        },
+    }
+}
+
+/// The name of a type as messages write it.
+pub fn kind_name(kind: &Kind) -> String {
+    match kind {
+        Kind::Bool => "bool",
+        Kind::Int | Kind::Uint | Kind::Float => "number",
+        Kind::String | Kind::OptionalSecret | Kind::Duration => "string",
+        Kind::Secret => "secret",
+        Kind::List(_) => "array",
+        Kind::Map(_) => "object",
+        Kind::Any => "any",
+        Kind::Capsule(name) => return format!("capsule(\"{name}\")"),
+    }
+    .to_owned()
+}
+
+/// The name of a value's type as messages write it.
+pub fn value_name(value: &Value) -> String {
+    match value {
+        Value::Capsule(capsule) => format!("capsule(\"{}\")", capsule.kind),
+        other => other.kind_name().to_owned(),
+    }
+}
+
+/// A number in the shortest decimal form without an exponent.
+pub fn format_number(number: Number) -> String {
+    match number {
+        Number::Int(value) => value.to_string(),
+        Number::Uint(value) => value.to_string(),
+        Number::Float(value) => value.to_string(),
+    }
+}
+
+/// The text of a string, or of a number written out. Secrets refuse.
+pub fn string(value: &Value) -> Result<Arc<str>, ConversionError> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(format_number(*number).into()),
+        Value::Secret(_) => Err(plain("secrets may not be converted into strings")),
+        _ => Err(mismatch(value, &Kind::String)),
+    }
+}
+
+fn plain(message: impl Into<String>) -> ConversionError {
+    ConversionError {
+        path: Vec::new(),
+        message: message.into(),
+    }
+}
+
+fn mismatch(value: &Value, kind: &Kind) -> ConversionError {
+    plain(format!("expected {}, got {}", kind_name(kind), value_name(value)))
+}
+
+fn within(step: Step) -> impl FnOnce(ConversionError) -> ConversionError {
+    move |mut error| {
+        error.path.insert(0, step);
+        error
+    }
+}
+
+/// An element: as [`convert`], and null becomes zero.
+fn element(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
+    if !matches!(value, Value::Null) {
+        return convert(value, kind);
+    }
+    Ok(match kind {
+        Kind::Bool => Value::Bool(false),
+        Kind::Int | Kind::Uint => Value::Number(Number::Int(0)),
+        Kind::Float => Value::Number(Number::Float(0.0)),
+        Kind::String | Kind::OptionalSecret => Value::string(""),
+        Kind::Secret => Value::Secret("".into()),
+        Kind::Duration => Value::string("0s"),
+        Kind::List(_) => Value::array([]),
+        Kind::Map(_) => Value::object::<Arc<str>>([]),
+        Kind::Any | Kind::Capsule(_) => Value::Null,
+    })
+}
+
+fn list(
+    value: &Value,
+    kind: &Kind,
+    convert_item: impl Fn(&Value) -> Result<Value, ConversionError>,
+) -> Result<Value, ConversionError> {
+    let Value::Array(items) = value else {
+        return Err(mismatch(value, kind));
+    };
+    items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| convert_item(item).map_err(within(Step::Index(index))))
+        .collect::<Result<Arc<[Value]>, _>>()
+        .map(Value::Array)
+}
+
+fn map(
+    value: &Value,
+    kind: &Kind,
+    convert_item: impl Fn(&Value) -> Result<Value, ConversionError>,
+) -> Result<Value, ConversionError> {
+    let Value::Object(fields) = value else {
+        return Err(mismatch(value, kind));
+    };
+    fields
+        .iter()
+        .map(|(key, item)| {
+            convert_item(item)
+                .map(|item| (key.clone(), item))
+                .map_err(within(Step::Key(key.clone())))
+        })
+        .collect::<Result<_, _>>()
+        .map(|fields| Value::Object(Arc::new(fields)))
+}
+
+/// A target takes label values of any plain type, written out; secrets and null are refused.
+fn target(value: &Value) -> Result<Value, ConversionError> {
+    // Targets that come from another component are strings already: nothing is copied.
+    if let Value::Object(fields) = value
+        && fields.values().all(|field| matches!(field, Value::String(_)))
+    {
+        return Ok(value.clone());
+    }
+    map(value, &Kind::Map(&Kind::String), |field| match field {
+        Value::Bool(value) => Ok(Value::string(value.to_string())),
+        Value::Null => Err(plain("expected string, got null")),
+        other => string(other).map(Value::String),
+    })
+}
+
+fn number(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
+    let number = match value {
+        Value::Number(number) => *number,
+        Value::String(text) => parse_number(text)?,
+        _ => return Err(mismatch(value, kind)),
+    };
+    // Narrowing truncates without a word, as in Alloy.
+    Ok(Value::Number(match (kind, number) {
+        (Kind::Int, Number::Uint(value)) => Number::Int(value.cast_signed()),
+        (Kind::Int, Number::Float(value)) => Number::Int(value as i64),
+        (Kind::Uint, Number::Int(value)) => Number::Uint(value.cast_unsigned()),
+        (Kind::Uint, Number::Float(value)) => Number::Uint(value as u64),
+        (Kind::Float, number) => Number::Float(number.as_f64()),
+        (_, number) => number,
+    }))
+}
+
+fn parse_number(text: &str) -> Result<Number, ConversionError> {
+    let parsed = if text.starts_with('-') {
+        text.parse().ok().map(Number::Int)
+    } else if text.contains(['.', 'e', 'E']) {
+        text.parse().ok().map(Number::Float)
+    } else if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().ok().map(Number::Uint)
+    } else {
+        None
+    };
+    parsed.ok_or_else(|| plain(format!("`{text}` is not a number")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_and_numbers_convert_into_each_other() {
+        let number = |value| Value::Number(Number::Int(value));
+        assert_eq!(convert(&number(15), &Kind::String), Ok(Value::string("15")));
+        assert_eq!(convert(&Value::string("15"), &Kind::Int), Ok(number(15)));
+        assert_eq!(
+            convert(&Value::Number(Number::Float(0.1)), &Kind::String),
+            Ok(Value::string("0.1"))
+        );
+        for bad in ["", "x", "-1.5", "1_000"] {
+            assert!(convert(&Value::string(bad), &Kind::Float).is_err(), "{bad}");
+        }
+        assert!(convert(&Value::Bool(true), &Kind::String).is_err());
+        assert!(convert(&Value::Secret("x".into()), &Kind::String).is_err());
+        assert!(convert(&Value::string("soon"), &Kind::Duration).is_err());
+    }
+
+    #[test]
+    fn targets_take_plain_values_of_every_type() {
+        let value = Value::array([Value::object([
+            ("a", Value::Number(Number::Int(1))),
+            ("b", Value::Bool(true)),
+        ])]);
+        let want = Value::array([Value::object([("a", Value::string("1")), ("b", Value::string("true"))])]);
+        assert_eq!(convert(&value, &TARGETS), Ok(want));
+        let error = convert(
+            &Value::array([Value::object([("a", Value::Secret("x".into()))])]),
+            &TARGETS,
+        )
+        .unwrap_err();
+        assert_eq!(error.path, [Step::Index(0), Step::Key("a".into())]);
+    }
+}

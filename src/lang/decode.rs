@@ -1,0 +1,351 @@
+//! A body against its schema: names, counts, labels and types, with positions; out comes an [`Arguments`].
+//!
+//! How an expression becomes a value is the caller's business ([`Resolve`]): the engine evaluates, `validate` checks types without values. A body
+//! is always read to its end, so that all its mistakes are reported at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::lang::ast::{self, Expression, ExpressionKind, Identifier, Statement};
+use crate::lang::codes;
+use crate::lang::convert::{ConversionError, Step, convert};
+use crate::lang::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::lang::eval::{NoScope, Scope, evaluate};
+use crate::lang::parser::parse_expression;
+use crate::lang::schema::{ArgumentBlock, Arguments, Attribute, Block, Kind, Schema};
+use crate::lang::source::{Source, Span};
+use crate::lang::value::Value;
+
+/// Turns the expression of an attribute into a value of its type.
+pub trait Resolve {
+    /// The converted value; `None` when it cannot be known yet.
+    fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic>;
+}
+
+/// Evaluates in a scope: every value is known.
+pub struct Evaluate<'a>(pub &'a dyn Scope);
+
+impl Resolve for Evaluate<'_> {
+    fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic> {
+        let value = evaluate(source, expression, self.0)?;
+        convert(&value, kind)
+            .map(Some)
+            .map_err(|error| wrong_type(source, expression, &error))
+    }
+}
+
+/// What a body is.
+pub struct Decoded {
+    /// Its values. Where a value was wrong or unknown there is null.
+    pub arguments: Arguments,
+    /// True when every value was known and right.
+    pub complete: bool,
+    /// What is wrong.
+    pub diagnostics: Diagnostics,
+}
+
+/// Reads `body`. `header` is where a missing attribute is reported.
+pub fn decode(source: &Source, header: Span, body: &[Statement], schema: &Schema, resolve: &dyn Resolve) -> Decoded {
+    let mut decoder = Decoder {
+        source,
+        resolve,
+        complete: true,
+        diagnostics: Diagnostics::new(),
+    };
+    let arguments = decoder.body(header, body, schema, &[]);
+    Decoded {
+        arguments,
+        complete: decoder.complete && !decoder.diagnostics.has_errors(),
+        diagnostics: decoder.diagnostics,
+    }
+}
+
+/// The arguments of an empty body, required ones null. Fails when a default of the schema is not of its type: every component's table test calls this.
+pub fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
+    let mut diagnostics = Diagnostics::new();
+    let arguments = default_arguments(schema, &[], &mut diagnostics);
+    // Blocks that are not implied have defaults too, checked here and not kept.
+    for block in schema.blocks {
+        default_arguments(block.schema, block.defaults, &mut diagnostics);
+        if let Err(inner) = defaults(block.schema) {
+            diagnostics.extend(inner);
+        }
+    }
+    diagnostics.into_result(arguments)
+}
+
+/// A type error at the part of the expression that is at fault, as far as the expression shows it.
+pub fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
+    let mut at = expression;
+    let mut rest = String::new();
+    for step in &error.path {
+        let next = match (&at.kind, step) {
+            (ExpressionKind::Array(items), Step::Index(index)) if rest.is_empty() => items.get(*index),
+            (ExpressionKind::Object(fields), Step::Key(key)) if rest.is_empty() => fields
+                .iter()
+                .rev()
+                .find(|field| field.name.name == *key)
+                .map(|field| &field.value),
+            _ => None,
+        };
+        match (next, step) {
+            (Some(next), _) => at = next,
+            (None, Step::Index(index)) => rest.push_str(&format!("[{index}]")),
+            (None, Step::Key(key)) => rest.push_str(&format!("[\"{key}\"]")),
+        }
+    }
+    let message = if rest.is_empty() {
+        error.message.clone()
+    } else {
+        format!("{}{rest}: {}", source.slice(at.span), error.message)
+    };
+    Diagnostic::error(codes::WRONG_TYPE, source, at.span, message)
+}
+
+/// The place of the attribute or block that a path such as `rule[2].action` names; `fallback` when there is none.
+pub fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
+    if path.is_empty() {
+        return fallback;
+    }
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    for statement in body {
+        match statement {
+            Statement::Attribute(attribute) => {
+                if let Some(rest) = path.strip_prefix(attribute.name.name.as_ref())
+                    && (rest.is_empty() || rest.starts_with(['[', '.']))
+                {
+                    return attribute.span();
+                }
+            }
+            Statement::Block(block) => {
+                let count = seen.entry(block.name.name.as_ref()).or_default();
+                let index = *count;
+                *count += 1;
+                let Some(rest) = path.strip_prefix(block.name.name.as_ref()) else {
+                    continue;
+                };
+                let numbered = rest.strip_prefix(format!("[{index}]").as_str());
+                let rest = match numbered {
+                    Some(rest) => rest,
+                    None if index == 0 && !rest.starts_with('[') => rest,
+                    None => continue,
+                };
+                if rest.is_empty() {
+                    return block.header();
+                }
+                if let Some(inner) = rest.strip_prefix('.') {
+                    return locate(&block.body, inner, block.header());
+                }
+            }
+        }
+    }
+    fallback
+}
+
+struct Decoder<'a> {
+    source: &'a Source,
+    resolve: &'a dyn Resolve,
+    complete: bool,
+    diagnostics: Diagnostics,
+}
+
+impl Decoder<'_> {
+    fn body(
+        &mut self,
+        header: Span,
+        body: &[Statement],
+        schema: &Schema,
+        overrides: &[(&'static str, &'static str)],
+    ) -> Arguments {
+        let mut arguments = Arguments::default();
+        let mut given: BTreeMap<&str, usize> = BTreeMap::new();
+        for statement in body {
+            match statement {
+                Statement::Attribute(attribute) => self.attribute(attribute, schema, &mut arguments),
+                Statement::Block(block) => {
+                    *given.entry(block.name.name.as_ref()).or_default() += 1;
+                    let count = given[block.name.name.as_ref()];
+                    self.block(block, count, schema, &mut arguments);
+                }
+            }
+        }
+        for attribute in schema.attributes {
+            if arguments.attributes.contains_key(attribute.name) {
+                continue;
+            }
+            if attribute.required {
+                self.report_missing(header, attribute);
+            }
+            let value = default_value(attribute, overrides, &mut self.diagnostics);
+            arguments.attributes.insert(attribute.name.into(), value);
+        }
+        for block in schema.blocks {
+            if given.contains_key(block.name) {
+                continue;
+            }
+            if block.required {
+                let message = format!("missing required block \"{}\"", block.name);
+                self.diagnostics.push(
+                    Diagnostic::error(codes::MISSING_BLOCK, self.source, header, message)
+                        .hint(format!("add `{} {{ ... }}`: {}", block.name, block.doc)),
+                );
+            } else if block.implied {
+                arguments.blocks.push(ArgumentBlock {
+                    name: block.name.into(),
+                    label: None,
+                    body: default_arguments(block.schema, block.defaults, &mut self.diagnostics),
+                });
+            }
+        }
+        arguments
+    }
+
+    fn report_missing(&mut self, header: Span, attribute: &Attribute) {
+        let message = format!("missing required attribute \"{}\"", attribute.name);
+        self.diagnostics.push(
+            Diagnostic::error(codes::MISSING_ATTRIBUTE, self.source, header, message)
+                .hint(format!("add `{} = ...`: {}", attribute.name, attribute.doc)),
+        );
+    }
+
+    fn attribute(&mut self, attribute: &ast::Attribute, schema: &Schema, arguments: &mut Arguments) {
+        let name = &attribute.name;
+        let Some(definition) = schema.attributes.iter().find(|other| other.name == &*name.name) else {
+            return self.unknown_attribute(attribute, schema);
+        };
+        if arguments.attributes.contains_key(definition.name) {
+            let message = format!("attribute \"{}\" may only be provided once", name.name);
+            self.push(codes::DUPLICATE_ATTRIBUTE, attribute.span(), message, None);
+            return;
+        }
+        let value = match self.resolve.resolve(self.source, &attribute.value, &definition.kind) {
+            Ok(Some(value)) => value,
+            Ok(None) => {
+                self.complete = false;
+                Value::Null
+            }
+            Err(diagnostic) => {
+                self.diagnostics.push(diagnostic);
+                Value::Null
+            }
+        };
+        arguments.attributes.insert(definition.name.into(), value);
+    }
+
+    fn unknown_attribute(&mut self, attribute: &ast::Attribute, schema: &Schema) {
+        let name = &attribute.name.name;
+        if schema.blocks.iter().any(|block| block.name == &**name) {
+            let message = format!("\"{name}\" must be a block, but is used as an attribute");
+            let hint = format!("write `{name} {{ ... }}`");
+            self.push(codes::MUST_BE_BLOCK, attribute.span(), message, Some(hint));
+            return;
+        }
+        let message = format!("unrecognized attribute name \"{name}\"");
+        let hint = suggestion(
+            name,
+            schema.attributes.iter().map(|attribute| attribute.name),
+            "attributes",
+        );
+        self.push(codes::UNKNOWN_ATTRIBUTE, attribute.name.span, message, hint);
+    }
+
+    fn block(&mut self, block: &ast::Block, count: usize, schema: &Schema, arguments: &mut Arguments) {
+        let name = &block.name.name;
+        let Some(definition) = schema.blocks.iter().find(|other| other.name == &**name) else {
+            return self.unknown_block(block, schema);
+        };
+        if count == 2 && !definition.many {
+            let message = format!("block \"{name}\" may only be specified once");
+            self.push(codes::DUPLICATE_BLOCK, block.header(), message, None);
+        }
+        match (&block.label, definition.labelled) {
+            (None, true) => {
+                let message = format!("block \"{name}\" requires non-empty label");
+                let hint = Some(format!("write `{name} \"LABEL\" {{ ... }}`"));
+                self.push(codes::LABEL_REQUIRED, block.name.span, message, hint);
+            }
+            (Some(label), false) => {
+                let message = format!("block \"{name}\" does not support specifying labels");
+                self.push(codes::LABEL_REFUSED, label.span, message, None);
+            }
+            _ => {}
+        }
+        let body = self.body(block.header(), &block.body, definition.schema, definition.defaults);
+        arguments.blocks.push(ArgumentBlock {
+            name: definition.name.into(),
+            label: block.label.as_ref().map(|Identifier { name, .. }| name.clone()),
+            body,
+        });
+    }
+
+    fn unknown_block(&mut self, block: &ast::Block, schema: &Schema) {
+        let name = &block.name.name;
+        if schema.attributes.iter().any(|attribute| attribute.name == &**name) {
+            let message = format!("\"{name}\" must be an attribute, but is used as a block");
+            let hint = format!("write `{name} = ...`");
+            self.push(codes::MUST_BE_ATTRIBUTE, block.header(), message, Some(hint));
+            return;
+        }
+        let message = format!("unrecognized block name \"{name}\"");
+        let hint = suggestion(name, schema.blocks.iter().map(|block| block.name), "blocks");
+        self.push(codes::UNKNOWN_BLOCK, block.header(), message, hint);
+    }
+
+    fn push(&mut self, code: codes::Code, span: Span, message: String, hint: Option<String>) {
+        self.diagnostics
+            .push(Diagnostic::error(code, self.source, span, message).maybe_hint(hint));
+    }
+}
+
+/// "did you mean", or the whole list when it is short enough to help.
+fn suggestion<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone, what: &str) -> Option<String> {
+    if let Some(near) = nearest(name, candidates.clone()) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let all: Vec<&str> = candidates.collect();
+    match all.len() {
+        0 => Some(format!("no {what} are allowed here")),
+        1..=12 => Some(format!("{what} allowed here: {}", all.join(", "))),
+        _ => None,
+    }
+}
+
+fn default_arguments(schema: &Schema, overrides: &[(&'static str, &'static str)], out: &mut Diagnostics) -> Arguments {
+    let attributes = schema
+        .attributes
+        .iter()
+        .map(|attribute| (Arc::from(attribute.name), default_value(attribute, overrides, out)))
+        .collect();
+    let implied = |block: &&Block| block.implied;
+    let blocks = schema
+        .blocks
+        .iter()
+        .filter(implied)
+        .map(|block| ArgumentBlock {
+            name: block.name.into(),
+            label: None,
+            body: default_arguments(block.schema, block.defaults, out),
+        })
+        .collect();
+    Arguments { attributes, blocks }
+}
+
+fn default_value(attribute: &Attribute, overrides: &[(&'static str, &'static str)], out: &mut Diagnostics) -> Value {
+    let own = overrides.iter().find(|(name, _)| *name == attribute.name);
+    let Some(text) = own.map(|(_, text)| *text).or(attribute.default) else {
+        return Value::Null;
+    };
+    let source = Source::new(format!("default of {}", attribute.name), text);
+    let (expression, diagnostics) = parse_expression(&source);
+    if diagnostics.has_errors() {
+        out.extend(diagnostics);
+        return Value::Null;
+    }
+    match Evaluate(&NoScope).resolve(&source, &expression, &attribute.kind) {
+        Ok(value) => value.unwrap_or_default(),
+        Err(diagnostic) => {
+            out.push(diagnostic);
+            Value::Null
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Which package a frame belongs to, and the colour of a package.
+//!
+//! The package is what a reader would call the owner of the code: the import path of a Go symbol, the crate of a Rust symbol, the package of a Java
+//! class, the distribution of a Python or JavaScript module or else its file, the binary of native code. The name and the kind of the file decide; symbols
+//! without a file are judged by their form. The web page uses the same rules and the same [`hue`]: `integration/fixtures/packages.tsv` holds cases for both.
+
+/// The package of a frame; empty when nothing is known. The answer is a part of one of the arguments, or a constant.
+pub fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
+    if is_kernel(mapping) {
+        return "kernel";
+    }
+    let extension = base_name(file).rsplit_once('.').map_or("", |(_, extension)| extension);
+    match extension {
+        "go" | "s" if has_go_form(function) => go(function),
+        "rs" => rust(function),
+        "java" | "kt" | "scala" | "groovy" | "clj" => java(function),
+        "py" | "pyx" | "pyc" => python(file),
+        "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" | "jsx" | "tsx" => javascript(file),
+        "rb" => after(file, "/gems/").map_or(file, strip_version),
+        "php" => after(file, "/vendor/").map_or(file, |rest| segments(rest, 2)),
+        "cs" | "fs" | "vb" => dotnet(function),
+        _ if file.starts_with("node:") => "node",
+        _ if file.is_empty() || extension.is_empty() => by_form(function, mapping, file),
+        _ if !mapping.is_empty() => base_name(mapping),
+        _ => file,
+    }
+}
+
+/// Hue in degrees, 0 to 359, of a package: FNV-1a of 32 bits over its UTF-8 bytes, modulo 360.
+pub fn hue(package: &str) -> u32 {
+    let hash = package.bytes().fold(0x811c_9dc5u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    hash % 360
+}
+
+/// True for packages whose frames are drawn without colour: the kernel and language runtimes.
+pub fn is_runtime(package: &str) -> bool {
+    package == "kernel"
+        || package == "runtime"
+        || [
+            "runtime/",
+            "internal/runtime/",
+            "java.lang",
+            "java/lang",
+            "jdk.internal",
+            "jdk/internal",
+        ]
+        .iter()
+        .any(|prefix| package.starts_with(prefix))
+}
+
+fn is_kernel(mapping: &str) -> bool {
+    matches!(
+        mapping,
+        "[kernel.kallsyms]" | "[kernel]" | "kernel" | "[guest.kernel.kallsyms]"
+    ) || base_name(mapping).starts_with("vmlinux")
+}
+
+/// Judges a symbol without a source file.
+fn by_form<'a>(function: &'a str, mapping: &'a str, file: &'a str) -> &'a str {
+    if function.contains("::") && !function.contains('(') {
+        return rust(function);
+    }
+    if function.contains('!') {
+        return dotnet(function);
+    }
+    let class = function.rsplit_once('.').map_or("", |(class, _)| class);
+    let class = class.split('(').next().unwrap_or(class);
+    let last = class.rsplit(['/', '.']).next().unwrap_or(class);
+    if last != class && last.starts_with(|c: char| c.is_ascii_uppercase()) && !function.contains("(*") {
+        return java(function);
+    }
+    if has_go_form(function) {
+        return go(function);
+    }
+    match base_name(mapping) {
+        "" => file,
+        binary => binary,
+    }
+}
+
+/// `package.function`, and not a C symbol with a suffix that the compiler appended.
+fn has_go_form(function: &str) -> bool {
+    const SUFFIXES: [&str; 7] = [".constprop", ".part.", ".isra", ".cold", ".lto_priv", ".llvm.", "@plt"];
+    let dot = function.find('.').is_some_and(|dot| dot > 0);
+    dot && !function.starts_with(['_', '<', '[']) && !SUFFIXES.iter().any(|suffix| function.contains(suffix))
+}
+
+/// Up to the first dot after the last slash of the import path. Type parameters and receivers hold paths of their own.
+fn go(function: &str) -> &str {
+    let path = function.split(['(', '[']).next().unwrap_or(function);
+    let path = path.strip_prefix("type:.eq.").unwrap_or(path);
+    let name = path.rfind('/').map_or(0, |slash| slash + 1);
+    match path[name..].find('.') {
+        Some(dot) => &path[..name + dot],
+        None => path.trim_end_matches('.'),
+    }
+}
+
+/// The first segment of the path, looked for inside `<Type as Trait>` and behind references.
+fn rust(function: &str) -> &str {
+    let mut path = function;
+    loop {
+        let shorter = ["<", "&", "*const ", "*mut ", "mut ", "dyn ", "impl ", "[", "(", "_<"]
+            .iter()
+            .find_map(|prefix| path.strip_prefix(prefix));
+        match shorter {
+            Some(rest) => path = rest,
+            None => break,
+        }
+    }
+    let end = path
+        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .unwrap_or(path.len());
+    &path[..end]
+}
+
+/// `java/util/List.add` and `java.util.List.add(int)`: what is before class and method.
+fn java(function: &str) -> &str {
+    let path = function.split('(').next().unwrap_or(function);
+    let class = path.rsplit_once('.').map_or("", |(class, _)| class);
+    class.rsplit_once(['.', '/']).map_or(class, |(package, _)| package)
+}
+
+/// A module that was installed has the name of its folder among the packages; another has its file.
+fn python(file: &str) -> &str {
+    if let Some(rest) = after(file, "/site-packages/").or_else(|| after(file, "/dist-packages/")) {
+        return module(rest);
+    }
+    match after(file, "/lib/python") {
+        // The folder is `python3.12` or the like.
+        Some(rest) => rest.split_once('/').map_or(file, |(_, rest)| module(rest)),
+        None if file.starts_with("<frozen ") => "python",
+        None => file,
+    }
+}
+
+fn module(path: &str) -> &str {
+    let first = segments(path, 1);
+    first.strip_suffix(".py").unwrap_or(first)
+}
+
+fn javascript(file: &str) -> &str {
+    match after(file, "/node_modules/").or_else(|| file.strip_prefix("node_modules/")) {
+        Some(rest) => segments(rest, if rest.starts_with('@') { 2 } else { 1 }),
+        None if file.starts_with("node:") => "node",
+        None => file,
+    }
+}
+
+/// `Assembly!Namespace.Class.Method`, or the namespace where no assembly is named.
+fn dotnet(function: &str) -> &str {
+    match function.split_once('!') {
+        Some((assembly, _)) => assembly,
+        None => java(function),
+    }
+}
+
+/// What follows the last `marker` in `path`.
+fn after<'a>(path: &'a str, marker: &str) -> Option<&'a str> {
+    path.rfind(marker).map(|start| &path[start + marker.len()..])
+}
+
+/// The first `count` parts of `path` between slashes.
+fn segments(path: &str, count: usize) -> &str {
+    path.match_indices('/')
+        .nth(count - 1)
+        .map_or(path, |(slash, _)| &path[..slash])
+}
+
+/// `rails-7.1.2/lib/x.rb` is `rails`.
+fn strip_version(path: &str) -> &str {
+    let folder = segments(path, 1);
+    match folder.rsplit_once('-') {
+        Some((name, version)) if version.starts_with(|c: char| c.is_ascii_digit()) => name,
+        _ => folder,
+    }
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_and_hues_are_those_of_the_shared_cases() {
+        let cases = include_str!("../../integration/fixtures/packages.tsv");
+        let mut count = 0;
+        for line in cases.lines().filter(|line| !line.starts_with('#')) {
+            let [function, file, mapping, expected, expected_hue] = line.split('\t').collect::<Vec<_>>()[..] else {
+                panic!("five columns: {line}");
+            };
+            let found = package(function, file, mapping);
+            assert_eq!(
+                (found, hue(found).to_string().as_str()),
+                (expected, expected_hue),
+                "{line}"
+            );
+            count += 1;
+        }
+        assert!(count > 30);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_names_have_a_package(function in ".*", file in ".*(\\.go|\\.rs|\\.java|\\.py|\\.js|\\.rb|\\.php|\\.cs)?", mapping in ".*") {
+            proptest::prop_assert!(hue(package(&function, &file, &mapping)) < 360);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The table of functions by their own value, as `go tool pprof -top` prints it: flat, share, running share, cumulative, share.
+//!
+//! The cumulative value of a function counts each stack once, however often the function is in it. Rows are made from a tree or from a flame graph that
+//! came over the wire; a tree without a node limit is exact.
+
+use std::fmt::Write;
+
+use crate::profile::flamegraph::{FlameGraph, Tree};
+use crate::profile::format;
+
+/// A function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopRow {
+    /// Name of the function.
+    pub name: String,
+    /// Source file; empty when unknown.
+    pub file: String,
+    /// Value of the function itself.
+    pub flat: i64,
+    /// Value of all stacks that the function is in.
+    pub cum: i64,
+}
+
+/// All functions, largest flat value first, then cumulative, then by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopTable {
+    /// The rows.
+    pub rows: Vec<TopRow>,
+    /// Sum of all values.
+    pub total: i64,
+}
+
+/// A node of either source: the name's index, values, parent's index (smaller than its own).
+struct Node {
+    name: usize,
+    parent: usize,
+    total: i64,
+    own: i64,
+}
+
+/// Parent of the root.
+const NONE: usize = usize::MAX;
+
+impl TopTable {
+    /// The table of a tree.
+    pub fn from_tree(tree: &Tree) -> Self {
+        let nodes = tree
+            .raw_nodes()
+            .map(|(frame, parent, total, own)| Node {
+                name: frame as usize,
+                parent: parent.map_or(NONE, |parent| parent as usize),
+                total,
+                own,
+            })
+            .collect();
+        Self::new(nodes, tree.total(), tree.raw_frames().collect())
+    }
+
+    /// The table of a flame graph. What was folded into "other" is a row of that name.
+    pub fn from_flamegraph(graph: &FlameGraph) -> Self {
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut parents: Vec<(usize, i64, i64)> = Vec::new();
+        for depth in 0..graph.levels.len() {
+            let mut level = Vec::new();
+            // Both levels run from left to right: the parent of a block is the first that ends after it.
+            let mut candidates = parents.iter().peekable();
+            for block in graph.blocks(depth) {
+                let end = block.x.saturating_add(block.total);
+                while candidates.next_if(|(_, _, parent_end)| *parent_end < end).is_some() {}
+                let parent = candidates.peek().map_or(NONE, |(index, _, _)| *index);
+                level.push((nodes.len(), block.x, end));
+                nodes.push(Node {
+                    name: block.name_index,
+                    parent,
+                    total: block.total,
+                    own: block.own,
+                });
+            }
+            parents = level;
+        }
+        let files = graph.files.iter().map(String::as_str).chain(std::iter::repeat(""));
+        let names = graph.names.iter().map(String::as_str).zip(files).collect();
+        Self::new(nodes, graph.total, names)
+    }
+
+    fn new(nodes: Vec<Node>, total: i64, names: Vec<(&str, &str)>) -> Self {
+        let mut rows: Vec<TopRow> = names
+            .into_iter()
+            .map(|(name, file)| TopRow {
+                name: name.to_owned(),
+                file: file.to_owned(),
+                flat: 0,
+                cum: 0,
+            })
+            .collect();
+        let mut children: Vec<Vec<usize>> = nodes.iter().map(|_| Vec::new()).collect();
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(list) = children.get_mut(node.parent) {
+                list.push(index);
+            }
+        }
+        // Depth first without recursion; `open` counts how often a function is on the path.
+        let mut open = vec![0usize; rows.len()];
+        let mut work: Vec<(usize, bool)> = match nodes.is_empty() {
+            true => Vec::new(),
+            false => vec![(0, true)],
+        };
+        while let Some((index, entering)) = work.pop() {
+            let node = &nodes[index];
+            if !entering {
+                open[node.name] -= 1;
+                continue;
+            }
+            let row = &mut rows[node.name];
+            row.flat = row.flat.saturating_add(node.own);
+            if open[node.name] == 0 {
+                row.cum = row.cum.saturating_add(node.total);
+            }
+            open[node.name] += 1;
+            work.push((index, false));
+            work.extend(children[index].iter().map(|child| (*child, true)));
+        }
+        // The root is no function.
+        if !rows.is_empty() {
+            rows.remove(0);
+        }
+        rows.retain(|row| row.cum != 0 || row.flat != 0);
+        rows.sort_by(|left, right| (right.flat, right.cum, &left.name).cmp(&(left.flat, left.cum, &right.name)));
+        Self { rows, total }
+    }
+
+    /// Sorts by the cumulative value instead.
+    pub fn sort_by_cum(&mut self) {
+        self.rows
+            .sort_by(|left, right| (right.cum, right.flat, &left.name).cmp(&(left.cum, left.flat, &right.name)));
+    }
+
+    /// The first `count` rows as text, with values of `unit`.
+    pub fn render(&self, count: usize, unit: &str) -> String {
+        let shown = &self.rows[..count.min(self.rows.len())];
+        let flat: i64 = shown.iter().fold(0, |sum, row| sum.saturating_add(row.flat));
+        let mut out = format!(
+            "Showing nodes accounting for {}, {} of {} total\n",
+            format::value(flat, unit),
+            format::share(flat, self.total),
+            format::value(self.total, unit),
+        );
+        if shown.len() < self.rows.len() {
+            let _ = writeln!(out, "Showing top {} nodes out of {}", shown.len(), self.rows.len());
+        }
+        let mut lines = vec![["flat", "flat%", "sum%", "cum", "cum%"].map(str::to_owned)];
+        let mut sum = 0i64;
+        for row in shown {
+            sum = sum.saturating_add(row.flat);
+            lines.push([
+                format::value(row.flat, unit),
+                format::share(row.flat, self.total),
+                format::share(sum, self.total),
+                format::value(row.cum, unit),
+                format::share(row.cum, self.total),
+            ]);
+        }
+        let widths: Vec<usize> = (0..5)
+            .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or(0).max(7))
+            .collect();
+        for (index, line) in lines.iter().enumerate() {
+            for (cell, width) in line.iter().zip(&widths) {
+                let _ = write!(out, "{cell:>width$} ");
+            }
+            out.push(' ');
+            out.push_str(index.checked_sub(1).map_or("", |row| &shown[row].name));
+            out.truncate(out.trim_end_matches(' ').len());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::flamegraph::FrameRef;
+
+    fn tree() -> Tree {
+        let mut tree = Tree::new(false);
+        for (stack, value) in [
+            ("main;work;work;leaf", 50),
+            ("main;work;leaf", 30),
+            ("main", 15),
+            ("gc", 5),
+        ] {
+            let frame = |function| FrameRef {
+                function,
+                ..FrameRef::default()
+            };
+            tree.insert(stack.rsplit(';').map(frame), value);
+        }
+        tree
+    }
+
+    #[test]
+    fn a_recursive_function_is_counted_once_a_stack() {
+        let tree = tree();
+        let table = TopTable::from_tree(&tree);
+        let rows: Vec<(&str, i64, i64)> = table
+            .rows
+            .iter()
+            .map(|row| (row.name.as_str(), row.flat, row.cum))
+            .collect();
+        assert_eq!(
+            rows,
+            [("leaf", 80, 80), ("main", 15, 95), ("gc", 5, 5), ("work", 0, 80)]
+        );
+        assert_eq!(TopTable::from_flamegraph(&tree.to_flamegraph(0)), table);
+    }
+
+    #[test]
+    fn the_table_is_printed_as_pprof_prints_it() {
+        let mut table = TopTable::from_tree(&tree());
+        table.sort_by_cum();
+        let expected = "\
+Showing nodes accounting for 15, 15.00% of 100 total
+Showing top 2 nodes out of 4
+   flat   flat%    sum%     cum    cum%
+     15  15.00%  15.00%      95  95.00%  main
+      0   0.00%  15.00%      80  80.00%  work
+";
+        table.rows.retain(|row| row.name != "leaf");
+        table.rows.push(table.rows[0].clone());
+        assert_eq!(table.render(2, "count"), expected);
+    }
+}
