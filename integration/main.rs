@@ -12,5 +12,7 @@
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+#[cfg(feature = "server")]
+mod http_listen;
 mod protos;
 mod tidy;

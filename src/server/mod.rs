@@ -10,6 +10,7 @@ pub mod listen;
 mod observe;
 mod page;
 mod push;
+mod querier;
 mod ready;
 mod routes;
 mod state;

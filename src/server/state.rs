@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::base::BoxFuture;
 use crate::profile::{RawProfile, SinkError};
+use crate::query::QueryEngine;
 use crate::server::body::BodyBudget;
 use crate::server::page::Page;
 use crate::server::{Readiness, ServerMetrics};
@@ -82,6 +83,8 @@ pub struct ServerState(Arc<Inner>);
 pub struct Inner {
     /// Where profiles go.
     pub store: Arc<dyn ProfileStore>,
+    /// Who answers questions.
+    pub engine: QueryEngine,
     /// Options and limits.
     pub options: ServerOptions,
     /// Whether the server is ready, and why not.
@@ -95,12 +98,14 @@ impl ServerState {
     /// Puts the parts together.
     pub fn new(
         store: Arc<dyn ProfileStore>,
+        engine: QueryEngine,
         options: ServerOptions,
         readiness: Readiness,
         metrics: ServerMetrics,
     ) -> Self {
         Self(Arc::new(Inner {
             store,
+            engine,
             readiness,
             metrics,
             bodies: BodyBudget::new(options.limits.bodies_bytes),
