@@ -14,5 +14,6 @@ mod harness;
 mod http;
 #[cfg(feature = "server")]
 mod http_listen;
+mod pprof;
 mod protos;
 mod tidy;

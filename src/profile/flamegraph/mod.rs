@@ -4,11 +4,13 @@
 //! Nothing here recurses, so no depth of stack can exhaust ours. No I/O, no serde: the wire layer copies the fields.
 
 mod diff;
+mod from_profile;
 mod levels;
 mod svg;
 mod tree;
 
 pub use diff::{DiffGraph, diff};
+pub use from_profile::address_name;
 pub use levels::{Block, FlameGraph};
 pub use svg::{SvgOptions, svg};
 pub use tree::{FrameId, FrameRef, Tree};

@@ -1,0 +1,66 @@
+# One way to do each thing; CI calls `make test` and nothing else. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# dev builds in minutes; `make demo PROFILE=release` builds longer and runs faster (docs/adr/0001-build-profiles.md).
+PROFILE ?= dev
+AGENT := --no-default-features --features agent
+# Tells how long a step took.
+STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
+
+.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench fuzz-smoke release images
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## build and run server and collector in one process, profiling itself: http://localhost:4040
+	cargo run --locked --profile $(PROFILE) -- demo $(ARGS)
+
+test: tools ## install what the tests need, then run every check that CI runs
+	$(STEP) step cargo fmt --check
+	$(STEP) step cargo clippy --locked --all-targets -- -D warnings
+	$(STEP) step $(MAKE) --no-print-directory check-agent
+	$(STEP) step cargo test --locked --lib --bins --tests
+	$(STEP) step cargo test --locked --doc
+	$(STEP) step $(MAKE) --no-print-directory deny
+	$(STEP) step $(MAKE) --no-print-directory ui-test
+
+tools: ## install what the tests need: Debian's packages, and the rest outside the clone
+	@.ci/tools
+
+check-agent: ## prove that the collector alone builds without Arrow, Parquet, Delta or DataFusion
+	cargo check --locked $(AGENT) --lib --bins
+	@if cargo tree --locked $(AGENT) --edges normal,build --prefix none | grep -E '^(arrow|parquet|datafusion|delta_kernel|object_store)'; \
+		then echo "check-agent: the collector depends on the store" >&2; exit 1; fi
+
+fmt: ## format the Rust sources
+	cargo fmt
+
+lint: ## clippy over everything, warnings are errors
+	cargo clippy --locked --all-targets -- -D warnings
+
+deny: ## licences, bans and sources of all dependencies (advisories need a network that CI has not)
+	$(STEP) cargo deny --locked check --hide-inclusion-graph licenses bans sources
+
+ui: ## build the page into ui/dist, which is committed and embedded
+	$(STEP) cd ui && npm ci --no-audit --no-fund && npm run build
+
+ui-test: ui ## types and unit tests of the page, that ui/dist is fresh, and the page in a real browser
+	@if [ -n "$$(git status --porcelain -- ui/dist)" ]; then git status --short -- ui/dist; \
+		echo "ui-test: ui/dist is not what the sources build: commit the files that 'make ui' has just written" >&2; exit 1; fi
+	$(STEP) cd ui && npm test && npm run browser
+
+bench: ## measure the hot paths: decode, merge, flame graph
+	cargo bench --locked $(ARGS)
+
+fuzz-smoke: ## a minute of fuzzing for every target, with the sanitizer's help
+	$(STEP) fuzz/smoke $(ARGS)
+
+release: ## the optimised program, as it is shipped
+	cargo build --locked --profile dist --bin alluvium
+
+images: ## take the screenshots of docs/images from a running demo
+	$(STEP) cd ui && npm run images
