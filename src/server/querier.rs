@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::Request;
 
-use crate::profile::flamegraph::Tree;
+use crate::profile::flamegraph::{self, Tree};
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{Labels, ProfileType};
 use crate::query::{Aggregation, SeriesQuery, StackQuery, TimeRange};
@@ -20,7 +20,7 @@ use crate::wire::proto::google::Profile;
 use crate::wire::proto::querier::{self, ProfileFormat};
 use crate::wire::proto::types;
 use crate::wire::push::pairs;
-use crate::wire::querier::{flamegraph_message, type_message};
+use crate::wire::querier::{diff_message, flamegraph_message, type_message};
 
 /// Shortest step of a time line in seconds: points are told in milliseconds.
 const MIN_STEP: f64 = 0.001;
@@ -149,29 +149,15 @@ async fn stacktraces(
     tenant: String,
     ask: querier::SelectMergeStacktracesRequest,
 ) -> Result<Answer<querier::SelectMergeStacktracesResponse>, ConnectError> {
-    if ask
-        .r#async
-        .as_ref()
-        .is_some_and(|ask| ask.r#type() == querier::AsyncQueryType::Force)
-    {
-        return Err(unimplemented("asynchronous queries are"));
-    }
     let format = ask.format();
     let max_nodes = max_nodes(ask.max_nodes, &state.options.limits)?;
     let details = ask.frame_details;
-    let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
-    query.call_site = call_site(ask.stack_trace_selector)?;
-    query.profile_ids = ask.profile_id_selector;
-    query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
-    query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
-    if !query.span_ids.is_empty() && !query.trace_ids.is_empty() {
-        return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
-    }
+    let query = stacktraces_query(ask)?;
     let mut answer = querier::SelectMergeStacktracesResponse::default();
     match format {
         ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
             let tree = state.engine.merge_stacktraces(&tenant, query).await?;
-            answer.flamegraph = Some(flamegraph(tree, max_nodes, details).await?);
+            answer.flamegraph = Some(graph_message(tree, max_nodes, details).await?);
         }
         ProfileFormat::Pprof => {
             let bytes = state.engine.merge_profile(&tenant, query).await?;
@@ -186,6 +172,57 @@ async fn stacktraces(
         ProfileFormat::Dot => return Err(unimplemented("the format DOT is")),
     }
     Ok(Answer::Message(answer))
+}
+
+fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<StackQuery, ConnectError> {
+    if ask
+        .r#async
+        .is_some_and(|ask| ask.r#type() == querier::AsyncQueryType::Force)
+    {
+        return Err(unimplemented("asynchronous queries are"));
+    }
+    let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+    query.call_site = call_site(ask.stack_trace_selector)?;
+    query.profile_ids = ask.profile_id_selector;
+    query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
+    query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
+    if !query.span_ids.is_empty() && !query.trace_ids.is_empty() {
+        return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
+    }
+    Ok(query)
+}
+
+/// `Diff`: both sides of one type, told apart by selector or range. The larger of the two node limits counts.
+pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(state, request, |state, tenant, ask: querier::DiffRequest| async move {
+        let (Some(left), Some(right)) = (ask.left, ask.right) else {
+            return Err(ConnectError::invalid("a difference needs `left` and `right`"));
+        };
+        let limits = &state.options.limits;
+        let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
+        let (left, right) = (stacktraces_query(left)?, stacktraces_query(right)?);
+        if left.profile_type != right.profile_type {
+            return Err(ConnectError::invalid(format!(
+                "both sides must have one profile type, not `{}` and `{}`",
+                left.profile_type, right.profile_type
+            )));
+        }
+        let left = state.engine.merge_stacktraces(&tenant, left).await?;
+        let right = state.engine.merge_stacktraces(&tenant, right).await?;
+        let size = tree_bytes(&left) + tree_bytes(&right);
+        let graph = heavy(size, move || {
+            Ok(diff_message(flamegraph::diff(
+                &by_name(&left),
+                &by_name(&right),
+                max_nodes,
+            )))
+        })
+        .await?;
+        Ok(Answer::Message(querier::DiffResponse {
+            flamegraph: Some(graph),
+        }))
+    })
+    .await
 }
 
 /// `SelectMergeSpanProfile`, which older clients use for what `SelectMergeStacktraces` does with `span_selector`.
@@ -208,7 +245,7 @@ pub async fn merge_span_profile(State(state): State<ServerState>, request: Reque
             }
             let tree = state.engine.merge_stacktraces(&tenant, query).await?;
             Ok(Answer::Message(querier::SelectMergeSpanProfileResponse {
-                flamegraph: Some(flamegraph(tree, max_nodes, false).await?),
+                flamegraph: Some(graph_message(tree, max_nodes, false).await?),
                 ..querier::SelectMergeSpanProfileResponse::default()
             }))
         },
@@ -294,13 +331,17 @@ fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, Connect
 
 /// A tree as the message. The engine tells functions of one name apart by file; a client that did not ask for files knows them by name only, so they
 /// are put together for it.
-async fn flamegraph(tree: Tree, max_nodes: usize, details: bool) -> Result<querier::FlameGraph, ConnectError> {
-    let size = tree.len().saturating_mul(std::mem::size_of::<[i64; 8]>());
-    heavy(size, move || {
+async fn graph_message(tree: Tree, max_nodes: usize, details: bool) -> Result<querier::FlameGraph, ConnectError> {
+    heavy(tree_bytes(&tree), move || {
         let tree = if details { tree } else { by_name(&tree) };
         Ok(flamegraph_message(tree.to_flamegraph(max_nodes), details))
     })
     .await
+}
+
+/// About the memory of a tree, to tell whether work on it is heavy.
+fn tree_bytes(tree: &Tree) -> usize {
+    tree.len().saturating_mul(64)
 }
 
 fn by_name(tree: &Tree) -> Tree {

@@ -39,7 +39,7 @@ pub fn router(state: ServerState) -> Router {
 }
 
 fn table() -> Vec<(String, MethodRouter<ServerState>)> {
-    let calls: [(&str, MethodRouter<ServerState>); 8] = [
+    let calls: [(&str, MethodRouter<ServerState>); 9] = [
         ("ProfileTypes", post(querier::profile_types)),
         ("LabelNames", post(querier::label_names)),
         ("LabelValues", post(querier::label_values)),
@@ -48,6 +48,7 @@ fn table() -> Vec<(String, MethodRouter<ServerState>)> {
         ("SelectMergeStacktraces", post(querier::merge_stacktraces)),
         ("SelectMergeSpanProfile", post(querier::merge_span_profile)),
         ("SelectMergeProfile", post(querier::merge_profile)),
+        ("Diff", post(querier::diff)),
     ];
     let mut table = vec![
         (format!("/{PUSH_ROUTE}"), post(push)),
