@@ -598,7 +598,7 @@ fn rust_files() -> Vec<Source> {
 }
 
 /// What git tracks or would, if it were added; without git, what lies there.
-fn tracked_files() -> Vec<String> {
+pub fn tracked_files() -> Vec<String> {
     let git = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root())
@@ -643,14 +643,14 @@ pub fn root() -> PathBuf {
 
 /// What is wrong, to be told all at once.
 #[derive(Default)]
-struct Findings(String);
+pub struct Findings(String);
 
 impl Findings {
-    fn add(&mut self, path: &str, line: usize, rule: &str, text: &str) {
+    pub fn add(&mut self, path: &str, line: usize, rule: &str, text: &str) {
         let _ = writeln!(self.0, "{path}:{line}: {rule}\n    {}", text.trim());
     }
 
-    fn none(self) {
+    pub fn none(self) {
         assert!(self.0.is_empty(), "\n{}", self.0);
     }
 }

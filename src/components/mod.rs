@@ -10,7 +10,11 @@ pub mod discovery;
 pub mod pyroscope;
 
 /// Every component, sorted by name.
-pub const ALL: &[&Definition] = &[&discovery::relabel::DEFINITION];
+pub const ALL: &[&Definition] = &[
+    &discovery::file::DEFINITION,
+    &discovery::relabel::DEFINITION,
+    &pyroscope::write::DEFINITION,
+];
 
 /// The component called `name`.
 pub fn find(name: &str) -> Option<&'static Definition> {

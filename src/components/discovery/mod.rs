@@ -1,3 +1,4 @@
 //! Components that find targets or change them.
 
+pub mod file;
 pub mod relabel;

@@ -1,1 +1,3 @@
 //! Components that make, change or send profiles.
+
+pub mod write;

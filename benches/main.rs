@@ -1,0 +1,121 @@
+//! How fast the hot paths of a profile are: `cargo bench --no-default-features --features agent`.
+//!
+//! A plain program without a framework: each measurement runs for a second at least on one core, the median of the runs counts, and every result is one line of
+//! JSON on stdout. Rates are MB (10^6 bytes) of uncompressed pprof per second. Arguments are substrings of the names to run.
+
+#![allow(clippy::print_stdout, reason = "a bench prints its results")]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use alluvium::profile::delta::{Delta, cumulative_types};
+use alluvium::profile::flamegraph::{SvgOptions, Tree, svg};
+use alluvium::profile::pprof::{self, Profile, SampleLabel};
+use alluvium::profile::selector;
+use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
+
+/// Shortest time of a measurement.
+const AT_LEAST: Duration = Duration::from_secs(1);
+
+fn main() {
+    // `cargo bench` passes `--bench`; what is left are filters.
+    let filters: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let bench = Bench { filters };
+    let shape = Shape::default();
+    let names = Names::new(shape.functions);
+    let profile = cpu_profile(&names, shape, 1);
+    let bytes = pprof::encode(&profile);
+    let packed = bytes::Bytes::from(pprof::gzip(&bytes));
+    let megabytes = bytes.len() as f64 / 1e6;
+
+    bench.run("pprof_gunzip", megabytes, || {
+        black_box(pprof::gunzip(&packed, bytes.len()).is_ok());
+    });
+    bench.run("pprof_decode", megabytes, || {
+        black_box(pprof::decode(&bytes).is_ok());
+    });
+    bench.run("pprof_stack_ids", megabytes, || {
+        black_box(pprof::stack_ids(&profile));
+    });
+    bench.run("pprof_gunzip_decode_stack_ids", megabytes, || {
+        black_box(ingest(&packed, bytes.len()));
+    });
+    bench.run("pprof_encode", megabytes, || {
+        black_box(pprof::encode(&profile));
+    });
+    bench.run("pprof_gzip", megabytes, || {
+        black_box(pprof::gzip(&bytes));
+    });
+    bench.run("tree_insert_profile", megabytes, || {
+        let mut tree = Tree::new(true);
+        tree.insert_profile(&profile, 1);
+        black_box(tree.total());
+    });
+    let mut tree = Tree::new(true);
+    tree.insert_profile(&profile, 1);
+    bench.run("tree_to_flamegraph", megabytes, || {
+        black_box(tree.to_flamegraph(8192));
+    });
+    let graph = tree.to_flamegraph(8192);
+    bench.run("flamegraph_svg", megabytes, || {
+        black_box(svg(&graph, &SvgOptions::default()).len());
+    });
+    let heap = heap(&profile);
+    let cumulative = cumulative_types("memory", &heap.sample_types);
+    let mut delta = Delta::new();
+    bench.run("delta_next", megabytes, || {
+        black_box(delta.next(&heap, &cumulative));
+    });
+    let text = r#"{service_name="shop", region=~"eu-.*", pod!~"canary|test"}"#;
+    bench.run("selector_parse", text.len() as f64 / 1e6, || {
+        black_box(selector::parse(text).is_ok());
+    });
+}
+
+/// All that an ingest does before the store: open, decode, identify.
+fn ingest(packed: &bytes::Bytes, limit: usize) -> Option<u64> {
+    let plain = pprof::gunzip(packed, limit).ok()?;
+    let profile = pprof::decode(&plain).ok()?;
+    pprof::stack_ids(&profile).last().copied()
+}
+
+/// The profile with the sample types and labels of a heap profile.
+fn heap<'a>(profile: &Profile<'a>) -> Profile<'a> {
+    let mut heap = profile.clone();
+    for (value_type, kind) in heap.sample_types.iter_mut().zip(["alloc_objects", "alloc_space"]) {
+        value_type.kind = kind;
+    }
+    for (index, label) in heap.labels.iter_mut().enumerate() {
+        *label = SampleLabel::Number("bytes", (index as i64 % 7) * 16, "bytes");
+    }
+    heap
+}
+
+struct Bench {
+    filters: Vec<String>,
+}
+
+impl Bench {
+    fn run(&self, name: &str, megabytes: f64, mut measured: impl FnMut()) {
+        if !self.filters.is_empty() && !self.filters.iter().any(|filter| name.contains(filter.as_str())) {
+            return;
+        }
+        measured();
+        let mut times = Vec::new();
+        let start = Instant::now();
+        while start.elapsed() < AT_LEAST || times.len() < 5 {
+            let start = Instant::now();
+            measured();
+            times.push(start.elapsed());
+        }
+        times.sort_unstable();
+        let median = times[times.len() / 2].as_secs_f64();
+        println!(
+            r#"{{"name":"{name}","runs":{},"median_us":{:.1},"best_us":{:.1},"mb":{megabytes:.6},"mb_per_s":{:.0}}}"#,
+            times.len(),
+            median * 1e6,
+            times[0].as_secs_f64() * 1e6,
+            megabytes / median,
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! The documentation against the program: links lead somewhere, every component and command has its page, examples work.
+//!
+//! In: every Markdown file that git tracks. Out: the offending lines. A block marked `alloy` is a whole configuration: it must parse,
+//! pass validation and be formatted; mark a part of one `alloy fragment`. A line `alluvium ...` in a block marked `sh` must be one that the
+//! program would take. Does not judge prose.
+
+use std::collections::BTreeSet;
+
+use alluvium::components;
+use alluvium::lang;
+
+use crate::tidy::{Findings, root, tracked_files};
+
+/// A Markdown file.
+struct Page {
+    path: String,
+    text: String,
+}
+
+fn pages() -> Vec<Page> {
+    let paths = tracked_files().into_iter().filter(|path| path.ends_with(".md"));
+    let read = |path: String| Page {
+        text: std::fs::read_to_string(root().join(&path)).unwrap(),
+        path,
+    };
+    paths.map(read).collect()
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_its_heading() {
+    let mut found = Findings::default();
+    for page in pages() {
+        for (line, target) in links(&page.text) {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (file, heading) = target.split_once('#').unwrap_or((&target, ""));
+            let full = match file {
+                "" => root().join(&page.path),
+                file => root().join(&page.path).parent().unwrap().join(file),
+            };
+            if !full.exists() {
+                found.add(&page.path, line, "there is no such file", &target);
+            } else if !heading.is_empty() {
+                let text = std::fs::read_to_string(&full).unwrap_or_default();
+                if !headings(&text).contains(heading) {
+                    found.add(&page.path, line, "there is no such heading", &target);
+                }
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn every_component_has_a_page_and_every_page_a_component() {
+    let mut found = Findings::default();
+    let mut names = BTreeSet::new();
+    for definition in components::ALL {
+        let path = format!("docs/components/{}.md", definition.name);
+        match std::fs::read_to_string(root().join(&path)) {
+            Err(_) => found.add(&path, 1, "a component without its page", definition.name),
+            Ok(text) if !blocks(&text).iter().any(|block| block.language == "alloy") => {
+                found.add(
+                    &path,
+                    1,
+                    "the page of a component has an example marked `alloy`",
+                    definition.name,
+                );
+            }
+            Ok(_) => {}
+        }
+        names.insert(path);
+    }
+    for page in pages() {
+        let of_component = page.path.starts_with("docs/components/") && !page.path.ends_with("README.md");
+        if of_component && !names.contains(&page.path) {
+            found.add(&page.path, 1, "a page without its component", "");
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn every_configuration_in_the_documentation_is_whole_valid_and_formatted() {
+    let mut found = Findings::default();
+    for page in pages() {
+        for block in blocks(&page.text) {
+            if block.language != "alloy" {
+                continue;
+            }
+            let text = block.text.as_str();
+            match lang::fmt(text) {
+                Err(diagnostics) => found.add(&page.path, block.line, "does not parse", &diagnostics.render(false)),
+                Ok(formatted) if formatted.trim_end() != text.trim_end() => {
+                    found.add(
+                        &page.path,
+                        block.line,
+                        "is not formatted; it should be",
+                        &format!("\n{formatted}"),
+                    );
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+    found.none();
+}
+
+/// A fenced block.
+#[derive(Debug, PartialEq)]
+struct Block {
+    /// Line of its first line of text.
+    line: usize,
+    /// What stands behind the fence.
+    language: String,
+    text: String,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for (at, line) in page.lines().enumerate() {
+        match (&mut open, line.trim_start().strip_prefix("```")) {
+            (None, Some(language)) => {
+                open = Some(Block {
+                    line: at + 2,
+                    language: language.trim().to_owned(),
+                    text: String::new(),
+                });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(block), None) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+/// The page with fenced blocks blanked out, line for line.
+fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut inside = false;
+    page.lines().enumerate().filter_map(move |(at, line)| {
+        let fence = line.trim_start().starts_with("```");
+        inside ^= fence;
+        (!inside && !fence).then_some((at + 1, line))
+    })
+}
+
+/// Line and target of every `[text](target)` and `![text](target)`.
+fn links(page: &str) -> Vec<(usize, String)> {
+    let mut links = Vec::new();
+    for (number, line) in prose(page) {
+        // Code in backticks is no link.
+        let text: String = line.split('`').step_by(2).collect::<Vec<_>>().join("");
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find("](") {
+            rest = &rest[at + 2..];
+            let target = rest.split([')', ' ']).next().unwrap_or("");
+            links.push((number, target.to_owned()));
+        }
+    }
+    links
+}
+
+/// Anchors of the headings, as forges make them: lower case, blanks to hyphens, no punctuation.
+fn headings(page: &str) -> BTreeSet<String> {
+    let titles = prose(page).filter_map(|(_, line)| line.strip_prefix('#'));
+    let anchor = |title: &str| {
+        let title = title.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    titles.map(anchor).collect()
+}
+
+#[test]
+fn the_reader_of_pages_sees_links_headings_and_blocks() {
+    let page =
+        "# The `a.b` page: x\n[one](two.md#three) and ![four](five.png \"t\") `[no](no)`\n```sh\n[no](no)\n# no\n```\n";
+    assert_eq!(
+        links(page),
+        [(2, "two.md#three".to_owned()), (2, "five.png".to_owned())]
+    );
+    assert_eq!(headings(page).into_iter().collect::<Vec<_>>(), ["the-ab-page-x"]);
+    let block = Block {
+        line: 4,
+        language: "sh".into(),
+        text: "[no](no)\n# no\n".into(),
+    };
+    assert_eq!(blocks(page), [block]);
+}

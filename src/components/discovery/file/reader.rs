@@ -1,0 +1,174 @@
+//! Files to targets. A file is a list of groups, each with `targets` (addresses) and `labels`.
+//!
+//! In: paths and globs. Out: targets by file; a file that cannot be read or understood keeps what it last had, with the reason beside it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::components::common::targets::Target;
+
+/// Largest file that is read, 64 MiB: far above any list of targets, and a bound for a path that leads elsewhere.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// Syntax of a file, told by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `.json`.
+    Json,
+    /// `.yaml`, `.yml`.
+    Yaml,
+}
+
+impl Format {
+    /// The format of a path or glob; `None` for other endings.
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "json" => Some(Self::Json),
+            "yaml" | "yml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+}
+
+/// The files and what was read from them.
+#[derive(Default)]
+pub struct Files {
+    states: BTreeMap<PathBuf, FileState>,
+}
+
+#[derive(Default)]
+struct FileState {
+    targets: Vec<Target>,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    targets: Vec<String>,
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl Files {
+    /// Reads all files that the patterns match now. Files that are gone are forgotten. Returns the errors that are new or changed.
+    pub fn read(&mut self, patterns: &[Arc<str>]) -> Vec<(PathBuf, String)> {
+        let mut old = std::mem::take(&mut self.states);
+        let mut new_errors = Vec::new();
+        for path in patterns.iter().flat_map(|pattern| matching(pattern)) {
+            if self.states.contains_key(&path) {
+                continue;
+            }
+            let before = old.remove(&path).unwrap_or_default();
+            let state = match read_file(&path) {
+                Ok(targets) => FileState { targets, error: None },
+                Err(error) => {
+                    if before.error.as_deref() != Some(error.as_str()) {
+                        new_errors.push((path.clone(), error.clone()));
+                    }
+                    FileState {
+                        targets: before.targets,
+                        error: Some(error),
+                    }
+                }
+            };
+            self.states.insert(path, state);
+        }
+        new_errors
+    }
+
+    /// The targets of all files, in the order of the paths.
+    pub fn targets(&self) -> Vec<Target> {
+        self.states
+            .values()
+            .flat_map(|state| state.targets.iter().cloned())
+            .collect()
+    }
+
+    /// Files that have an error, with the error, which names the file and the position.
+    pub fn errors(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.states
+            .iter()
+            .filter_map(|(path, state)| Some((path.as_path(), state.error.as_deref()?)))
+    }
+
+    /// Path, number of targets and error of every file.
+    pub fn states(&self) -> impl Iterator<Item = (&Path, usize, Option<&str>)> {
+        self.states
+            .iter()
+            .map(|(path, state)| (path.as_path(), state.targets.len(), state.error.as_deref()))
+    }
+
+    /// Number of files.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Folders in which the files really are, after symbolic links.
+    pub fn resolved_folders(&self) -> Vec<PathBuf> {
+        let folder = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
+        self.states.keys().filter_map(folder).collect()
+    }
+}
+
+/// Paths that a pattern matches, sorted.
+fn matching(pattern: &str) -> Vec<PathBuf> {
+    glob::glob(pattern).map_or_else(
+        |_| Vec::new(),
+        |paths| paths.filter_map(Result::ok).filter(|path| path.is_file()).collect(),
+    )
+}
+
+fn read_file(path: &Path) -> Result<Vec<Target>, String> {
+    let shown = path.display();
+    let length = std::fs::metadata(path)
+        .map_err(|error| format!("cannot read {shown}: {error}"))?
+        .len();
+    if length > MAX_FILE_BYTES {
+        return Err(format!("cannot read {shown}: it is larger than {MAX_FILE_BYTES} bytes"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let groups = parse(&text, Format::of(path).unwrap_or(Format::Yaml)).map_err(|error| format!("{shown}:{error}"))?;
+    let file: Arc<str> = path.to_string_lossy().into();
+    Ok(groups
+        .into_iter()
+        .flat_map(|group| {
+            let labels: Target = group
+                .labels
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .chain([(Arc::from("__meta_filepath"), file.clone())])
+                .collect();
+            group.targets.into_iter().map(move |address| {
+                let mut target = labels.clone();
+                target.insert("__address__".into(), address.into());
+                target
+            })
+        })
+        .collect())
+}
+
+/// The groups of a file; the error starts with `line:column: `.
+fn parse(text: &str, format: Format) -> Result<Vec<Group>, String> {
+    match format {
+        Format::Json => serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            let message = message.split(" at line ").next().unwrap_or(&message);
+            format!("{}:{}: {message}", error.line(), error.column())
+        }),
+        Format::Yaml if text.trim().is_empty() => Ok(Vec::new()),
+        Format::Yaml => serde_saphyr::from_str(text).map_err(|error| {
+            let (line, column) = error
+                .location()
+                .map_or((1, 1), |location| (location.line(), location.column()));
+            let message = error.without_snippet().to_string();
+            let message = message.lines().next().unwrap_or_default();
+            let message = message.split(" at line ").next().unwrap_or_default();
+            format!("{line}:{column}: {message}")
+        }),
+    }
+}

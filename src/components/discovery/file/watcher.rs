@@ -1,0 +1,82 @@
+//! Watches the folders of the files. Folders, not files: editors and Kubernetes replace a file or a link instead of writing to it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::Notify;
+
+/// Folders under watch.
+pub struct FolderWatcher {
+    watcher: RecommendedWatcher,
+    watched: BTreeSet<PathBuf>,
+}
+
+impl FolderWatcher {
+    /// A watcher that wakes `changed`; it watches nothing yet.
+    pub fn new(changed: Arc<Notify>) -> Result<Self, notify::Error> {
+        let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
+            // Our own reads are events too; they must not wake us again.
+            let is_change = event.is_ok_and(|event| match event.kind {
+                EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
+                _ => true,
+            });
+            if is_change {
+                changed.notify_one();
+            }
+        })?;
+        Ok(Self {
+            watcher,
+            watched: BTreeSet::new(),
+        })
+    }
+
+    /// Watches the folders of `patterns` and `further` folders instead of those of before. A folder that is not there is tried again at the next call.
+    pub fn watch(&mut self, patterns: &[Arc<str>], further: Vec<PathBuf>) {
+        let wanted: BTreeSet<PathBuf> = patterns
+            .iter()
+            .map(|pattern| folder_of(pattern))
+            .chain(further)
+            .collect();
+        for folder in self.watched.difference(&wanted) {
+            // It may be gone already, and then it is not watched anyway.
+            let _ = self.watcher.unwatch(folder);
+        }
+        self.watched.retain(|folder| wanted.contains(folder) && folder.exists());
+        for folder in wanted {
+            if !self.watched.contains(&folder) && self.watcher.watch(&folder, RecursiveMode::NonRecursive).is_ok() {
+                self.watched.insert(folder);
+            }
+        }
+    }
+}
+
+/// The longest folder of a pattern that has no wildcard in it.
+fn folder_of(pattern: &str) -> PathBuf {
+    let mut folder = PathBuf::new();
+    let parent = Path::new(pattern).parent().unwrap_or(Path::new(""));
+    for part in parent.components() {
+        if part.as_os_str().to_string_lossy().contains(['*', '?', '[']) {
+            break;
+        }
+        folder.push(part);
+    }
+    if folder.as_os_str().is_empty() {
+        folder.push(".");
+    }
+    folder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_ends_before_the_first_wildcard() {
+        assert_eq!(folder_of("/etc/targets/*.json"), Path::new("/etc/targets"));
+        assert_eq!(folder_of("/etc/*/x/a.json"), Path::new("/etc"));
+        assert_eq!(folder_of("a.yml"), Path::new("."));
+    }
+}

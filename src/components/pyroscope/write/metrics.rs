@@ -1,0 +1,247 @@
+//! Metrics of `pyroscope.write`. Alloy's names where Alloy has the metric; the queue's are ours.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use parking_lot::RwLock;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+
+use crate::components::pyroscope::write::queue::{Queue, Waiting};
+use crate::telemetry::metrics::Scope;
+
+type Labels = Vec<(&'static str, String)>;
+
+/// Bounds of the latency histogram in seconds: from a server on this machine to the default timeout of 10 s and beyond.
+const LATENCY_SECONDS: [f64; 12] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
+
+/// Why a profile did not reach an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// The queue was larger than `max_bytes`; this was its oldest profile.
+    QueueSize,
+    /// It waited longer than `max_age`.
+    QueueAge,
+    /// Its record on disk cannot be read.
+    Damaged,
+    /// The endpoint refused it for good.
+    Rejected,
+    /// Its labels are not valid.
+    InvalidLabels,
+    /// It could not be written to the queue.
+    Disk,
+}
+
+impl DropReason {
+    /// The value of the label `reason`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::QueueSize => "queue_size",
+            Self::QueueAge => "queue_age",
+            Self::Damaged => "damaged",
+            Self::Rejected => "rejected",
+            Self::InvalidLabels => "invalid_labels",
+            Self::Disk => "disk",
+        }
+    }
+}
+
+/// Metrics of the component, by endpoint.
+#[derive(Clone)]
+pub struct WriteMetrics {
+    sent_profiles: Family<Labels, Counter>,
+    sent_bytes: Family<Labels, Counter>,
+    dropped_profiles: Family<Labels, Counter>,
+    dropped_bytes: Family<Labels, Counter>,
+    dropped_by_reason: Family<Labels, Counter>,
+    retries: Family<Labels, Counter>,
+    requests: Family<Labels, Counter>,
+    latency: Family<Labels, Histogram, fn() -> Histogram>,
+    queues: Arc<RwLock<Vec<(String, Weak<Queue>)>>>,
+}
+
+impl Default for WriteMetrics {
+    fn default() -> Self {
+        Self {
+            sent_profiles: Family::default(),
+            sent_bytes: Family::default(),
+            dropped_profiles: Family::default(),
+            dropped_bytes: Family::default(),
+            dropped_by_reason: Family::default(),
+            retries: Family::default(),
+            requests: Family::default(),
+            latency: Family::new_with_constructor(|| Histogram::new(LATENCY_SECONDS)),
+            queues: Arc::default(),
+        }
+    }
+}
+
+impl WriteMetrics {
+    /// Registers the metrics.
+    pub fn new(scope: &Scope) -> Self {
+        let metrics = Self::default();
+        let counters: [(_, _, &Family<Labels, Counter>); 7] = [
+            (
+                "pyroscope_write_sent_profiles",
+                "Profiles that the endpoint took",
+                &metrics.sent_profiles,
+            ),
+            (
+                "pyroscope_write_sent_bytes",
+                "Bytes of profiles that the endpoint took",
+                &metrics.sent_bytes,
+            ),
+            (
+                "pyroscope_write_dropped_profiles",
+                "Profiles that did not reach the endpoint",
+                &metrics.dropped_profiles,
+            ),
+            (
+                "pyroscope_write_dropped_bytes",
+                "Bytes of profiles that did not reach the endpoint",
+                &metrics.dropped_bytes,
+            ),
+            (
+                "pyroscope_write_dropped_profiles_by_reason",
+                "Profiles that did not reach the endpoint, by reason",
+                &metrics.dropped_by_reason,
+            ),
+            ("pyroscope_write_retries", "Requests sent again", &metrics.retries),
+            (
+                "pyroscope_write_requests",
+                "Requests to the endpoint, by outcome",
+                &metrics.requests,
+            ),
+        ];
+        for (name, help, family) in counters {
+            scope.register(name, help, family.clone());
+        }
+        scope.register(
+            "pyroscope_write_latency",
+            "Seconds that a request to the endpoint took",
+            metrics.latency.clone(),
+        );
+        let gauges: [(_, _, fn(&Waiting) -> f64); 3] = [
+            (
+                "pyroscope_write_queue_profiles",
+                "Profiles that wait for the endpoint",
+                |waiting| waiting.profiles as f64,
+            ),
+            (
+                "pyroscope_write_queue_bytes",
+                "Bytes that wait for the endpoint",
+                |waiting| waiting.bytes as f64,
+            ),
+            (
+                "pyroscope_write_queue_oldest_age_seconds",
+                "Age of the oldest profile that waits for the endpoint",
+                |waiting| waiting.oldest_age.as_secs_f64(),
+            ),
+        ];
+        for (name, help, value) in gauges {
+            let queues = metrics.queues.clone();
+            scope.register(name, help, QueueGauge { queues, value });
+        }
+        metrics
+    }
+
+    /// Handles for one endpoint; `endpoint` is its URL.
+    pub fn endpoint(&self, endpoint: &str) -> EndpointMetrics {
+        let labels = vec![("endpoint", endpoint.to_owned())];
+        EndpointMetrics {
+            sent_profiles: self.sent_profiles.get_or_create_owned(&labels),
+            sent_bytes: self.sent_bytes.get_or_create_owned(&labels),
+            dropped_profiles: self.dropped_profiles.get_or_create_owned(&labels),
+            dropped_bytes: self.dropped_bytes.get_or_create_owned(&labels),
+            retries: self.retries.get_or_create_owned(&labels),
+            latency: self.latency.get_or_create_owned(&vec![
+                ("endpoint", endpoint.to_owned()),
+                ("type", "push_endpoint".to_owned()),
+            ]),
+            all: self.clone(),
+            endpoint: endpoint.to_owned(),
+        }
+    }
+
+    /// The queues whose state the gauges show.
+    pub fn show_queues(&self, queues: impl IntoIterator<Item = (String, Weak<Queue>)>) {
+        *self.queues.write() = queues.into_iter().collect();
+    }
+}
+
+/// Handles for one endpoint.
+#[derive(Clone)]
+pub struct EndpointMetrics {
+    sent_profiles: Counter,
+    sent_bytes: Counter,
+    dropped_profiles: Counter,
+    dropped_bytes: Counter,
+    /// Requests sent again.
+    pub retries: Counter,
+    /// Seconds of a request.
+    pub latency: Histogram,
+    all: WriteMetrics,
+    endpoint: String,
+}
+
+impl EndpointMetrics {
+    /// Counts what the endpoint took.
+    pub fn sent(&self, profiles: u64, bytes: u64) {
+        self.sent_profiles.inc_by(profiles);
+        self.sent_bytes.inc_by(bytes);
+    }
+
+    /// Counts what did not reach the endpoint.
+    pub fn dropped(&self, reason: DropReason, profiles: u64, bytes: u64) {
+        self.dropped_profiles.inc_by(profiles);
+        self.dropped_bytes.inc_by(bytes);
+        let labels = vec![
+            ("endpoint", self.endpoint.clone()),
+            ("reason", reason.name().to_owned()),
+        ];
+        self.all.dropped_by_reason.get_or_create_owned(&labels).inc_by(profiles);
+    }
+
+    /// Counts a request: `ok`, `partial`, `refused`, `failed`.
+    pub fn request(&self, outcome: &'static str) {
+        let labels = vec![("endpoint", self.endpoint.clone()), ("outcome", outcome.to_owned())];
+        self.all.requests.get_or_create_owned(&labels).inc();
+    }
+
+    /// What was sent and dropped so far.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.sent_profiles.get(), self.dropped_profiles.get())
+    }
+}
+
+/// A gauge that looks at the queues when it is read.
+struct QueueGauge {
+    queues: Arc<RwLock<Vec<(String, Weak<Queue>)>>>,
+    value: fn(&Waiting) -> f64,
+}
+
+impl fmt::Debug for QueueGauge {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("QueueGauge")
+    }
+}
+
+impl EncodeMetric for QueueGauge {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        for (endpoint, queue) in self.queues.read().iter() {
+            let Some(queue) = queue.upgrade() else { continue };
+            let labels = [("endpoint", endpoint.as_str())];
+            encoder
+                .encode_family(&labels)?
+                .encode_gauge(&(self.value)(&queue.waiting()))?;
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+}

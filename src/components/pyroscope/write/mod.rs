@@ -1,0 +1,445 @@
+//! `pyroscope.write`: sends profiles to servers that speak push.v1, through a durable queue for each.
+//!
+//! In: profiles through the exported receiver. Out: requests. A producer waits for the disk only, never for an endpoint. All
+//! endpoints get every profile and are sent to independently. `queue` holds the profiles, `sender` empties it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::lang::schema::{Arguments, Attribute, Kind, RECEIVER};
+use crate::lang::value::{Capsule, Number, Value};
+use crate::pipeline::component::{
+    ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
+};
+use crate::profile::sink::Receiver;
+use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
+
+mod arguments;
+mod metrics;
+mod queue;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+use arguments::{EndpointArguments, WriteArguments, is_label_name};
+use metrics::{DropReason, WriteMetrics};
+use queue::{Queue, record};
+use sender::{EndpointState, Sender};
+
+/// How often appended profiles are brought to the disk.
+const SYNC_EVERY: Duration = Duration::from_millis(100);
+
+/// The component's definition.
+pub const DEFINITION: Definition = Definition {
+    name: "pyroscope.write",
+    stability: Stability::GenerallyAvailable,
+    arguments: &arguments::SCHEMA,
+    exports: &[Attribute::required(
+        "receiver",
+        Kind::Capsule(RECEIVER),
+        "Takes profiles for all endpoints.",
+    )],
+    validate: |arguments| WriteArguments::from_arguments(arguments, "".into()).map(drop),
+    build,
+    doc: "`pyroscope.write` sends profiles to Pyroscope or Alluvium servers and keeps them in a durable queue until they have arrived.",
+};
+
+struct Write {
+    context: Context,
+    metrics: WriteMetrics,
+    state: RwLock<State>,
+    /// Wakes the run loop: the endpoints changed.
+    changed: Notify,
+    /// One update at a time.
+    updating: Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    external_labels: BTreeMap<Arc<str>, Arc<str>>,
+    endpoints: Vec<Endpoint>,
+}
+
+#[derive(Clone)]
+struct Endpoint {
+    folder: String,
+    sender: Arc<Sender>,
+}
+
+fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+    let component = Arc::new(Write {
+        metrics: WriteMetrics::new(&context.metrics),
+        context,
+        state: RwLock::default(),
+        changed: Notify::new(),
+        updating: Mutex::default(),
+    });
+    component.set_arguments(&arguments)?;
+    component.report_orphans();
+    let receiver: Receiver = Arc::new(WriteReceiver(Arc::downgrade(&component)));
+    (component.context.exports)(BTreeMap::from([(
+        "receiver".into(),
+        Value::Capsule(Capsule::new(RECEIVER, receiver)),
+    )]));
+    Ok(Arc::new(RunningWrite(component)))
+}
+
+impl Write {
+    /// Opens queues and clients of the new endpoints, all or nothing; queues of endpoints that stay are kept open.
+    fn set_arguments(self: &Arc<Self>, arguments: &Arguments) -> Result<(), ComponentError> {
+        let _updating = self.updating.lock();
+        let arguments = WriteArguments::from_arguments(arguments, self.context.user_agent.clone())
+            .map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))?;
+        let mut endpoints: Vec<Endpoint> = Vec::new();
+        for endpoint in arguments.endpoints {
+            let taken: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.folder.as_str()).collect();
+            let folder = folder_name(&endpoint, &taken);
+            let sender = self.sender(endpoint, &folder)?;
+            endpoints.push(Endpoint {
+                folder,
+                sender: Arc::new(sender),
+            });
+        }
+        for endpoint in &endpoints {
+            endpoint.sender.queue.set_limits(endpoint.sender.arguments.limits);
+        }
+        self.metrics.show_queues(endpoints.iter().map(|endpoint| {
+            let sender = &endpoint.sender;
+            (sender.arguments.url_text.to_string(), Arc::downgrade(&sender.queue))
+        }));
+        *self.state.write() = State {
+            external_labels: arguments.external_labels,
+            endpoints,
+        };
+        Ok(())
+    }
+
+    fn sender(self: &Arc<Self>, arguments: EndpointArguments, folder: &str) -> Result<Sender, ComponentError> {
+        let url = arguments.url_text.clone();
+        let failed = |error: &dyn std::fmt::Display| ComponentError(format!("endpoint {url}: {error}"));
+        let client = crate::wire::client::HttpClient::new(&arguments.client).map_err(|error| failed(&error))?;
+        let metrics = self.metrics.endpoint(&url);
+        let open = {
+            let state = self.state.read();
+            let same = |endpoint: &&Endpoint| endpoint.folder == folder;
+            state
+                .endpoints
+                .iter()
+                .find(same)
+                .map(|endpoint| endpoint.sender.clone())
+        };
+        let queue = match &open {
+            Some(sender) => sender.queue.clone(),
+            None => Arc::new(
+                Queue::open(&self.queue_root().join(folder), arguments.limits, metrics.clone())
+                    .map_err(|error| failed(&format!("cannot open its queue: {error}")))?,
+            ),
+        };
+        let weak = Arc::downgrade(self);
+        Ok(Sender {
+            component: self.context.id.clone(),
+            arguments,
+            queue,
+            metrics,
+            client,
+            state: Mutex::new(open.map_or_else(EndpointState::default, |sender| sender.state.lock().clone())),
+            on_health: Arc::new(move || {
+                if let Some(this) = weak.upgrade() {
+                    this.tell_health();
+                }
+            }),
+        })
+    }
+
+    fn queue_root(&self) -> std::path::PathBuf {
+        self.context.data_path.join("queue")
+    }
+
+    /// Queues of endpoints that are no longer configured are left alone, and said.
+    fn report_orphans(&self) {
+        let Ok(folders) = std::fs::read_dir(self.queue_root()) else {
+            return;
+        };
+        let state = self.state.read();
+        for folder in folders.flatten() {
+            let name = folder.file_name().to_string_lossy().into_owned();
+            if !state.endpoints.iter().any(|endpoint| endpoint.folder == name) {
+                tracing::warn!(
+                    component = %self.context.id, folder = %folder.path().display(),
+                    "the queue of an endpoint that is not configured any more is left as it is; delete the folder or configure the endpoint again"
+                );
+            }
+        }
+    }
+
+    fn tell_health(&self) {
+        let failing: Vec<String> = {
+            let state = self.state.read();
+            let describe = |endpoint: &Endpoint| {
+                let sender = &endpoint.sender;
+                let state = sender.state.lock();
+                let waiting = sender.queue.waiting();
+                state.is_unhealthy().then(|| {
+                    format!(
+                        "endpoint {} failed {} times, {} profiles wait ({} bytes): {}",
+                        sender.arguments.url_text, state.failures, waiting.profiles, waiting.bytes, state.last_error
+                    )
+                })
+            };
+            state.endpoints.iter().filter_map(describe).collect()
+        };
+        if failing.is_empty() {
+            (self.context.health)(HealthState::Healthy, "all endpoints take profiles".to_owned());
+        } else {
+            (self.context.health)(HealthState::Unhealthy, failing.join("; "));
+        }
+    }
+
+    /// Labels as they are sent: reserved ones go, external ones come, names are checked.
+    fn prepare(&self, profile: RawProfile, external: &BTreeMap<Arc<str>, Arc<str>>) -> Result<RawProfile, SinkError> {
+        let kept = profile
+            .labels
+            .filtered(|name| !name.starts_with("__") || matches!(name, "__name__" | "__delta__"));
+        let labels = if external.is_empty() {
+            kept
+        } else {
+            let own = kept.iter().map(|(name, value)| (Arc::from(name), Arc::from(value)));
+            let external = external.iter().map(|(name, value)| (name.clone(), value.clone()));
+            Labels::from_pairs(own.chain(external))
+        };
+        if labels.is_empty() {
+            return Err(SinkError::new(SinkErrorKind::Invalid, "the profile has no labels"));
+        }
+        if let Some((name, _)) = labels.iter().find(|(name, _)| !is_label_name(name)) {
+            let message = format!("label name `{name}` may hold letters, digits, `_` and `.` only");
+            return Err(SinkError::new(SinkErrorKind::Invalid, message));
+        }
+        let id = if profile.id.is_empty() {
+            uuid::Uuid::new_v4().to_string().into()
+        } else {
+            profile.id
+        };
+        Ok(RawProfile { labels, id, ..profile })
+    }
+
+    async fn append(self: Arc<Self>, profiles: Vec<RawProfile>) -> Vec<(usize, SinkError)> {
+        let (external, endpoints) = {
+            let state = self.state.read();
+            (state.external_labels.clone(), state.endpoints.clone())
+        };
+        let mut errors = Vec::new();
+        let mut places = Vec::with_capacity(profiles.len());
+        let mut prepared = Vec::with_capacity(profiles.len());
+        for (place, profile) in profiles.into_iter().enumerate() {
+            let bytes = profile.pprof.len() as u64;
+            match self.prepare(profile, &external) {
+                Ok(profile) => {
+                    places.push(place);
+                    prepared.push(profile);
+                }
+                Err(error) => {
+                    for endpoint in &endpoints {
+                        endpoint.sender.metrics.dropped(DropReason::InvalidLabels, 1, bytes);
+                    }
+                    errors.push((place, error));
+                }
+            }
+        }
+        let written = tokio::task::spawn_blocking(move || store(&endpoints, &prepared)).await;
+        let failed = match written {
+            Ok(None) => None,
+            Ok(Some(error)) => Some(error),
+            Err(error) => Some(SinkError::new(
+                SinkErrorKind::Internal,
+                format!("queueing failed: {error}"),
+            )),
+        };
+        if let Some(error) = failed {
+            errors.extend(places.into_iter().map(|place| (place, error.clone())));
+        }
+        errors
+    }
+
+    async fn run(self: Arc<Self>, shutdown: Shutdown) {
+        self.tell_health();
+        loop {
+            let endpoints = self.state.read().endpoints.clone();
+            let stop = shutdown.child_token();
+            let mut tasks = JoinSet::new();
+            for endpoint in &endpoints {
+                tasks.spawn(endpoint.sender.clone().run(stop.clone(), shutdown.clone()));
+            }
+            // Not waited for by name: it ends when the set is dropped.
+            let syncing = tokio::spawn(sync_always(
+                endpoints.iter().map(|endpoint| endpoint.sender.clone()).collect(),
+            ));
+            let _end_syncing = AbortOnDrop(syncing.abort_handle());
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.changed.notified() => {}
+            }
+            stop.cancel();
+            while tasks.join_next().await.is_some() {}
+            for endpoint in endpoints {
+                let queue = endpoint.sender.queue.clone();
+                let _ = tokio::task::spawn_blocking(move || queue.sync()).await;
+            }
+            if shutdown.is_cancelled() {
+                return;
+            }
+        }
+    }
+}
+
+/// Ends a task when its owner ends, by whatever way.
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Brings what is appended to the disk, in groups.
+async fn sync_always(senders: Vec<Arc<Sender>>) {
+    let mut ticks = tokio::time::interval(SYNC_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for sender in senders.iter().filter(|sender| sender.queue.is_sync_due()) {
+            let queue = sender.queue.clone();
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(move || queue.sync()).await {
+                tracing::error!(
+                    component = %sender.component, endpoint = %sender.arguments.url_text, error = %error,
+                    "cannot bring the queue to the disk"
+                );
+            }
+        }
+    }
+}
+
+/// Appends to all queues; the first error, if any. Encoded once for all.
+fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
+    let encoded = record::encode(profiles, queue::now_ms());
+    let mut first_error = None;
+    for endpoint in endpoints {
+        let sender = &endpoint.sender;
+        if let Err(error) = sender.queue.append(&encoded) {
+            let bytes = profiles.iter().map(|profile| profile.pprof.len() as u64).sum();
+            sender.metrics.dropped(DropReason::Disk, profiles.len() as u64, bytes);
+            let message = format!("cannot queue for endpoint {}: {error}", sender.arguments.url_text);
+            first_error.get_or_insert(SinkError::new(SinkErrorKind::Unavailable, message));
+        }
+    }
+    first_error
+}
+
+/// The receiver that is exported. It stays the same through updates, so that nothing downstream changes, and does not keep the component (and
+/// the lock of its queues) alive: who still holds it after the component's end is told so.
+struct WriteReceiver(Weak<Write>);
+
+impl ProfileSink for WriteReceiver {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+        match self.0.upgrade() {
+            Some(write) => Box::pin(write.append(profiles)),
+            None => Box::pin(async move {
+                let gone = SinkError::new(SinkErrorKind::Unavailable, "the pyroscope.write component has ended");
+                (0..profiles.len()).map(|place| (place, gone.clone())).collect()
+            }),
+        }
+    }
+}
+
+struct RunningWrite(Arc<Write>);
+
+impl Component for RunningWrite {
+    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+        self.0.set_arguments(&arguments)?;
+        self.0.changed.notify_one();
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            self.0.clone().run(shutdown).await;
+            Ok(())
+        })
+    }
+
+    fn debug_info(&self) -> Value {
+        let number = |value: u64| Value::Number(Number::Uint(value));
+        let endpoints = self.0.state.read().endpoints.clone();
+        let entry = |endpoint: Endpoint| {
+            let sender = &endpoint.sender;
+            let waiting = sender.queue.waiting();
+            let state = sender.state.lock().clone();
+            let (sent, dropped) = sender.metrics.totals();
+            let last_success = state.last_success.map_or(Value::Null, |time| {
+                let time: chrono::DateTime<chrono::Utc> = SystemTime::into(time);
+                Value::string(time.to_rfc3339())
+            });
+            Value::object([
+                ("url", Value::String(sender.arguments.url_text.clone())),
+                ("name", Value::String(sender.arguments.name.clone())),
+                ("queue_folder", Value::string(endpoint.folder.clone())),
+                ("queued_profiles", number(waiting.profiles)),
+                ("queued_bytes", number(waiting.bytes)),
+                (
+                    "oldest_age",
+                    Value::string(crate::base::duration::format(waiting.oldest_age)),
+                ),
+                ("sent_profiles", number(sent)),
+                ("dropped_profiles", number(dropped)),
+                ("failures", number(state.failures)),
+                ("last_error", Value::string(state.last_error)),
+                ("last_success", last_success),
+            ])
+        };
+        Value::object([("endpoints", Value::array(endpoints.into_iter().map(entry)))])
+    }
+}
+
+/// Folder of an endpoint's queue: readable, and different for different endpoints. It depends on name and URL only, so that a changed header or
+/// time-out keeps what waits.
+fn folder_name(endpoint: &EndpointArguments, taken: &BTreeSet<&str>) -> String {
+    let readable = match endpoint.name.as_ref() {
+        "" => endpoint.url.host_str().unwrap_or("endpoint"),
+        name => name,
+    };
+    let readable: String = readable
+        .chars()
+        .take(40)
+        .map(|character| {
+            if character.is_ascii_alphanumeric() {
+                character
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    let identity = format!("{}\0{}", endpoint.name, endpoint.url);
+    let base = format!("{readable}-{:016x}", xxhash_rust::xxh3::xxh3_64(identity.as_bytes()));
+    // Two endpoints with the same name and URL (for two tenants) are told apart by their order.
+    let mut name = base.clone();
+    let mut number = 2;
+    while taken.contains(name.as_str()) {
+        name = format!("{base}-{number}");
+        number += 1;
+    }
+    name
+}
+
+impl Drop for Write {
+    fn drop(&mut self) {
+        for endpoint in &self.state.read().endpoints {
+            // What the system has is there after a kill anyway; this is for the power failure after a clean end.
+            let _ = endpoint.sender.queue.sync();
+        }
+    }
+}

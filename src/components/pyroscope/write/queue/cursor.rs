@@ -1,0 +1,46 @@
+//! The place in a queue: everything before it is done with.
+//!
+//! One small file, replaced as a whole. It is not synced: after a power failure an older place, or none, only means that profiles are sent again.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::base::segment;
+
+/// A record by segment number and offset of its framing. The default is before everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Offset in its file.
+    pub offset: u64,
+}
+
+impl Cursor {
+    /// The saved place of a folder; before everything when there is none or it cannot be read.
+    pub fn load(folder: &Path) -> Self {
+        let Ok(contents) = segment::read(&folder.join("cursor")) else {
+            return Self::default();
+        };
+        contents
+            .records
+            .first()
+            .and_then(|payload| {
+                Some(Self {
+                    segment: u64::from_le_bytes(payload.get(..8)?.try_into().ok()?),
+                    offset: u64::from_le_bytes(payload.get(8..16)?.try_into().ok()?),
+                })
+            })
+            .unwrap_or_default()
+    }
+
+    /// Saves the place.
+    pub fn save(self, folder: &Path) -> io::Result<()> {
+        let mut data = segment::MAGIC.to_vec();
+        segment::encode_record_parts(&[&self.segment.to_le_bytes(), &self.offset.to_le_bytes()], &mut data);
+        let new = folder.join("cursor.new");
+        fs::write(&new, data)?;
+        fs::rename(new, folder.join("cursor"))
+    }
+}

@@ -1,0 +1,186 @@
+//! The queue by itself: order, restart, bounds, damage.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::components::pyroscope::write::metrics::{EndpointMetrics, WriteMetrics};
+use crate::components::pyroscope::write::queue::{Limits, Queue, SEGMENT_BYTES, now_ms, record};
+use crate::profile::{Labels, RawProfile};
+use crate::telemetry::metrics::Scope;
+
+const LIMITS: Limits = Limits {
+    max_bytes: 64 << 20,
+    max_age: Duration::from_secs(3600),
+};
+
+fn metrics() -> EndpointMetrics {
+    WriteMetrics::new(&Scope::new()).endpoint("test")
+}
+
+fn open(folder: &Path) -> Queue {
+    Queue::open(folder, LIMITS, metrics()).unwrap()
+}
+
+fn profile(id: usize, bytes: usize) -> RawProfile {
+    RawProfile {
+        labels: Labels::from_pairs([("__name__", "cpu")]),
+        id: id.to_string().into(),
+        pprof: vec![7; bytes].into(),
+    }
+}
+
+fn append(queue: &Queue, ids: std::ops::Range<usize>, bytes: usize) {
+    for id in ids {
+        queue.append(&record::encode(&[profile(id, bytes)], now_ms())).unwrap();
+    }
+}
+
+/// Takes everything, in batches of up to seven, and returns the ids.
+fn drain(queue: &Queue) -> Vec<usize> {
+    let mut ids = Vec::new();
+    loop {
+        let batch = queue.take(u64::MAX, 7);
+        if batch.ids.is_empty() {
+            return ids;
+        }
+        ids.extend(
+            batch
+                .profiles
+                .iter()
+                .map(|profile| profile.id.parse::<usize>().unwrap()),
+        );
+        queue.finish(&batch.ids);
+    }
+}
+
+#[test]
+fn profiles_come_out_in_order_and_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = open(folder.path());
+    append(&queue, 0..20, 100);
+    assert_eq!(queue.waiting().profiles, 20);
+    assert_eq!(drain(&queue), (0..20).collect::<Vec<_>>());
+    assert_eq!(queue.waiting(), super::Waiting::default());
+}
+
+#[test]
+fn what_waits_is_there_after_a_restart_and_what_is_done_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let queue = open(folder.path());
+        append(&queue, 0..10, 100);
+        let batch = queue.take(u64::MAX, 4);
+        queue.finish(&batch.ids);
+        // Under way when the process ends: it comes again.
+        let under_way = queue.take(u64::MAX, 2);
+        assert_eq!(under_way.profiles[0].id.as_ref(), "4");
+    }
+    let queue = open(folder.path());
+    append(&queue, 10..12, 100);
+    assert_eq!(drain(&queue), (4..12).collect::<Vec<_>>());
+    drop(queue);
+    assert!(drain(&open(folder.path())).is_empty());
+}
+
+#[test]
+fn what_is_not_done_of_a_batch_waits_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = open(folder.path());
+    append(&queue, 0..4, 100);
+    let batch = queue.take(u64::MAX, 3);
+    queue.finish(&[batch.ids[1]]);
+    assert_eq!(drain(&queue), [0, 2, 3]);
+}
+
+#[test]
+fn segments_are_deleted_when_they_are_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = open(folder.path());
+    append(&queue, 0..40, SEGMENT_BYTES as usize / 8);
+    let segments = || {
+        let files = fs::read_dir(folder.path()).unwrap();
+        let is_segment = |path: &std::path::PathBuf| path.extension().is_some_and(|extension| extension == "seg");
+        files.map(|file| file.unwrap().path()).filter(is_segment).count()
+    };
+    assert!(segments() >= 5);
+    assert_eq!(drain(&queue).len(), 40);
+    assert_eq!(segments(), 1);
+}
+
+#[test]
+fn the_oldest_go_when_the_queue_is_full_and_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let metrics = metrics();
+    let limits = Limits {
+        max_bytes: 10_000,
+        ..LIMITS
+    };
+    let queue = Queue::open(folder.path(), limits, metrics.clone()).unwrap();
+    append(&queue, 0..3, 1000);
+    // What is being sent is not touched.
+    let under_way = queue.take(u64::MAX, 2);
+    append(&queue, 3..20, 1000);
+    assert!(queue.waiting().bytes <= 10_000);
+    queue.finish(&under_way.ids);
+    let left = drain(&queue);
+    assert_eq!(left.last(), Some(&19));
+    assert_eq!(left.len() as u64 + 2 + metrics.totals().1, 20);
+    assert!(left.is_sorted() && left[0] > 2);
+}
+
+#[test]
+fn what_is_too_old_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let metrics = metrics();
+    let queue = Queue::open(folder.path(), LIMITS, metrics.clone()).unwrap();
+    let long_ago = now_ms() - 2 * 3600 * 1000;
+    queue.append(&record::encode(&[profile(0, 10)], long_ago)).unwrap();
+    append(&queue, 1..2, 10);
+    queue.expire();
+    assert_eq!(drain(&queue), [1]);
+    assert_eq!(metrics.totals().1, 1);
+}
+
+#[test]
+fn a_torn_tail_and_damage_cost_only_what_they_hit() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let queue = open(folder.path());
+        append(&queue, 0..5, 100);
+    }
+    let path = folder.path().join("0000000000000001.seg");
+    let mut data = fs::read(&path).unwrap();
+    let record = (data.len() - 8) / 5;
+    data[8 + record + record / 2] ^= 1;
+    data.truncate(data.len() - 3);
+    fs::write(&path, data).unwrap();
+    let metrics = metrics();
+    let queue = Queue::open(folder.path(), LIMITS, metrics.clone()).unwrap();
+    append(&queue, 5..6, 100);
+    assert_eq!(drain(&queue), [0, 2, 3, 5]);
+    assert_eq!(metrics.totals().1, 1);
+}
+
+#[test]
+fn damage_while_running_costs_only_what_it_hits() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = open(folder.path());
+    append(&queue, 0..3, 100);
+    let path = folder.path().join("0000000000000001.seg");
+    let mut data = fs::read(&path).unwrap();
+    data[8 + 20] ^= 1;
+    fs::write(&path, data).unwrap();
+    assert_eq!(drain(&queue), [1, 2]);
+}
+
+#[test]
+fn a_folder_is_used_by_one_queue_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(folder.path());
+    let folder_path = folder.path().to_owned();
+    let second = std::thread::spawn(move || open(&folder_path).waiting().profiles);
+    append(&first, 0..3, 10);
+    drop(first);
+    assert_eq!(second.join().unwrap(), 3);
+}

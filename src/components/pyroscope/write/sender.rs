@@ -1,0 +1,437 @@
+//! Empties the queue of one endpoint into it: batches, retries, and what to do with each kind of refusal.
+//!
+//! In: a queue. Out: requests, and what is done with taken off the queue. The endpoint failing as a whole loses nothing: the profiles stay in the queue within its
+//! bounds. A profile is given up only when the endpoint refuses it for good, or when it keeps failing by itself while others pass.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
+use rand::Rng as _;
+
+use crate::base::Shutdown;
+use crate::components::pyroscope::write::arguments::EndpointArguments;
+use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
+use crate::components::pyroscope::write::queue::{Batch, Queue};
+use crate::profile::RawProfile;
+use crate::wire::call::{CallError, Caller};
+use crate::wire::client::HttpClient;
+use crate::wire::connect::Code;
+use crate::wire::proto::push::{PushRequest, PushResponse, RawProfileSeries, RawSample};
+use crate::wire::push::{PUSH_ROUTE, pairs};
+
+/// Failures in a row after which the endpoint counts as unhealthy.
+const UNHEALTHY_FAILURES: u64 = 3;
+/// How long a stop waits for the request under way and for what is left in the queue; the rest stays on disk.
+const DRAIN: Duration = Duration::from_secs(5);
+/// How often the ages of waiting profiles are looked at.
+const EXPIRE_EVERY: Duration = Duration::from_secs(10);
+
+/// What people see of an endpoint.
+#[derive(Clone, Debug, Default)]
+pub struct EndpointState {
+    /// Failures in a row.
+    pub failures: u64,
+    /// The last failure; empty when there was none or a request passed since.
+    pub last_error: String,
+    /// When a request passed last.
+    pub last_success: Option<SystemTime>,
+}
+
+impl EndpointState {
+    /// True when the endpoint has failed for some time.
+    pub fn is_unhealthy(&self) -> bool {
+        self.failures >= UNHEALTHY_FAILURES
+    }
+}
+
+/// Sends for one endpoint.
+pub struct Sender {
+    /// Id of the component, for logs.
+    pub component: Arc<str>,
+    /// The endpoint.
+    pub arguments: EndpointArguments,
+    /// Its queue.
+    pub queue: Arc<Queue>,
+    /// Its metrics.
+    pub metrics: EndpointMetrics,
+    /// Its client.
+    pub client: HttpClient,
+    /// Its state, shown to people.
+    pub state: Mutex<EndpointState>,
+    /// Called when `state` changes between healthy and not.
+    pub on_health: Arc<dyn Fn() + Send + Sync>,
+}
+
+/// How a request ended.
+enum Outcome {
+    /// The endpoint took all.
+    Taken,
+    /// The endpoint names the profiles (by place in the batch) that it refused; it took the others.
+    Partly(Vec<usize>, Failure),
+    /// Nothing was taken.
+    Failed(Failure),
+}
+
+#[derive(Clone)]
+struct Failure {
+    message: String,
+    /// What it says about trying again.
+    kind: FailureKind,
+    retry_after: Option<Duration>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FailureKind {
+    /// The endpoint cannot take anything now: network, timeout, 429, 502, 503, 504, credentials, wrong path.
+    Endpoint,
+    /// The endpoint failed at this request: 500 and the like. It may be the profiles.
+    Server,
+    /// The profiles are wrong.
+    Profiles,
+}
+
+impl Sender {
+    /// Works until `stop`. When that is because of `shutdown`, tries once more to empty the queue, for five seconds at most.
+    pub async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
+        while self.wait_for_work(&stop).await {
+            if !self.send_batch(self.arguments.remote_timeout).await && !self.back_off(&stop).await {
+                break;
+            }
+        }
+        if !shutdown.is_cancelled() {
+            return;
+        }
+        let deadline = Instant::now() + DRAIN;
+        while self.queue.waiting().profiles > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.state.lock().failures > 0 || !self.send_batch(left).await {
+                break;
+            }
+        }
+    }
+
+    /// Waits until there is a batch worth sending; false at the end.
+    async fn wait_for_work(&self, shutdown: &Shutdown) -> bool {
+        loop {
+            if shutdown.is_cancelled() {
+                return false;
+            }
+            self.queue.expire();
+            let waiting = self.queue.waiting();
+            let batch = &self.arguments.batch;
+            if waiting.profiles > 0 {
+                let is_full = waiting.bytes >= batch.max_bytes || waiting.profiles >= batch.max_profiles as u64;
+                let patience = batch.wait.saturating_sub(waiting.oldest_age);
+                if is_full || patience.is_zero() {
+                    return true;
+                }
+                tokio::select! {
+                    () = shutdown.cancelled() => return false,
+                    () = self.queue.arrived() => {}
+                    () = tokio::time::sleep(patience) => return true,
+                }
+                continue;
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return false,
+                () = self.queue.arrived() => {}
+            }
+        }
+    }
+
+    /// Waits before the next attempt; false at the end.
+    async fn back_off(&self, shutdown: &Shutdown) -> bool {
+        let (least, most) = self.arguments.backoff;
+        let failures = self.state.lock().failures.max(1);
+        let doubled = least.saturating_mul(1 << (failures - 1).min(20)).min(most);
+        // Half fixed, half random, so that many collectors do not come back at once.
+        let wait = doubled.mul_f64(rand::rng().random_range(0.5..1.0));
+        let deadline = Instant::now() + wait;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.metrics.retries.inc();
+                return true;
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return false,
+                () = tokio::time::sleep(left.min(EXPIRE_EVERY)) => self.queue.expire(),
+            }
+        }
+    }
+
+    /// Sends one batch from the front of the queue; true when the queue got shorter or may be tried again at once.
+    async fn send_batch(&self, timeout: Duration) -> bool {
+        let queue = self.queue.clone();
+        let limits = self.arguments.batch;
+        let Ok(batch) = tokio::task::spawn_blocking(move || queue.take(limits.max_bytes, limits.max_profiles)).await
+        else {
+            return false;
+        };
+        if batch.profiles.is_empty() {
+            self.finish(Vec::new()).await;
+            return true;
+        }
+        let outcome = self.push(&batch.profiles, timeout).await;
+        match outcome {
+            Outcome::Taken => {
+                self.count_sent(&batch.profiles);
+                self.succeeded();
+                self.finish(batch.ids).await;
+                true
+            }
+            Outcome::Failed(failure) => match failure.kind {
+                FailureKind::Profiles if batch.profiles.len() == 1 => {
+                    self.reject(&batch.profiles, &failure);
+                    self.finish(batch.ids).await;
+                    true
+                }
+                FailureKind::Profiles => self.send_singly(batch, &HashSet::new(), timeout).await,
+                FailureKind::Server if self.is_patience_over() => {
+                    self.send_singly(batch, &HashSet::new(), timeout).await
+                }
+                FailureKind::Server | FailureKind::Endpoint => {
+                    self.failed(&failure);
+                    self.finish(Vec::new()).await;
+                    self.honour(&failure).await;
+                    false
+                }
+            },
+            Outcome::Partly(refused, failure) => {
+                let refused: HashSet<usize> = refused.into_iter().collect();
+                let taken: Vec<usize> = (0..batch.ids.len()).filter(|index| !refused.contains(index)).collect();
+                let profiles: Vec<RawProfile> = taken.iter().map(|&index| batch.profiles[index].clone()).collect();
+                self.count_sent(&profiles);
+                if failure.kind == FailureKind::Profiles || self.is_patience_over() {
+                    // Each refused one by itself: only so is it known which error is whose.
+                    return self.send_singly(batch, &taken.into_iter().collect(), timeout).await;
+                }
+                self.failed(&failure);
+                self.finish(taken.iter().map(|&index| batch.ids[index]).collect()).await;
+                self.honour(&failure).await;
+                false
+            }
+        }
+    }
+
+    /// Sends the profiles of a refused batch one by one, but those at the places `taken`, so that a bad one does not take others with it.
+    async fn send_singly(&self, batch: Batch, taken: &HashSet<usize>, timeout: Duration) -> bool {
+        let mut done: Vec<u64> = taken.iter().map(|&index| batch.ids[index]).collect();
+        let mut passed = done.len();
+        let mut stuck: Vec<usize> = Vec::new();
+        let mut last_failure = None;
+        for (index, profile) in batch.profiles.iter().enumerate() {
+            if taken.contains(&index) {
+                continue;
+            }
+            let profile = std::slice::from_ref(profile);
+            match self.push(profile, timeout).await {
+                Outcome::Taken => {
+                    self.count_sent(profile);
+                    done.push(batch.ids[index]);
+                    passed += 1;
+                }
+                Outcome::Failed(failure) | Outcome::Partly(_, failure) => match failure.kind {
+                    FailureKind::Profiles => {
+                        self.reject(profile, &failure);
+                        done.push(batch.ids[index]);
+                    }
+                    FailureKind::Server => {
+                        stuck.push(index);
+                        last_failure = Some(failure);
+                    }
+                    FailureKind::Endpoint => {
+                        last_failure = Some(failure);
+                        break;
+                    }
+                },
+            }
+        }
+        // Failing alone, after all retries, while others pass: it is the profile.
+        if passed > 0 && self.is_patience_over() {
+            for index in stuck {
+                if let Some(failure) = &last_failure {
+                    self.reject(std::slice::from_ref(&batch.profiles[index]), failure);
+                }
+                done.push(batch.ids[index]);
+            }
+        }
+        let is_all_done = done.len() == batch.ids.len();
+        self.finish(done).await;
+        match last_failure {
+            Some(failure) if !is_all_done => {
+                self.failed(&failure);
+                false
+            }
+            _ => {
+                self.succeeded();
+                true
+            }
+        }
+    }
+
+    fn is_patience_over(&self) -> bool {
+        let retries = self.arguments.max_retries;
+        retries > 0 && self.state.lock().failures >= retries
+    }
+
+    /// One request.
+    async fn push(&self, profiles: &[RawProfile], timeout: Duration) -> Outcome {
+        let headers = match self.client.headers().await {
+            Ok(headers) => headers,
+            Err(error) => {
+                return Outcome::Failed(Failure {
+                    message: error.to_string(),
+                    kind: FailureKind::Endpoint,
+                    retry_after: None,
+                });
+            }
+        };
+        let caller = Caller::new(self.client.client().clone(), self.arguments.url.clone())
+            .with_headers(headers)
+            .with_timeout(timeout);
+        let started = Instant::now();
+        let answer: Result<PushResponse, CallError> = caller.call(PUSH_ROUTE, &request(profiles)).await;
+        self.metrics.latency.observe(started.elapsed().as_secs_f64());
+        let error = match answer {
+            Ok(_) => {
+                self.metrics.request("ok");
+                return Outcome::Taken;
+            }
+            Err(error) => error,
+        };
+        let failure = Failure {
+            message: error.to_string(),
+            kind: self.kind_of(&error),
+            retry_after: error.retry_after(),
+        };
+        if let CallError::Refused { message, .. } = &error
+            && let Some(refused) = named(message, profiles)
+        {
+            self.metrics.request("partial");
+            return Outcome::Partly(refused, failure);
+        }
+        self.metrics.request(match failure.kind {
+            FailureKind::Profiles => "refused",
+            _ => "failed",
+        });
+        Outcome::Failed(failure)
+    }
+
+    fn kind_of(&self, error: &CallError) -> FailureKind {
+        let CallError::Refused { status, code, .. } = error else {
+            return FailureKind::Endpoint;
+        };
+        match (*status, *code) {
+            (413, _) => FailureKind::Profiles,
+            (429, _) | (_, Some(Code::ResourceExhausted)) if !self.arguments.retry_on_429 => FailureKind::Profiles,
+            // About the request, not about what is in it: nothing would pass, and nothing is wrong with the profiles.
+            (300..=399 | 401 | 403 | 404 | 405 | 407 | 408 | 429 | 502 | 503 | 504, _) => FailureKind::Endpoint,
+            (
+                _,
+                Some(
+                    Code::Unauthenticated
+                    | Code::PermissionDenied
+                    | Code::Unimplemented
+                    | Code::Unavailable
+                    | Code::DeadlineExceeded,
+                ),
+            ) => FailureKind::Endpoint,
+            _ if error.is_retryable() => FailureKind::Server,
+            _ => FailureKind::Profiles,
+        }
+    }
+
+    /// Waits as long as the server asked for, within the configured bound.
+    async fn honour(&self, failure: &Failure) {
+        if let Some(wait) = failure.retry_after {
+            tokio::time::sleep(wait.min(self.arguments.backoff.1).min(DRAIN)).await;
+        }
+    }
+
+    async fn finish(&self, done: Vec<u64>) {
+        let queue = self.queue.clone();
+        let _ = tokio::task::spawn_blocking(move || queue.finish(&done)).await;
+    }
+
+    fn count_sent(&self, profiles: &[RawProfile]) {
+        self.metrics.sent(profiles.len() as u64, bytes_of(profiles));
+    }
+
+    fn reject(&self, profiles: &[RawProfile], failure: &Failure) {
+        self.metrics
+            .dropped(DropReason::Rejected, profiles.len() as u64, bytes_of(profiles));
+        for profile in profiles {
+            tracing::warn!(
+                component = %self.component, endpoint = %self.arguments.url_text, labels = %profile.labels,
+                error = %failure.message, "endpoint refused a profile, it is dropped"
+            );
+        }
+    }
+
+    fn succeeded(&self) {
+        let was_unhealthy = {
+            let mut state = self.state.lock();
+            let was_unhealthy = state.is_unhealthy();
+            *state = EndpointState {
+                last_success: Some(SystemTime::now()),
+                ..EndpointState::default()
+            };
+            was_unhealthy
+        };
+        if was_unhealthy {
+            tracing::info!(component = %self.component, endpoint = %self.arguments.url_text, "endpoint takes profiles again");
+            (self.on_health)();
+        }
+    }
+
+    fn failed(&self, failure: &Failure) {
+        let failures = {
+            let mut state = self.state.lock();
+            state.failures += 1;
+            state.last_error.clone_from(&failure.message);
+            state.failures
+        };
+        tracing::warn!(
+            component = %self.component, endpoint = %self.arguments.url_text, failures, error = %failure.message,
+            "cannot send profiles, they stay in the queue"
+        );
+        if failures >= UNHEALTHY_FAILURES {
+            (self.on_health)();
+        }
+    }
+}
+
+/// One series for each profile, also where labels are equal: a refusal then names one profile.
+fn request(profiles: &[RawProfile]) -> PushRequest {
+    PushRequest {
+        series: profiles
+            .iter()
+            .map(|profile| RawProfileSeries {
+                labels: pairs(&profile.labels),
+                samples: vec![RawSample {
+                    raw_profile: profile.pprof.clone(),
+                    id: profile.id.to_string(),
+                }],
+                annotations: Vec::new(),
+            })
+            .collect(),
+    }
+}
+
+/// Places of the profiles whose ids the message names in lines about a series. `None` when it names none: then it is about all of them.
+fn named(message: &str, profiles: &[RawProfile]) -> Option<Vec<usize>> {
+    let lines: Vec<&str> = message.lines().filter(|line| line.contains("series")).collect();
+    let is_named =
+        |profile: &RawProfile| !profile.id.is_empty() && lines.iter().any(|line| line.contains(&*profile.id));
+    let places: Vec<usize> = (0..profiles.len())
+        .filter(|&index| is_named(&profiles[index]))
+        .collect();
+    (!places.is_empty() && places.len() < profiles.len()).then_some(places)
+}
+
+fn bytes_of(profiles: &[RawProfile]) -> u64 {
+    profiles.iter().map(|profile| profile.pprof.len() as u64).sum()
+}

@@ -1,0 +1,453 @@
+//! The component from outside: profiles into the receiver, requests at an endpoint on this machine.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
+use prost::Message as _;
+
+use crate::components::common::testing::{Body, Recorder, Running, Server, eventually, serve};
+use crate::components::pyroscope::write::DEFINITION;
+use crate::lang::value::{Number, Value};
+use crate::pipeline::component::HealthState;
+use crate::profile::{Labels, RawProfile};
+use crate::wire::proto::push::PushRequest;
+
+/// What the fake endpoint does with a request: status and body, or take it.
+type Verdict = Box<dyn Fn(&PushRequest) -> Result<(), (u16, String)> + Send + Sync>;
+
+struct Endpoint {
+    verdict: Mutex<Verdict>,
+    requests: AtomicUsize,
+    is_down: AtomicBool,
+    /// (labels, id) of everything taken.
+    taken: Mutex<Vec<(String, String)>>,
+    headers: Mutex<HeaderMap>,
+}
+
+impl Endpoint {
+    async fn start() -> (Arc<Self>, String, Server) {
+        let endpoint = Arc::new(Self {
+            verdict: Mutex::new(Box::new(|_| Ok(()))),
+            requests: AtomicUsize::new(0),
+            is_down: AtomicBool::new(false),
+            taken: Mutex::default(),
+            headers: Mutex::default(),
+        });
+        let router = Router::new()
+            .route("/profile/push.v1.PusherService/Push", post(push))
+            .with_state(endpoint.clone());
+        let (url, server) = serve(router).await;
+        (endpoint, format!("{url}/profile"), server)
+    }
+
+    fn on(&self, verdict: impl Fn(&PushRequest) -> Result<(), (u16, String)> + Send + Sync + 'static) {
+        *self.verdict.lock() = Box::new(verdict);
+    }
+
+    fn services(&self) -> Vec<String> {
+        let mut services: Vec<String> = self.taken.lock().iter().map(|(service, _)| service.clone()).collect();
+        services.sort();
+        services
+    }
+}
+
+async fn push(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: Bytes) -> Response {
+    endpoint.requests.fetch_add(1, Ordering::Relaxed);
+    if endpoint.is_down.load(Ordering::Relaxed) {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    *endpoint.headers.lock() = headers;
+    let request = PushRequest::decode(body).unwrap();
+    match (endpoint.verdict.lock())(&request) {
+        Ok(()) => {
+            let mut taken = endpoint.taken.lock();
+            for series in &request.series {
+                for sample in &series.samples {
+                    taken.push((service(&series.labels), sample.id.clone()));
+                }
+            }
+            ([("content-type", "application/proto")], "").into_response()
+        }
+        Err((status, message)) => {
+            let code = match status {
+                400 => "invalid_argument",
+                429 => "resource_exhausted",
+                _ => "internal",
+            };
+            let body = serde_json::json!({"code": code, "message": message}).to_string();
+            (
+                StatusCode::from_u16(status).unwrap(),
+                [("content-type", "application/json")],
+                body,
+            )
+                .into_response()
+        }
+    }
+}
+
+fn service(labels: &[crate::wire::proto::types::LabelPair]) -> String {
+    let pairs: Vec<String> = labels
+        .iter()
+        .map(|pair| match pair.name.as_str() {
+            "service_name" => pair.value.clone(),
+            name => format!("{name}={}", pair.value),
+        })
+        .collect();
+    pairs.join(",")
+}
+
+fn body(url: &str) -> Body {
+    Body::new().block("endpoint", fast(url))
+}
+
+/// An endpoint whose waits are short.
+fn fast(url: &str) -> Body {
+    Body::new()
+        .text("url", url)
+        .text("min_backoff_period", "5ms")
+        .text("max_backoff_period", "20ms")
+        .block("queue", Body::new().text("batch_wait", "10ms"))
+}
+
+fn profile(service: &str) -> RawProfile {
+    RawProfile {
+        labels: Labels::from_pairs([("service_name", service)]),
+        id: "".into(),
+        pprof: Bytes::from_static(b"pprof"),
+    }
+}
+
+async fn append(recorder: &Recorder, services: impl IntoIterator<Item = usize>) {
+    for service in services {
+        let errors = recorder
+            .receiver()
+            .append(vec![profile(&format!("s{service:04}"))])
+            .await;
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
+fn names(range: std::ops::Range<usize>) -> Vec<String> {
+    range.map(|service| format!("s{service:04}")).collect()
+}
+
+fn metric(recorder: &Recorder, start: &str) -> f64 {
+    let text = recorder.context.metrics.encode();
+    text.lines()
+        .filter(|line| line.starts_with(start))
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_is_sent_as_connect_wants_it() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let endpoint_body = fast(&url)
+        .with("headers", Value::object([("X-Scope-OrgID", Value::string("tenant"))]))
+        .block("basic_auth", Body::new().text("username", "u").text("password", "p"));
+    let body = Body::new()
+        .with("external_labels", Value::object([("env", Value::string("dev"))]))
+        .block("endpoint", endpoint_body);
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    let labels = [
+        ("__name__", "cpu"),
+        ("__delta__", "false"),
+        ("__address__", "x"),
+        ("env", "old"),
+        ("service_name", "s"),
+    ];
+    let profile = RawProfile {
+        labels: Labels::from_pairs(labels),
+        ..profile("")
+    };
+    assert!(recorder.receiver().append(vec![profile]).await.is_empty());
+    eventually("the profile", || endpoint.taken.lock().len() == 1).await;
+    assert_eq!(endpoint.services(), ["__delta__=false,__name__=cpu,env=dev,s"]);
+    assert_eq!(endpoint.taken.lock()[0].1.len(), 36, "a UUID is given");
+    let headers = endpoint.headers.lock().clone();
+    for (name, value) in [
+        ("content-type", "application/proto"),
+        ("connect-protocol-version", "1"),
+        ("user-agent", "alluvium-test"),
+        ("x-scope-orgid", "tenant"),
+        ("authorization", "Basic dTpw"),
+    ] {
+        assert_eq!(headers[name], value);
+    }
+    eventually("the count", || {
+        metric(&recorder, "pyroscope_write_sent_profiles_total") == 1.0
+    })
+    .await;
+    assert_eq!(metric(&recorder, "pyroscope_write_sent_bytes_total"), 5.0);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_labels_are_refused_at_once_and_counted() {
+    let (_endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    let with = |pairs: &[(&'static str, &'static str)]| RawProfile {
+        labels: Labels::from_pairs(pairs.iter().copied()),
+        ..profile("")
+    };
+    let errors = recorder
+        .receiver()
+        .append(vec![with(&[("a-b", "1")]), profile("good"), with(&[("__meta_x", "1")])])
+        .await;
+    assert_eq!(errors.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total"), 2.0);
+    running.stop().await;
+}
+
+/// The acceptance case, scaled: a long outage is many times the waits between attempts.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    endpoint.is_down.store(true, Ordering::Relaxed);
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    let started = Instant::now();
+    append(&recorder, 0..200).await;
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "a dead endpoint does not hold up a producer"
+    );
+    // Far beyond max_backoff_retries.
+    eventually("many attempts", || endpoint.requests.load(Ordering::Relaxed) > 30).await;
+    eventually("the health", || recorder.health().0 == HealthState::Unhealthy).await;
+    assert!(
+        recorder.health().1.contains("200 profiles wait"),
+        "{}",
+        recorder.health().1
+    );
+    assert_eq!(metric(&recorder, "pyroscope_write_queue_profiles{"), 200.0);
+    assert!(metric(&recorder, "pyroscope_write_queue_oldest_age_seconds{") > 0.0);
+    assert!(metric(&recorder, "pyroscope_write_retries_total{") > 20.0);
+
+    endpoint.is_down.store(false, Ordering::Relaxed);
+    eventually("all profiles", || endpoint.taken.lock().len() == 200).await;
+    assert_eq!(endpoint.services(), names(0..200));
+    eventually("the health", || recorder.health().0 == HealthState::Healthy).await;
+    eventually("the queue", || {
+        metric(&recorder, "pyroscope_write_queue_profiles{") == 0.0
+    })
+    .await;
+    assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total{"), 0.0);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_in_the_outage_loses_nothing_and_repeats_nothing_that_was_taken() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let recorder = Recorder::new("pyroscope.write.test", folder.path());
+        let running = Running::start(&DEFINITION, &recorder, &body(&url));
+        endpoint.is_down.store(false, Ordering::Relaxed);
+        append(&recorder, round * 100..round * 100 + 50).await;
+        eventually("the queue to drain", || {
+            metric(&recorder, "pyroscope_write_queue_profiles{") == 0.0
+        })
+        .await;
+        endpoint.is_down.store(true, Ordering::Relaxed);
+        append(&recorder, round * 100 + 50..round * 100 + 100).await;
+        running.kill().await;
+    }
+    endpoint.is_down.store(false, Ordering::Relaxed);
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    eventually("all profiles", || endpoint.taken.lock().len() >= 300).await;
+    running.stop().await;
+    assert_eq!(endpoint.services(), names(0..300));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_while_sending_repeats_at_most_the_batch_under_way() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let queue = Body::new()
+        .text("batch_wait", "0s")
+        .with("batch_max_profiles", Value::Number(Number::Int(5)));
+    let body = Body::new().block("endpoint", Body::new().text("url", &url).block("queue", queue));
+    for round in 0..4 {
+        let recorder = Recorder::new("pyroscope.write.test", folder.path());
+        let running = Running::start(&DEFINITION, &recorder, &body);
+        append(&recorder, round * 50..round * 50 + 50).await;
+        let before = endpoint.taken.lock().len();
+        eventually("some", || {
+            endpoint.taken.lock().len() > before || before >= 50 * (round + 1)
+        })
+        .await;
+        running.kill().await;
+    }
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    let distinct = || endpoint.services().into_iter().collect::<BTreeSet<_>>().len();
+    eventually("all profiles", || distinct() == 200).await;
+    eventually("an empty queue", || {
+        metric(&recorder, "pyroscope_write_queue_profiles{") == 0.0
+    })
+    .await;
+    running.stop().await;
+    let repeated = endpoint.taken.lock().len() - 200;
+    assert!(
+        repeated <= 4 * 5,
+        "{repeated} profiles were sent twice by 4 kills with batches of 5"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_profile_does_not_take_its_batch_with_it() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    // A server that refuses the whole request and does not say which profile it is about.
+    endpoint.on(|request| {
+        let is_bad = request.series.iter().any(|series| service(&series.labels) == "s0003");
+        if is_bad { Err((400, "wrong".to_owned())) } else { Ok(()) }
+    });
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    let profiles: Vec<RawProfile> = names(0..8).iter().map(|name| profile(name)).collect();
+    assert!(recorder.receiver().append(profiles).await.is_empty());
+    eventually("the others", || endpoint.taken.lock().len() == 7).await;
+    eventually("the count", || {
+        metric(&recorder, "pyroscope_write_dropped_profiles_total{") == 1.0
+    })
+    .await;
+    assert!(!endpoint.services().contains(&"s0003".to_owned()));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_partial_answer_does_not_name_is_not_sent_again() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let stored = taken.clone();
+    endpoint.on(move |request| {
+        let mut message = Vec::new();
+        for (index, series) in request.series.iter().enumerate() {
+            let name = service(&series.labels);
+            if name == "s0003" {
+                message.push(format!("series {index}, profile {}: wrong", series.samples[0].id));
+            } else {
+                stored.lock().push(name);
+            }
+        }
+        if message.is_empty() {
+            Ok(())
+        } else {
+            Err((400, message.join("\n")))
+        }
+    });
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    let profiles: Vec<RawProfile> = names(0..8).iter().map(|name| profile(name)).collect();
+    assert!(recorder.receiver().append(profiles).await.is_empty());
+    eventually("the count", || {
+        metric(&recorder, "pyroscope_write_dropped_profiles_total{") == 1.0
+    })
+    .await;
+    assert_eq!(metric(&recorder, "pyroscope_write_sent_profiles_total{"), 7.0);
+    let mut names = taken.lock().clone();
+    names.sort();
+    names.dedup();
+    assert_eq!((names.len(), taken.lock().len()), (7, 7));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_that_the_server_always_fails_at_does_not_block_the_queue() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    endpoint.on(|request| {
+        let is_bad = request.series.iter().any(|series| service(&series.labels) == "s0001");
+        if is_bad { Err((500, "panic".to_owned())) } else { Ok(()) }
+    });
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let body = Body::new().block(
+        "endpoint",
+        fast(&url).with("max_backoff_retries", Value::Number(Number::Int(3))),
+    );
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    append(&recorder, 0..4).await;
+    eventually("the others", || endpoint.services() == ["s0000", "s0002", "s0003"]).await;
+    eventually("the count", || {
+        metric(&recorder, "pyroscope_write_dropped_profiles_total{") == 1.0
+    })
+    .await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_requests_are_tried_again_unless_switched_off() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let count = Arc::new(AtomicUsize::new(0));
+    let seen = count.clone();
+    endpoint.on(move |_| match seen.fetch_add(1, Ordering::Relaxed) {
+        0 | 1 => Err((429, "slow down".to_owned())),
+        _ => Ok(()),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    append(&recorder, 0..1).await;
+    eventually("the profile", || endpoint.taken.lock().len() == 1).await;
+    assert_eq!(metric(&recorder, "pyroscope_write_retries_total{"), 2.0);
+
+    let off = fast(&url).with("retry_on_http_429", Value::Bool(false));
+    let off = Body::new().block("endpoint", off).arguments(&DEFINITION);
+    running.component.update(off).unwrap();
+    count.store(0, Ordering::Relaxed);
+    append(&recorder, 1..2).await;
+    eventually("the drop", || {
+        metric(&recorder, "pyroscope_write_dropped_profiles_total{") == 1.0
+    })
+    .await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits() {
+    let (up, up_url, _up) = Endpoint::start().await;
+    let (down, down_url, _down) = Endpoint::start().await;
+    down.is_down.store(true, Ordering::Relaxed);
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let both = Body::new()
+        .block("endpoint", fast(&up_url))
+        .block("endpoint", fast(&down_url));
+    let running = Running::start(&DEFINITION, &recorder, &both);
+    append(&recorder, 0..10).await;
+    eventually("the living endpoint", || up.taken.lock().len() == 10).await;
+
+    let only = fast(&down_url).with("headers", Value::object([("a", Value::string("b"))]));
+    let receiver = recorder.receiver();
+    running
+        .component
+        .update(Body::new().block("endpoint", only).arguments(&DEFINITION))
+        .unwrap();
+    assert!(receiver.append(vec![profile("s0010")]).await.is_empty());
+    down.is_down.store(false, Ordering::Relaxed);
+    eventually("the other endpoint", || down.taken.lock().len() == 11).await;
+    assert_eq!(down.headers.lock()["a"], "b");
+    assert_eq!(up.taken.lock().len(), 10);
+    let info = || format!("{:?}", running.component.debug_info());
+    eventually("the count", || info().contains("\"sent_profiles\": Uint(11)")).await;
+    eventually("the queue", || info().contains("\"queued_profiles\": Uint(0)")).await;
+    running.stop().await;
+}

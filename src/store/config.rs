@@ -1,0 +1,42 @@
+//! What a store is opened with.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::store::fault::Faults;
+use crate::store::limits::Limits;
+use crate::store::wal::SyncMode;
+
+/// Settings of a store.
+#[derive(Debug, Clone)]
+pub struct StoreConfig {
+    /// The data folder; created when it is not there.
+    pub dir: PathBuf,
+    /// A head of so many bytes in memory is flushed, 64 MiB.
+    pub flush_bytes: u64,
+    /// A head whose first profile is so old is flushed, 5 minutes.
+    pub flush_age: Duration,
+    /// Profiles are refused while all heads together hold more, because flushing fails or cannot keep up, 256 MiB.
+    pub head_limit_bytes: u64,
+    /// Limits on profiles.
+    pub limits: Limits,
+    /// Whether an acknowledgement waits for the disk.
+    pub sync: SyncMode,
+    /// For tests: makes operations fail.
+    pub faults: Faults,
+}
+
+impl StoreConfig {
+    /// The defaults for a data folder.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            flush_bytes: 64 << 20,
+            flush_age: Duration::from_secs(5 * 60),
+            head_limit_bytes: 256 << 20,
+            limits: Limits::default(),
+            sync: SyncMode::Full,
+            faults: Faults::default(),
+        }
+    }
+}

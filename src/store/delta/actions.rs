@@ -1,0 +1,222 @@
+//! Files as the Delta log describes them: our add actions with their statistics, and the live files read back.
+//!
+//! Statistics are written for the columns that prune. Times are text of millisecond resolution, as the protocol wants them: the smallest is rounded
+//! down and the largest up, so that no reader skips a file that it needs.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, MapBuilder, MapFieldNames, StringArray, StringBuilder, StructArray,
+};
+use arrow::datatypes::{Field, Fields, Int64Type, Schema};
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+use chrono::{DateTime, NaiveDate, SecondsFormat};
+
+use crate::store::head::sorted::FileStats;
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
+
+/// A file that was written and is to be committed.
+#[derive(Debug, Clone)]
+pub struct NewFile {
+    /// Path relative to the table's folder.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Milliseconds since 1970.
+    pub modified_ms: i64,
+    /// Partition: tenant.
+    pub tenant: Arc<str>,
+    /// Partition: days since 1970.
+    pub day: i32,
+    /// What is known of the rows.
+    pub stats: FileStats,
+}
+
+impl NewFile {
+    /// The file as readers see it.
+    pub fn entry(&self, table: Table) -> FileEntry {
+        FileEntry {
+            table,
+            path: format!("{}/{}", table.name(), self.path),
+            size: self.size,
+            rows: self.stats.rows,
+            tenant: self.tenant.clone(),
+            day: self.day,
+            time: self.stats.time,
+            profile_type: self.stats.profile_type.clone(),
+            series: self.stats.series,
+        }
+    }
+}
+
+/// The metadata of one file in the shape that `Transaction::add_files` takes.
+pub fn add_batch(file: &NewFile) -> Result<RecordBatch, ArrowError> {
+    let names = MapFieldNames {
+        entry: "key_value".to_owned(),
+        key: "key".to_owned(),
+        value: "value".to_owned(),
+    };
+    let mut partition = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for (name, value) in [("tenant", file.tenant.to_string()), ("day", day_text(file.day))] {
+        partition.keys().append_value(name);
+        partition.values().append_value(value);
+    }
+    partition.append(true)?;
+    let partition: ArrayRef = Arc::new(partition.finish());
+    let stats: ArrayRef = Arc::new(stats_array(&file.stats)?);
+    let integer = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("path", Arc::new(StringArray::from(vec![file.path.as_str()])), false),
+        ("partitionValues", partition, false),
+        ("size", integer(file.size as i64), false),
+        ("modificationTime", integer(file.modified_ms), false),
+        ("stats", stats, true),
+    ];
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array, nullable)| Field::new(*name, array.data_type().clone(), *nullable))
+        .collect();
+    let arrays = columns.into_iter().map(|(_, array, _)| array).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+}
+
+fn stats_array(stats: &FileStats) -> Result<StructArray, ArrowError> {
+    let mut columns: Vec<(&str, ArrayRef, ArrayRef)> = Vec::new();
+    let integers = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
+    let texts = |value: String| -> ArrayRef { Arc::new(StringArray::from(vec![value])) };
+    if let Some((low, high)) = stats.time {
+        let low = low.div_euclid(1_000);
+        let high = high.saturating_add(999).div_euclid(1_000);
+        columns.push(("time", texts(time_text(low)), texts(time_text(high))));
+    }
+    if let Some((low, high)) = &stats.profile_type {
+        columns.push(("profile_type", texts(low.to_string()), texts(high.to_string())));
+    }
+    if let Some((low, high)) = stats.series {
+        columns.push(("series", integers(low), integers(high)));
+    }
+    if let Some((low, high)) = stats.stack {
+        columns.push(("stack", integers(low), integers(high)));
+    }
+    let zeros = columns.iter().map(|(name, ..)| (*name, integers(0))).collect();
+    let low = columns.iter().map(|(name, low, _)| (*name, low.clone())).collect();
+    let high = columns.iter().map(|(name, _, high)| (*name, high.clone())).collect();
+    let parts: Vec<(&str, ArrayRef)> = vec![
+        ("numRecords", integers(stats.rows as i64)),
+        ("nullCount", Arc::new(structure(zeros)?)),
+        ("minValues", Arc::new(structure(low)?)),
+        ("maxValues", Arc::new(structure(high)?)),
+    ];
+    structure(parts)
+}
+
+fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> {
+    let fields: Fields = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
+        .collect();
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    StructArray::try_new_with_length(fields, arrays, None, 1)
+}
+
+/// Live files from a batch of the kernel's scan metadata (columns `path`, `size`, `stats`, `fileConstantValues`); only rows that `selected` has.
+/// The error says what the batch lacks.
+pub fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
+    let column = |name: &str| {
+        batch
+            .column_by_name(name)
+            .ok_or_else(|| format!("the scan has no column `{name}`"))
+    };
+    let path = column("path")?.as_string_opt::<i32>().ok_or("`path` is not text")?;
+    let size = column("size")?
+        .as_primitive_opt::<Int64Type>()
+        .ok_or("`size` is not a number")?;
+    let stats = column("stats")?.as_string_opt::<i32>().ok_or("`stats` is not text")?;
+    let constants = column("fileConstantValues")?
+        .as_struct_opt()
+        .ok_or("`fileConstantValues` is not a struct")?;
+    let partition = constants
+        .column_by_name("partitionValues")
+        .and_then(|array| array.as_map_opt())
+        .ok_or("`partitionValues` is not a map")?;
+    let mut files = Vec::new();
+    for row in 0..batch.num_rows() {
+        if !selected.get(row).copied().unwrap_or(true) {
+            continue;
+        }
+        let values = partition.value(row);
+        let value_of = |name: &str| {
+            let keys = values.column(0).as_string_opt::<i32>()?;
+            let texts = values.column(1).as_string_opt::<i32>()?;
+            (0..values.len())
+                .find(|index| keys.value(*index) == name)
+                .map(|index| texts.value(index).to_owned())
+        };
+        let name = path.value(row);
+        let tenant = value_of("tenant").ok_or_else(|| format!("file `{name}` has no tenant"))?;
+        let day = value_of("day")
+            .and_then(|day| parse_day(&day))
+            .ok_or_else(|| format!("file `{name}` has no day"))?;
+        let mut entry = FileEntry {
+            table,
+            path: format!("{}/{}", table.name(), unescape(name)),
+            size: size.value(row).max(0) as u64,
+            rows: 0,
+            tenant: Arc::from(tenant),
+            day,
+            time: None,
+            profile_type: None,
+            series: None,
+        };
+        if !stats.is_null(row) {
+            read_stats(stats.value(row), &mut entry);
+        }
+        files.push(entry);
+    }
+    Ok(files)
+}
+
+/// Fills in what the statistics say; statistics are optional, so what cannot be read is left out.
+fn read_stats(text: &str, entry: &mut FileEntry) {
+    let Ok(stats) = serde_json::from_str::<serde_json::Value>(text) else {
+        return;
+    };
+    let range = |name: &str| Some((stats.get("minValues")?.get(name)?, stats.get("maxValues")?.get(name)?));
+    entry.rows = stats.get("numRecords").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    entry.series = range("series").and_then(|(low, high)| Some((low.as_i64()?, high.as_i64()?)));
+    entry.profile_type =
+        range("profile_type").and_then(|(low, high)| Some((Arc::from(low.as_str()?), Arc::from(high.as_str()?))));
+    // Another writer may have cut the largest time to the millisecond.
+    let micros = |value: &serde_json::Value| {
+        DateTime::parse_from_rfc3339(value.as_str()?)
+            .ok()
+            .map(|time| time.timestamp_micros())
+    };
+    entry.time = range("time").and_then(|(low, high)| Some((micros(low)?, micros(high)?.saturating_add(999))));
+}
+
+/// `2026-11-21`.
+pub fn day_text(day: i32) -> String {
+    // Days outside of chrono's range do not come from microseconds in 64 bits.
+    NaiveDate::from_epoch_days(day).map_or_else(|| day.to_string(), |date| date.to_string())
+}
+
+fn parse_day(text: &str) -> Option<i32> {
+    text.parse::<NaiveDate>().ok().map(|date| date.to_epoch_days())
+}
+
+fn time_text(time_ms: i64) -> String {
+    DateTime::from_timestamp_millis(time_ms).map_or_else(
+        || time_ms.to_string(),
+        |time| time.to_rfc3339_opts(SecondsFormat::Millis, true),
+    )
+}
+
+/// Paths in the log are URL-encoded.
+fn unescape(path: &str) -> String {
+    percent_encoding::percent_decode_str(path)
+        .decode_utf8_lossy()
+        .into_owned()
+}

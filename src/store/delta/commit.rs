@@ -1,0 +1,90 @@
+//! How an entry gets into a table's log so that it is there whole or not at all, even when the power fails.
+//!
+//! The kernel's own committer writes through `object_store`, which does not sync local files. This one writes the entry under a temporary name,
+//! syncs it, links it to its real name (which fails when another writer was first) and syncs the folder.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, PublishMetadata};
+use delta_kernel::{Engine, FileMeta, FilteredEngineData, KernelError, KernelResult, KernelResultIterator};
+use url::Url;
+
+/// Writes entries of local logs.
+#[derive(Debug)]
+pub struct SyncedCommitter;
+
+impl Committer for SyncedCommitter {
+    fn commit(
+        &self,
+        engine: &dyn Engine,
+        actions: KernelResultIterator<'_, FilteredEngineData>,
+        commit_metadata: CommitMetadata,
+    ) -> KernelResult<CommitResponse> {
+        let version = commit_metadata.version();
+        let url = commit_metadata.published_commit_path()?;
+        let path = local_path(&url)?;
+        let temporary = temporary_name(&path);
+        let temporary_url = file_url(&temporary)?;
+        let size = engine
+            .json_handler()
+            .write_json_file(&temporary_url, Box::new(actions), true)?;
+        let linked = sync_file(&temporary).and_then(|()| fs::hard_link(&temporary, &path));
+        let _ = fs::remove_file(&temporary);
+        match linked {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(CommitResponse::Conflict { version });
+            }
+            Err(error) => return Err(KernelError::IOError(error)),
+        }
+        sync_parent(&path).map_err(KernelError::IOError)?;
+        let file_meta = FileMeta::new(url, commit_metadata.in_commit_timestamp(), size);
+        Ok(CommitResponse::Committed { file_meta })
+    }
+
+    fn is_catalog_committer(&self) -> bool {
+        false
+    }
+
+    fn publish(&self, _engine: &dyn Engine, publish_metadata: PublishMetadata) -> KernelResult<()> {
+        if publish_metadata.commits_to_publish().is_empty() {
+            return Ok(());
+        }
+        Err(KernelError::generic(
+            "tables of this store have no catalog to publish to",
+        ))
+    }
+}
+
+/// Syncs the contents of a file.
+pub fn sync_file(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Syncs the folder that holds `path`, and so the name of the file.
+pub fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// The name under which a file is written before it gets its own. It starts with a dot, which the readers of logs skip.
+pub fn temporary_name(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    path.with_file_name(format!(".{name}.tmp"))
+}
+
+/// The path behind a `file://` URL.
+pub fn local_path(url: &Url) -> KernelResult<PathBuf> {
+    url.to_file_path()
+        .map_err(|()| KernelError::generic(format!("`{url}` is not a local file")))
+}
+
+/// The `file://` URL of an absolute path.
+pub fn file_url(path: &Path) -> KernelResult<Url> {
+    Url::from_file_path(path)
+        .map_err(|()| KernelError::generic(format!("`{}` is not an absolute path", path.display())))
+}

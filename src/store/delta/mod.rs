@@ -1,0 +1,268 @@
+//! The four Delta tables of a data folder: created, opened, appended to with a transaction id, checkpointed, listed.
+//!
+//! delta_kernel does the protocol; this module adds what its default parts lack on a local disk: every entry and checkpoint is
+//! synced before its name appears ([`commit`]). `docs/adr/0002-delta-kernel.md` has the facts. Data files are written elsewhere.
+
+mod actions;
+pub mod commit;
+mod executor;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use delta_kernel::checkpoint::LastCheckpointHintStats;
+use delta_kernel::engine::arrow_conversion::TryIntoKernel;
+use delta_kernel::engine::arrow_data::ArrowEngineData;
+use delta_kernel::engine_data::FilteredEngineData;
+use delta_kernel::expressions::ColumnName;
+use delta_kernel::schema::StructType;
+use delta_kernel::transaction::create_table::create_table;
+use delta_kernel::transaction::data_layout::DataLayout;
+use delta_kernel::transaction::{CommitResult, UpdateTableOperation};
+use delta_kernel::{Engine, KernelError, KernelResult, SnapshotRef};
+use delta_kernel_default_engine::storage::store_from_url;
+use delta_kernel_default_engine::{DefaultEngine, DefaultEngineBuilder};
+use url::Url;
+
+use crate::store::StoreError;
+use crate::store::schema::{LAYOUT_VERSION, Table};
+use crate::store::snapshot::FileEntry;
+
+pub use actions::{NewFile, day_text};
+use commit::SyncedCommitter;
+use executor::InlineExecutor;
+
+/// Table property with the layout's version.
+pub const LAYOUT_PROPERTY: &str = "alluvium.layoutVersion";
+/// What the log names as the writer.
+const ENGINE_INFO: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
+/// Commits between checkpoints: opening a table reads at most so many entries one by one.
+const CHECKPOINT_INTERVAL: u64 = 50;
+/// Attempts against other writers before a commit is given up (the flush comes again).
+const COMMIT_ATTEMPTS: usize = 10;
+
+/// One table, opened at a version of its log.
+pub struct DeltaTable {
+    table: Table,
+    folder: PathBuf,
+    url: Url,
+    engine: Arc<DefaultEngine<InlineExecutor>>,
+    snapshot: SnapshotRef,
+}
+
+impl DeltaTable {
+    /// Opens the table in `root`, creating it when it is not there.
+    pub fn open_or_create(root: &Path, table: Table) -> Result<Self, StoreError> {
+        let folder = root.join(table.name());
+        let log = folder.join("_delta_log");
+        fs::create_dir_all(&log).map_err(StoreError::io("create", &log))?;
+        for name in [&log, &folder] {
+            commit::sync_parent(name).map_err(StoreError::io("sync the folder of", name))?;
+        }
+        if !log.join(format!("{:020}.json", 0)).exists() && !has_checkpoint(&log) {
+            let (url, engine) = connect(&folder, table)?;
+            create(&url, engine.as_ref(), table).map_err(StoreError::table("create", table))?;
+        }
+        Self::open(root, table)
+    }
+
+    /// Opens the table in `root`, which must exist.
+    pub fn open(root: &Path, table: Table) -> Result<Self, StoreError> {
+        let folder = root.join(table.name());
+        let (url, engine) = connect(&folder, table)?;
+        let snapshot = delta_kernel::Snapshot::builder_for(url.as_str())
+            .build(engine.as_ref())
+            .map_err(StoreError::table("open", table))?;
+        let opened = Self {
+            table,
+            folder,
+            url,
+            engine,
+            snapshot,
+        };
+        match opened.layout_version() {
+            Some(found) if found > LAYOUT_VERSION => Err(StoreError::NewerLayout {
+                path: opened.folder,
+                found,
+                known: LAYOUT_VERSION,
+            }),
+            _ => Ok(opened),
+        }
+    }
+
+    /// The layout version that the table's properties name.
+    fn layout_version(&self) -> Option<u32> {
+        self.snapshot
+            .metadata_configuration()
+            .get(LAYOUT_PROPERTY)?
+            .parse()
+            .ok()
+    }
+
+    /// Which table it is.
+    pub fn table(&self) -> Table {
+        self.table
+    }
+
+    /// Folder of the table.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The last version that `writer` committed.
+    pub fn committed(&self, writer: &str) -> Result<Option<i64>, StoreError> {
+        self.snapshot
+            .get_app_id_version(writer, self.engine.as_ref())
+            .map_err(StoreError::table("read the transactions of", self.table))
+    }
+
+    /// Live files.
+    pub fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
+        self.list().map_err(StoreError::table("list the files of", self.table))
+    }
+
+    /// Adds files as transaction `version` of `writer`; durable when it returns. `false` and nothing done when that version is committed already.
+    pub fn append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> Result<bool, StoreError> {
+        self.try_append(writer, version, files)
+            .map_err(StoreError::table("commit to", self.table))
+    }
+
+    /// Writes a checkpoint when enough commits came since the last. A failure costs reading time only and is logged.
+    pub fn checkpoint_if_due(&mut self) {
+        let version = self.snapshot.version();
+        if version == 0 || !version.is_multiple_of(CHECKPOINT_INTERVAL) {
+            return;
+        }
+        if let Err(error) = self.checkpoint() {
+            tracing::warn!(error = %error, table = self.table.name(), version, "cannot write a checkpoint");
+        }
+    }
+
+    fn try_append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> KernelResult<bool> {
+        let engine = self.engine.clone();
+        for _ in 0..COMMIT_ATTEMPTS {
+            self.refresh()?;
+            if self.snapshot.get_app_id_version(writer, engine.as_ref())? >= Some(version) {
+                // Written by an attempt that failed later: make sure that its name is durable too.
+                commit::sync_parent(&self.folder.join("_delta_log").join("x")).map_err(KernelError::IOError)?;
+                return Ok(false);
+            }
+            let builder = self
+                .snapshot
+                .clone()
+                .update_table(UpdateTableOperation::Write, ENGINE_INFO, true)
+                .with_transaction_id(writer, version);
+            // A transaction without files only says that it happened; the kernel does not call that an append.
+            let builder = match files.is_empty() {
+                true => builder,
+                false => builder.with_blind_append(),
+            };
+            let mut transaction = builder.build(engine.as_ref(), Box::new(SyncedCommitter))?;
+            for file in files {
+                let batch = actions::add_batch(file)?;
+                transaction.add_files(Box::new(ArrowEngineData::new(batch)));
+            }
+            match transaction.commit(engine.as_ref())? {
+                CommitResult::Committed(committed) => {
+                    if let Some(snapshot) = committed.post_commit_snapshot() {
+                        self.snapshot = snapshot.clone();
+                    }
+                    return Ok(true);
+                }
+                CommitResult::Conflicted(conflict) => {
+                    tracing::info!(
+                        table = self.table.name(),
+                        version = conflict.conflict_version(),
+                        "another writer was first, trying the next version"
+                    );
+                }
+                CommitResult::Retryable(failed) => return Err(failed.error),
+            }
+        }
+        Err(KernelError::generic("other writers were first each time"))
+    }
+
+    /// Reads what other writers, or an attempt of ours that failed late, have committed since.
+    pub fn reload(&mut self) -> Result<(), StoreError> {
+        self.refresh().map_err(StoreError::table("read", self.table))
+    }
+
+    fn refresh(&mut self) -> KernelResult<()> {
+        self.snapshot = delta_kernel::Snapshot::builder_from(self.snapshot.clone()).build(self.engine.as_ref())?;
+        Ok(())
+    }
+
+    fn list(&self) -> KernelResult<Vec<FileEntry>> {
+        let scan = self.snapshot.clone().scan_builder().build()?;
+        let mut files = Vec::new();
+        for metadata in scan.scan_metadata(self.engine.as_ref())? {
+            let (data, selected) = metadata?.scan_files.into_parts();
+            let batch = ArrowEngineData::try_from_engine_data(data)?;
+            files.extend(actions::entries(self.table, batch.record_batch(), &selected).map_err(KernelError::generic)?);
+        }
+        Ok(files)
+    }
+
+    fn checkpoint(&mut self) -> KernelResult<()> {
+        let engine = self.engine.clone();
+        let writer = self.snapshot.clone().create_checkpoint_writer(engine.as_ref())?;
+        let path = commit::local_path(&writer.checkpoint_path()?)?;
+        if path.exists() {
+            return Ok(());
+        }
+        let temporary = commit::temporary_name(&path);
+        let data = writer.checkpoint_data(engine.as_ref())?;
+        let state = data.state();
+        let data = data.map(|batch| batch.and_then(FilteredEngineData::apply_selection_vector));
+        let size = engine
+            .parquet_handler()
+            .write_parquet_file(commit::file_url(&temporary)?, Box::new(data))?;
+        commit::sync_file(&temporary)
+            .and_then(|()| fs::rename(&temporary, &path))
+            .and_then(|()| commit::sync_parent(&path))
+            .map_err(KernelError::IOError)?;
+        let state =
+            Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
+        let stats = LastCheckpointHintStats::from_reconciliation_state(state, size, 0)?;
+        writer.finalize(engine.as_ref(), &stats)?;
+        self.snapshot = delta_kernel::Snapshot::builder_for(self.url.as_str()).build(engine.as_ref())?;
+        Ok(())
+    }
+}
+
+fn connect(folder: &Path, table: Table) -> Result<(Url, Arc<DefaultEngine<InlineExecutor>>), StoreError> {
+    let folder = fs::canonicalize(folder).map_err(StoreError::io("open", folder))?;
+    let url = Url::from_directory_path(&folder).map_err(|()| StoreError::Table {
+        action: "open",
+        table,
+        reason: format!("`{}` is not an absolute path", folder.display()),
+    })?;
+    let store = store_from_url(&url).map_err(StoreError::table("open", table))?;
+    let engine = DefaultEngineBuilder::new(store)
+        .with_task_executor(Arc::new(InlineExecutor))
+        .build();
+    Ok((url, Arc::new(engine)))
+}
+
+fn create(url: &Url, engine: &dyn Engine, table: Table) -> KernelResult<()> {
+    let schema: StructType = table.schema().as_ref().try_into_kernel()?;
+    let transaction = create_table(url.as_str(), Arc::new(schema), ENGINE_INFO, false)
+        .with_table_properties([(LAYOUT_PROPERTY, LAYOUT_VERSION.to_string())])
+        .with_data_layout(DataLayout::Partitioned {
+            columns: vec![ColumnName::new(["tenant"]), ColumnName::new(["day"])],
+        })
+        .build(engine, Box::new(SyncedCommitter))?;
+    match transaction.commit(engine)? {
+        // Another process may have created it at the same time.
+        CommitResult::Committed(_) | CommitResult::Conflicted(_) => Ok(()),
+        CommitResult::Retryable(failed) => Err(failed.error),
+    }
+}
+
+fn has_checkpoint(log: &Path) -> bool {
+    log.join("_last_checkpoint").exists()
+}
+
+#[cfg(test)]
+mod tests;

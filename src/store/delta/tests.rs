@@ -1,0 +1,101 @@
+//! Tests of the tables: what is appended is listed with its statistics, once, also through a checkpoint and beside another writer.
+
+use super::*;
+use crate::store::head::sorted::FileStats;
+
+fn file(name: &str) -> NewFile {
+    NewFile {
+        path: format!("tenant=t/day=2026-11-21/{name}.parquet"),
+        size: 1234,
+        modified_ms: 1_800_000_000_000,
+        tenant: "t".into(),
+        day: 20_778,
+        stats: FileStats {
+            rows: 17,
+            time: Some((1_800_000_000_000_001, 1_800_000_000_999_001)),
+            profile_type: Some(("a:b:c:d:e".into(), "z:b:c:d:e".into())),
+            series: Some((i64::MIN, -5)),
+            stack: Some((-1, i64::MAX)),
+        },
+    }
+}
+
+#[test]
+fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
+    let root = tempfile::tempdir().unwrap();
+    let mut table = DeltaTable::open_or_create(root.path(), Table::Samples).unwrap();
+    assert_eq!(table.files().unwrap().len(), 0);
+    assert_eq!(table.committed("w").unwrap(), None);
+    table.append("w", 3, &[file("one"), file("two")]).unwrap();
+    // The same transaction again changes nothing.
+    table.append("w", 3, &[file("again")]).unwrap();
+    table.append("w", 5, &[]).unwrap();
+    drop(table);
+    let table = DeltaTable::open(root.path(), Table::Samples).unwrap();
+    assert_eq!(table.committed("w").unwrap(), Some(5));
+    assert_eq!(table.committed("other").unwrap(), None);
+    let mut files = table.files().unwrap();
+    files.sort_by(|left, right| left.path.cmp(&right.path));
+    assert_eq!(files.len(), 2);
+    let one = &files[0];
+    assert_eq!(one.path, "samples/tenant=t/day=2026-11-21/one.parquet");
+    assert_eq!(
+        (one.size, one.rows, one.day, one.tenant.as_ref()),
+        (1234, 17, 20_778, "t")
+    );
+    assert_eq!(one.series, Some((i64::MIN, -5)));
+    assert_eq!(one.profile_type, file("x").stats.profile_type);
+    let (low, high) = one.time.unwrap();
+    assert!(low <= 1_800_000_000_000_001 && low > 1_799_999_999_998_000);
+    assert!(high >= 1_800_000_000_999_001 && high < 1_800_000_001_002_000);
+}
+
+#[test]
+fn checkpoints_keep_files_and_transactions() {
+    let root = tempfile::tempdir().unwrap();
+    let mut table = DeltaTable::open_or_create(root.path(), Table::Profiles).unwrap();
+    for version in 1..=CHECKPOINT_INTERVAL as i64 + 2 {
+        table.append("w", version, &[file(&format!("f{version}"))]).unwrap();
+        table.checkpoint_if_due();
+    }
+    let log = table.folder().join("_delta_log");
+    assert!(
+        log.join(format!("{CHECKPOINT_INTERVAL:020}.checkpoint.parquet"))
+            .exists()
+    );
+    assert!(log.join("_last_checkpoint").exists());
+    // The entries before the checkpoint are not needed any more.
+    for version in 0..CHECKPOINT_INTERVAL {
+        fs::remove_file(log.join(format!("{version:020}.json"))).unwrap();
+    }
+    let table = DeltaTable::open_or_create(root.path(), Table::Profiles).unwrap();
+    assert_eq!(table.files().unwrap().len(), CHECKPOINT_INTERVAL as usize + 2);
+    assert_eq!(table.files().unwrap()[0].rows, 17);
+    assert_eq!(table.committed("w").unwrap(), Some(CHECKPOINT_INTERVAL as i64 + 2));
+}
+
+#[test]
+fn two_writers_of_one_table_lose_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let mut one = DeltaTable::open_or_create(root.path(), Table::Series).unwrap();
+    let mut two = DeltaTable::open_or_create(root.path(), Table::Series).unwrap();
+    for version in 1..4 {
+        one.append("one", version, &[file(&format!("one{version}"))]).unwrap();
+        two.append("two", version, &[file(&format!("two{version}"))]).unwrap();
+    }
+    let table = DeltaTable::open(root.path(), Table::Series).unwrap();
+    assert_eq!(table.files().unwrap().len(), 6);
+    assert_eq!(
+        (table.committed("one").unwrap(), table.committed("two").unwrap()),
+        (Some(3), Some(3))
+    );
+}
+
+#[test]
+fn every_table_can_be_created_and_says_its_layout() {
+    let root = tempfile::tempdir().unwrap();
+    for table in Table::ALL {
+        let opened = DeltaTable::open_or_create(root.path(), table).unwrap();
+        assert_eq!(opened.layout_version(), Some(LAYOUT_VERSION));
+    }
+}

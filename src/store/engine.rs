@@ -1,0 +1,255 @@
+//! The running parts of a store: what is published, the thread that applies durable profiles, and the thread that flushes.
+//!
+//! The applier receives the log's events in the order of the log, so a rotation splits profiles exactly as the segments do, and no
+//! profile is queryable before it is durable. The flusher works on one frozen generation at a time, again until it succeeds.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, RwLock};
+use tokio::sync::oneshot;
+
+use crate::profile::{SinkError, SinkErrorKind};
+use crate::store::StoreError;
+use crate::store::config::StoreConfig;
+use crate::store::fault::Place;
+use crate::store::flush::{self, Generation, Progress, Tables};
+use crate::store::head::{Head, KnownStacks};
+use crate::store::ingest::Prepared;
+use crate::store::metrics::Metrics;
+use crate::store::snapshot::{FileEntry, HeadScan, Snapshot};
+use crate::store::wal::{Log, LogEvent, LogEvents};
+
+/// How often the flusher looks at the age of the head.
+const TICK: Duration = Duration::from_millis(500);
+/// Waits between attempts of a flush that fails.
+const RETRY_WAITS: [Duration; 5] = [
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_secs(30),
+];
+
+/// Accepted profiles of one append, on their way through the log.
+pub struct Pending {
+    /// Tenant.
+    pub tenant: Arc<str>,
+    /// The profiles whose records were queued.
+    pub profiles: Vec<Prepared>,
+    /// Who waits.
+    pub reply: oneshot::Sender<Result<(), SinkError>>,
+}
+
+/// What readers see.
+pub struct Published {
+    /// Live files.
+    pub files: Arc<[FileEntry]>,
+    /// The head that is filled.
+    pub active: Arc<Head>,
+    /// The generation that is being flushed.
+    pub frozen: Option<Generation>,
+}
+
+/// Shared by the store and its threads.
+pub struct Shared {
+    /// Settings.
+    pub config: StoreConfig,
+    /// Metric handles.
+    pub metrics: Metrics,
+    /// `wal/`.
+    pub log_folder: PathBuf,
+    /// `tables/`.
+    pub root: PathBuf,
+    /// The log.
+    pub log: Log<Pending>,
+    /// What readers see.
+    pub published: RwLock<Published>,
+    /// Stacks in committed files.
+    pub known: Arc<KnownStacks>,
+    /// True once the store takes no more profiles.
+    pub closing: AtomicBool,
+    /// True once the flusher must end.
+    pub stopped: AtomicBool,
+    /// Who waits for a flush.
+    pub requests: Mutex<Vec<oneshot::Sender<Result<(), StoreError>>>>,
+    /// Wakes the flusher.
+    pub wake: Condvar,
+}
+
+impl Shared {
+    /// A consistent view.
+    pub fn snapshot(&self) -> Snapshot {
+        let published = self.published.read();
+        let mut heads: Vec<Arc<dyn HeadScan>> = vec![Arc::new(published.active.view())];
+        if let Some(frozen) = &published.frozen {
+            heads.push(Arc::new(frozen.head.view()));
+        }
+        Snapshot {
+            root: self.root.clone(),
+            files: published.files.clone(),
+            heads,
+        }
+    }
+
+    /// Bytes of all heads.
+    pub fn head_bytes(&self) -> u64 {
+        let published = self.published.read();
+        published.active.bytes() + published.frozen.as_ref().map_or(0, |frozen| frozen.head.bytes())
+    }
+
+    /// Body of the applier's thread; ends when the log does.
+    pub fn run_applier(&self, events: &LogEvents<Pending>) {
+        while let Ok(event) = events.recv() {
+            match event {
+                LogEvent::Durable(items) => self.apply(items),
+                LogEvent::Failed(items, reason) => {
+                    for item in items {
+                        let error = SinkError::new(SinkErrorKind::Unavailable, reason.as_ref());
+                        let _ = item.reply.send(Err(error));
+                    }
+                }
+                LogEvent::Rotated(last_segment, reply) => {
+                    let mut published = self.published.write();
+                    let next = Arc::new(Head::new(self.known.clone()));
+                    let head = std::mem::replace(&mut published.active, next);
+                    published.frozen = Some(Generation { head, last_segment });
+                    drop(published);
+                    let _ = reply.send(last_segment);
+                }
+            }
+        }
+    }
+
+    fn apply(&self, items: Vec<Pending>) {
+        // Only this thread replaces the head, so it cannot change under the loop.
+        let head = self.published.read().active.clone();
+        for item in items {
+            for profile in &item.profiles {
+                let rows = head.apply(&item.tenant, profile);
+                self.metrics.profiles.inc();
+                self.metrics.samples.inc_by(rows);
+                self.metrics.profile_bytes.inc_by(profile.size as u64);
+            }
+            let _ = item.reply.send(Ok(()));
+        }
+        self.metrics.head_bytes.set(self.head_bytes() as i64);
+        if head.bytes() >= self.config.flush_bytes {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Body of the flusher's thread.
+    pub fn run_flusher(&self, mut tables: Tables) {
+        let mut progress = Progress::new();
+        let mut failures = 0usize;
+        let mut not_before = Instant::now();
+        loop {
+            let requests = {
+                let mut requests = self.requests.lock();
+                loop {
+                    if self.stopped.load(Ordering::Acquire) {
+                        return;
+                    }
+                    if !requests.is_empty() || (Instant::now() >= not_before && self.is_due()) {
+                        break std::mem::take(&mut *requests);
+                    }
+                    self.wake.wait_for(&mut requests, TICK);
+                }
+            };
+            let start = Instant::now();
+            let result = self.flush(&mut tables, &mut progress);
+            match &result {
+                Ok(()) => failures = 0,
+                Err(error) => {
+                    self.metrics.flush_failures.inc();
+                    tracing::error!(error = %error, failures, "flush failed, it is tried again");
+                    let wait = RETRY_WAITS[failures.min(RETRY_WAITS.len() - 1)];
+                    not_before = start + wait;
+                    failures += 1;
+                }
+            }
+            self.answer(requests, result);
+        }
+    }
+
+    fn answer(&self, requests: Vec<oneshot::Sender<Result<(), StoreError>>>, result: Result<(), StoreError>) {
+        let mut result = Some(result);
+        for request in requests {
+            // Errors are not cloned: the first asker gets the details, the others that the log shows them.
+            let answer = match result.take() {
+                Some(first) => {
+                    result = first.is_ok().then_some(Ok(()));
+                    first
+                }
+                None => Err(StoreError::LogUnavailable("the flush failed, see the log".to_owned())),
+            };
+            let _ = request.send(answer);
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        let published = self.published.read();
+        let old = published
+            .active
+            .first_applied()
+            .is_some_and(|first| first.elapsed() >= self.config.flush_age);
+        published.frozen.is_some() || old || published.active.bytes() >= self.config.flush_bytes
+    }
+
+    /// Flushes the generation that is frozen, if any, and then the active head.
+    fn flush(&self, tables: &mut Tables, progress: &mut Progress) -> Result<(), StoreError> {
+        let frozen = self.published.read().frozen.clone();
+        if let Some(generation) = frozen {
+            self.flush_generation(&generation, tables, progress)?;
+        }
+        if self.published.read().active.profiles() == 0 {
+            return Ok(());
+        }
+        self.log.rotate()?;
+        let frozen = self.published.read().frozen.clone();
+        match frozen {
+            Some(generation) => self.flush_generation(&generation, tables, progress),
+            None => Err(StoreError::Closed),
+        }
+    }
+
+    fn flush_generation(
+        &self,
+        generation: &Generation,
+        tables: &mut Tables,
+        progress: &mut Progress,
+    ) -> Result<(), StoreError> {
+        let start = Instant::now();
+        let faults = &self.config.faults;
+        faults
+            .check(Place::FlushStart)
+            .map_err(StoreError::io("flush to", &self.root))?;
+        tables.commit(generation, progress)?;
+        let files = {
+            let mut published = self.published.write();
+            published.files = flush::published(&published.files, std::mem::take(progress));
+            published.frozen = None;
+            published.files.len()
+        };
+        // After the publication: a head that leaves out these stacks is only seen together with their files.
+        generation.head.remember_stacks();
+        self.metrics.files.set(files as i64);
+        self.metrics.head_bytes.set(self.head_bytes() as i64);
+        self.metrics.flushes.inc();
+        self.metrics.flush_seconds.observe(start.elapsed().as_secs_f64());
+        tracing::info!(
+            profiles = generation.head.profiles(),
+            segment = generation.last_segment,
+            milliseconds = start.elapsed().as_millis() as u64,
+            "flushed"
+        );
+        // The tables have it all; a segment that cannot be deleted now is deleted by the next flush or start.
+        if let Err(error) = flush::delete_segments(&self.log_folder, generation.last_segment, faults) {
+            tracing::warn!(error = %error, "cannot delete flushed segments");
+        }
+        Ok(())
+    }
+}

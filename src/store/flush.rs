@@ -1,0 +1,160 @@
+//! From a frozen head to committed tables: files, commits, publication, deletion of the log, in that order.
+//!
+//! A generation is a frozen head and the last log segment it covers. Each table is committed with that number as its transaction
+//! version, so an attempt after a failure or a crash does only what is missing. Segments are deleted when all four
+//! tables are durable, never before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::store::StoreError;
+use crate::store::delta::{DeltaTable, commit};
+use crate::store::fault::{Faults, Place};
+use crate::store::files::{self, FileName};
+use crate::store::head::Head;
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
+use crate::store::wal;
+
+/// A head that takes nothing more.
+#[derive(Clone)]
+pub struct Generation {
+    /// The rows.
+    pub head: Arc<Head>,
+    /// Last segment of the log with records of it.
+    pub last_segment: u64,
+}
+
+/// The tables of a folder, open for writing, and who writes.
+pub struct Tables {
+    /// In the order of [`Table::ALL`].
+    pub tables: Vec<DeltaTable>,
+    /// Identity of the writer in transactions and file names.
+    pub writer: String,
+    /// Counts attempts of this process, so that file names do not repeat.
+    pub attempt: u32,
+    /// For tests.
+    pub faults: Faults,
+}
+
+/// What became of the tables' files.
+pub enum Outcome {
+    /// These were added.
+    Added(Vec<FileEntry>),
+    /// An earlier attempt had committed already: this is the whole list of the table.
+    Replaced(Vec<FileEntry>),
+}
+
+/// Outcomes of the tables that a generation is committed to, kept from attempt to attempt.
+pub type Progress = BTreeMap<Table, Outcome>;
+
+impl Tables {
+    /// Opens or creates the four tables in `root`.
+    pub fn open(root: &Path, writer: String, faults: Faults) -> Result<Self, StoreError> {
+        let tables = Table::ALL
+            .into_iter()
+            .map(|table| DeltaTable::open_or_create(root, table))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            tables,
+            writer,
+            attempt: 0,
+            faults,
+        })
+    }
+
+    /// The last segment committed to each table; 0 for none.
+    pub fn committed(&self) -> Result<Vec<u64>, StoreError> {
+        self.tables
+            .iter()
+            .map(|table| {
+                Ok(table
+                    .committed(&self.writer)?
+                    .map_or(0, |version| version.max(0) as u64))
+            })
+            .collect()
+    }
+
+    /// Live files of all tables.
+    pub fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
+        let mut files = Vec::new();
+        for table in &self.tables {
+            files.extend(table.files()?);
+        }
+        Ok(files)
+    }
+
+    /// Commits a generation to every table that `progress` lacks. On an error `progress` holds what was done.
+    pub fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
+        self.attempt += 1;
+        let name = FileName {
+            segment: generation.last_segment,
+            attempt: self.attempt,
+            writer: self.writer.clone(),
+        };
+        let version = generation.last_segment as i64;
+        for table in &mut self.tables {
+            let kind = table.table();
+            if progress.contains_key(&kind) {
+                continue;
+            }
+            table.reload()?;
+            let fault = |place: Place| {
+                self.faults
+                    .check(place)
+                    .map_err(StoreError::io("flush to", table.folder()))
+            };
+            if table.committed(&self.writer)? < Some(version) {
+                fault(Place::FilesWrite(kind))?;
+                let files = files::write_table(&generation.head, kind, table.folder(), &name)?;
+                fault(Place::Commit(kind))?;
+                if table.append(&self.writer, version, &files)? {
+                    let added = files.iter().map(|file| file.entry(kind)).collect();
+                    progress.insert(kind, Outcome::Added(added));
+                }
+            }
+            if !progress.contains_key(&kind) {
+                // The name of the entry may not be durable yet; the append that finds it committed syncs it.
+                table.append(&self.writer, version, &[])?;
+                progress.insert(kind, Outcome::Replaced(table.files()?));
+            }
+            self.faults
+                .check(Place::Committed(kind))
+                .map_err(StoreError::io("flush to", table.folder()))?;
+            table.checkpoint_if_due();
+        }
+        Ok(())
+    }
+}
+
+/// The files after a flush: the old ones and what the tables got.
+pub fn published(old: &[FileEntry], progress: Progress) -> Arc<[FileEntry]> {
+    let mut files = old.to_vec();
+    for (table, outcome) in progress {
+        match outcome {
+            Outcome::Added(added) => files.extend(added),
+            Outcome::Replaced(all) => {
+                files.retain(|file| file.table != table);
+                files.extend(all);
+            }
+        }
+    }
+    files.into()
+}
+
+/// Deletes the segments up to `last`.
+pub fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), StoreError> {
+    faults
+        .check(Place::LogDelete)
+        .map_err(StoreError::io("delete segments of", folder))?;
+    for number in wal::segments(folder)? {
+        if number <= last {
+            let path = wal::segment_path(folder, number);
+            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+        }
+    }
+    // Not for safety, a segment that comes back is deleted again; but then the start need not.
+    commit::sync_parent(&folder.join("x")).map_err(StoreError::io("sync", folder))
+}

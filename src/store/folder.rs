@@ -1,0 +1,119 @@
+//! The data folder: its lock, its layout version and the identity of its writer.
+//!
+//! `VERSION` holds the layout version, `LOCK` is locked while a process writes, `WRITER` names the writer in the tables' transactions;
+//! `wal/` and `tables/` belong to others. A folder of a newer program is refused before anything in it is touched.
+
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::store::StoreError;
+use crate::store::delta::commit::{sync_parent, temporary_name};
+use crate::store::schema::LAYOUT_VERSION;
+
+/// A data folder that this process may write to.
+#[derive(Debug)]
+pub struct Folder {
+    /// `wal/`.
+    pub log: PathBuf,
+    /// `tables/`.
+    pub tables: PathBuf,
+    /// Identity of the writer: a UUID, kept in the folder.
+    pub writer: String,
+    /// Held for its lock.
+    _lock: File,
+}
+
+impl Folder {
+    /// Creates or opens the folder and locks it.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(dir).map_err(StoreError::io("create the data folder", dir))?;
+        let lock_path = dir.join("LOCK");
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(StoreError::io("write", &lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(dir.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &lock_path)(error)),
+        }
+        check_version(dir)?;
+        let version_path = dir.join("VERSION");
+        if !version_path.exists() {
+            write_whole(&version_path, &format!("{LAYOUT_VERSION}\n"))?;
+        }
+        let writer_path = dir.join("WRITER");
+        if !writer_path.exists() {
+            write_whole(&writer_path, &format!("{}\n", uuid::Uuid::new_v4()))?;
+        }
+        let writer = writer_of(dir)?.unwrap_or_default();
+        let (log, tables) = (dir.join("wal"), dir.join("tables"));
+        for path in [&log, &tables] {
+            fs::create_dir_all(path).map_err(StoreError::io("create", path))?;
+        }
+        for path in [dir, &log] {
+            sync_parent(path).map_err(StoreError::io("sync the folder of", path))?;
+        }
+        Ok(Self {
+            log,
+            tables,
+            writer,
+            _lock: lock,
+        })
+    }
+}
+
+/// Refuses a folder whose layout is newer than this program's.
+pub fn check_version(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join("VERSION");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io("read", &path)(error)),
+    };
+    let found: u32 = text.trim().parse().map_err(|_| StoreError::Damaged {
+        path: path.clone(),
+        reason: format!("`{}` is not a layout version", text.trim()),
+    })?;
+    if found > LAYOUT_VERSION {
+        return Err(StoreError::NewerLayout {
+            path: dir.to_owned(),
+            found,
+            known: LAYOUT_VERSION,
+        });
+    }
+    Ok(())
+}
+
+/// The writer's identity, if the folder has one.
+pub fn writer_of(dir: &Path) -> Result<Option<String>, StoreError> {
+    let path = dir.join("WRITER");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io("read", &path)(error)),
+    };
+    match uuid::Uuid::parse_str(text.trim()) {
+        Ok(writer) => Ok(Some(writer.to_string())),
+        Err(_) => Err(StoreError::Damaged {
+            path,
+            reason: "it must hold the UUID of the writer, which tells what the tables hold already".to_owned(),
+        }),
+    }
+}
+
+/// Writes a small file so that it is there whole or not at all.
+fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
+    let temporary = temporary_name(path);
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        sync_parent(path)
+    };
+    write().map_err(StoreError::io("write", path))
+}

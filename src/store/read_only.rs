@@ -1,0 +1,110 @@
+//! A data folder as it is, without a lock and without a change: for `alluvium sql --data` beside a running server or after one.
+//!
+//! The log is read before the tables: a segment that is flushed in between is then seen in the tables and left out of the heads. A
+//! generation that is committed to some tables only is taken from the log for the others.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+
+use crate::store::delta::DeltaTable;
+use crate::store::head::{Head, HeadView};
+use crate::store::metrics::Metrics;
+use crate::store::schema::Table;
+use crate::store::snapshot::{HeadScan, ScanFilter, Snapshot, SnapshotSource};
+use crate::store::{StoreError, folder, replay, wal};
+use crate::telemetry::metrics::Scope;
+
+/// One snapshot of a data folder.
+pub struct ReadOnlyStore {
+    snapshot: Arc<Snapshot>,
+}
+
+impl ReadOnlyStore {
+    /// Reads the folder. It must exist; what is missing in it is empty.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        std::fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
+        folder::check_version(dir)?;
+        let writer = folder::writer_of(dir)?.unwrap_or_default();
+        let (log, root) = (dir.join("wal"), dir.join("tables"));
+        let mut segments = Vec::new();
+        if log.exists() {
+            for number in wal::segments(&log)? {
+                match replay::read(&log, number) {
+                    Ok(contents) => segments.push((number, contents)),
+                    // Flushed and deleted since it was listed: the tables have it.
+                    Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        let (mut files, mut committed) = (Vec::new(), Vec::new());
+        for table in Table::ALL {
+            let mut version = 0;
+            if root.join(table.name()).join("_delta_log").exists() {
+                let opened = DeltaTable::open(&root, table)?;
+                version = opened.committed(&writer)?.map_or(0, |version| version.max(0) as u64);
+                files.extend(opened.files()?);
+            }
+            committed.push((table, version));
+        }
+        let metrics = Metrics::new(&Scope::new());
+        let mut heads: Vec<(Vec<Table>, Arc<Head>)> = Vec::new();
+        for (number, contents) in segments {
+            let missing: Vec<Table> = committed
+                .iter()
+                .filter(|(_, version)| number > *version)
+                .map(|(table, _)| *table)
+                .collect();
+            if missing.is_empty() {
+                continue;
+            }
+            let index = match heads.iter().position(|(tables, _)| *tables == missing) {
+                Some(index) => index,
+                None => {
+                    heads.push((missing, Arc::new(Head::new(Arc::default()))));
+                    heads.len() - 1
+                }
+            };
+            replay::apply(&contents, number, &heads[index].1, &metrics);
+        }
+        let heads = heads
+            .into_iter()
+            .map(|(tables, head)| {
+                Arc::new(Partial {
+                    tables,
+                    view: head.view(),
+                }) as Arc<dyn HeadScan>
+            })
+            .collect();
+        Ok(Self {
+            snapshot: Arc::new(Snapshot {
+                root,
+                files: files.into(),
+                heads,
+            }),
+        })
+    }
+}
+
+impl SnapshotSource for ReadOnlyStore {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.clone()
+    }
+}
+
+/// A head that is missing in some tables only.
+struct Partial {
+    tables: Vec<Table>,
+    view: HeadView,
+}
+
+impl HeadScan for Partial {
+    fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch> {
+        match self.tables.contains(&table) {
+            true => self.view.scan(table, filter),
+            false => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// Label filters as chips: key, operator, value. Keys and values are completed from the store, within what the other
+// filters leave.
+
+import { createResource, createSignal, For, Show } from 'solid-js';
+import { labelNames, labelValues } from '../lib/api.ts';
+import { OPERATORS, printSelector, type Matcher, type Operator } from '../lib/selector.ts';
+import type { Range } from '../lib/time.ts';
+import { Icon } from './Icon.tsx';
+import { Popover } from './Popover.tsx';
+import { Suggest } from './Suggest.tsx';
+
+export interface FiltersProps {
+  service: string;
+  matchers: readonly Matcher[];
+  range: Range;
+  onChange: (matchers: Matcher[]) => void;
+}
+
+export function Filters(props: FiltersProps) {
+  const others = (index: number): string => {
+    const rest = props.matchers.filter((_, at) => at !== index);
+    return printSelector(props.service ? [{ name: 'service_name', op: '=', value: props.service }, ...rest] : rest);
+  };
+  return (
+    <div class="chips" role="group" aria-label="Label filters">
+      <For each={props.matchers}>
+        {(matcher, index) => (
+          <span class="chip">
+            <Popover
+              class="edit"
+              label={`Filter ${matcher.name} ${matcher.op} ${matcher.value}`}
+              trigger={
+                <>
+                  <span class="muted">{matcher.name}</span>
+                  <span class="op">{matcher.op}</span>
+                  <span class="text">{matcher.value || '""'}</span>
+                </>
+              }
+            >
+              {(close) => (
+                <Editor
+                  start={matcher}
+                  selector={others(index())}
+                  range={props.range}
+                  onDone={(changed) => {
+                    close();
+                    props.onChange(props.matchers.map((old, at) => (at === index() ? changed : old)));
+                  }}
+                />
+              )}
+            </Popover>
+            <button type="button" class="remove" aria-label={`Remove filter ${matcher.name}`} onClick={() => props.onChange(props.matchers.filter((_, at) => at !== index()))}>
+              <Icon name="close" />
+            </button>
+          </span>
+        )}
+      </For>
+      <Popover class="button plain" id="add-filter" label="Add filter" trigger={<><Icon name="plus" />Filter</>}>
+        {(close) => (
+          <Editor
+            selector={others(-1)}
+            range={props.range}
+            onDone={(added) => {
+              close();
+              props.onChange([...props.matchers, added]);
+            }}
+          />
+        )}
+      </Popover>
+    </div>
+  );
+}
+
+function Editor(props: { start?: Matcher; selector: string; range: Range; onDone: (matcher: Matcher) => void }) {
+  const [name, setName] = createSignal(props.start?.name ?? '');
+  const [op, setOp] = createSignal<Operator>(props.start?.op ?? '=');
+  const [names] = createResource(() => labelNames(props.selector, props.range).catch(() => []));
+  const [values] = createResource(name, (wanted) => labelValues(wanted, props.selector, props.range).catch(() => []));
+  return (
+    <div class="chip-editor">
+      <Show
+        when={name()}
+        fallback={
+          <Suggest
+            label="Label"
+            placeholder="Label"
+            free
+            loading={names.loading}
+            choices={(names() ?? []).filter((label) => label !== 'service_name').map((label) => ({ value: label, label }))}
+            onChoose={setName}
+          />
+        }
+      >
+        <div class="head">
+          <button type="button" class="button" title="Another label" onClick={() => setName('')}>
+            <span class="value">{name()}</span>
+          </button>
+          <div class="segments grow" role="radiogroup" aria-label="Operator">
+            <For each={OPERATORS}>
+              {(choice) => (
+                <button type="button" role="radio" aria-checked={op() === choice.op} aria-label={choice.label} title={choice.label} onClick={() => setOp(choice.op)}>
+                  {choice.op}
+                </button>
+              )}
+            </For>
+          </div>
+        </div>
+        <Suggest
+          label="Value"
+          placeholder={op().endsWith('~') ? 'Regular expression' : 'Value'}
+          free
+          initial={props.start?.value ?? ''}
+          loading={values.loading}
+          choices={(values() ?? []).map((value) => ({ value, label: value }))}
+          onChoose={(value) => props.onDone({ name: name(), op: op(), value })}
+        />
+      </Show>
+    </div>
+  );
+}

@@ -1,0 +1,302 @@
+// The flame graph on a canvas: zoom on click, hover with a tooltip, keyboard cursor. It draws only on change, and only
+// what is visible. Which frame is zoomed, searched or selected is the business of its owner.
+
+import { createEffect, createMemo, createSignal, on, onCleanup, onMount, Show } from 'solid-js';
+import { DARK, LIGHT } from '../flame/colours.ts';
+import { draw, levelAt, ROW, rowTop, TextMeasure, type Ink, type Picture } from '../flame/draw.ts';
+import { ancestors, children, nodeAt, type Flame } from '../flame/layout.ts';
+import { formatShare, formatValue, type Unit } from '../lib/format.ts';
+import { dark } from '../lib/preferences.ts';
+
+export interface FlameGraphProps {
+  flame: Flame;
+  colours: readonly string[];
+  unit: Unit;
+  flip: boolean;
+  /** Node that is zoomed to. */
+  focus: number;
+  matched: Uint8Array | null;
+  /** Place of the search's steps, -1 for none. */
+  current: number;
+  /** Name index that is selected or pointed at elsewhere, -1 for none. */
+  selected: number;
+  hovered: number;
+  onFocus: (node: number) => void;
+  onHover: (name: number) => void;
+  onMenu: (node: number, x: number, y: number) => void;
+}
+
+const INK: Record<'light' | 'dark', Ink> = {
+  light: { text: LIGHT.text, faint: '#6d7783', paper: '#ffffff', grey: '#edf0f3', strip: '#d5dae0', mark: '#b4338c', hover: 'rgba(10, 60, 80, 0.16)' },
+  dark: { text: DARK.text, faint: '#8791a0', paper: '#16191d', grey: '#22272d', strip: '#333a42', mark: '#f17ec8', hover: 'rgba(255, 255, 255, 0.2)' },
+};
+const ZOOM_MS = 150;
+
+export function FlameGraph(props: FlameGraphProps) {
+  let box!: HTMLDivElement;
+  let canvas!: HTMLCanvasElement;
+  let context!: CanvasRenderingContext2D;
+  let text: TextMeasure | undefined;
+  const [size, setSize] = createSignal({ width: 0, height: 0 });
+  const [scroll, setScroll] = createSignal(0);
+  const [hover, setHover] = createSignal<{ node: number; x: number; y: number; keyboard: boolean }>();
+  const [view, setView] = createSignal({ from: 0, to: 1 });
+  const content = (): number => Math.max(size().height, props.flame.depth * ROW);
+  let drawn: Flame | undefined;
+
+  const target = createMemo(() => {
+    const from = props.flame.start[props.focus] ?? 0;
+    return { from, to: from + (props.flame.total[props.focus] ?? props.flame.sum) };
+  });
+
+  const picture = (): Picture => ({
+    flame: props.flame,
+    from: view().from,
+    to: view().to,
+    width: size().width,
+    height: size().height,
+    scroll: scroll(),
+    flip: props.flip,
+    focus: props.focus,
+    colours: props.colours,
+    matched: props.matched,
+    hoverNode: hover()?.node ?? -1,
+    hoverName: hover() ? props.flame.name[hover()!.node]! : props.hovered,
+    selectedName: props.selected,
+    currentNode: props.current,
+    ink: INK[dark() ? 'dark' : 'light'],
+    text: text!,
+  });
+
+  let requested = 0;
+  const redraw = (): void => {
+    if (!text || size().width === 0) return;
+    const begin = performance.now();
+    const now = picture();
+    const rectangles = draw(context, now);
+    if (drawn !== props.flame) {
+      drawn = props.flame;
+      performance.measure('flame:first-draw', { start: begin, end: performance.now(), detail: { nodes: props.flame.count, rectangles } });
+      canvas.dataset.nodes = String(props.flame.count);
+    } else {
+      canvas.dataset.drawMs = (performance.now() - begin).toFixed(2);
+    }
+  };
+  const schedule = (): void => {
+    if (requested === 0) {
+      requested = requestAnimationFrame(() => {
+        requested = 0;
+        redraw();
+      });
+    }
+  };
+
+  // Zooming glides, so that one sees where one goes; a new graph appears at once.
+  let gliding = 0;
+  let gliderFlame: Flame | undefined;
+  createEffect(on([target, () => props.flame], ([goal, flame]) => {
+    cancelAnimationFrame(gliding);
+    setHover(undefined);
+    const begin = view();
+    if (gliderFlame !== flame || matchMedia('(prefers-reduced-motion: reduce)').matches) {
+      gliderFlame = flame;
+      setView(goal);
+      return;
+    }
+    const start = performance.now();
+    const step = (now: number): void => {
+      const part = Math.min(1, (now - start) / ZOOM_MS);
+      const ease = 1 - (1 - part) ** 3;
+      setView(part === 1 ? goal : { from: begin.from + (goal.from - begin.from) * ease, to: begin.to + (goal.to - begin.to) * ease });
+      if (part < 1) gliding = requestAnimationFrame(step);
+    };
+    gliding = requestAnimationFrame(step);
+  }));
+
+  onMount(() => {
+    context = canvas.getContext('2d', { alpha: false })!;
+    const resize = (): void => {
+      const width = box.clientWidth;
+      const height = box.clientHeight;
+      const ratio = devicePixelRatio || 1;
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      text ??= new TextMeasure(context, `12px ${getComputedStyle(box).fontFamily}`);
+      setSize({ width, height });
+      redraw();
+    };
+    const observer = new ResizeObserver(resize);
+    observer.observe(box);
+    resize();
+    createEffect(on([() => props.flame, view, size, scroll, hover, () => props.colours, () => props.matched, () => props.hovered, () => props.selected, () => props.current, () => props.flip, dark], schedule));
+    createEffect(on([() => props.flip, () => props.flame.depth], () => {
+      // The root is what one wants to see first, wherever it is.
+      box.scrollTop = props.flip ? box.scrollHeight : 0;
+    }));
+    createEffect(on([() => props.focus, () => props.current], ([focus, current]) => {
+      const node = current >= 0 ? current : focus;
+      const top = rowTop(props.flame.level[node] ?? 0, { flame: props.flame, flip: props.flip, scroll: 0, height: size().height });
+      if (top < box.scrollTop) box.scrollTop = Math.max(0, top - ROW);
+      else if (top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
+    }));
+    onCleanup(() => {
+      observer.disconnect();
+      cancelAnimationFrame(requested);
+      cancelAnimationFrame(gliding);
+    });
+  });
+
+  const nodeUnder = (event: MouseEvent): number => {
+    const at = canvas.getBoundingClientRect();
+    const now = picture();
+    const x = now.from + ((event.clientX - at.left) / now.width) * (now.to - now.from);
+    return nodeAt(props.flame, levelAt(event.clientY - at.top, now), x);
+  };
+  const move = (event: PointerEvent): void => {
+    const node = nodeUnder(event);
+    if (node < 0) return leave();
+    setHover({ node, x: event.clientX, y: event.clientY, keyboard: false });
+    props.onHover(props.flame.name[node]!);
+  };
+  const leave = (): void => {
+    setHover(undefined);
+    props.onHover(-1);
+  };
+
+  /** Puts the keyboard's cursor on a node. */
+  const put = (node: number): void => {
+    if (node < 0) return;
+    const now = picture();
+    const level = props.flame.level[node]!;
+    const top = rowTop(level, { ...now, scroll: 0 });
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = top + ROW - box.clientHeight;
+    const at = canvas.getBoundingClientRect();
+    const x = Math.max(0, ((props.flame.start[node]! - now.from) / (now.to - now.from)) * now.width);
+    setHover({ node, x: at.left + x, y: at.top + top - box.scrollTop + ROW, keyboard: true });
+    props.onHover(props.flame.name[node]!);
+  };
+  const keys = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { flame } = props;
+    const node = hover()?.node ?? props.focus;
+    const inView = (other: number): number => (other >= 0 && flame.start[other]! < target().to && flame.start[other]! + flame.total[other]! > target().from ? other : node);
+    const level = flame.level[node] ?? 0;
+    const below = (): number => {
+      const [from, to] = children(flame, node);
+      let best = node;
+      for (let at = from; at < to; at += 1) if (inView(at) === at && (best === node || flame.total[at]! > flame.total[best]!)) best = at;
+      return best;
+    };
+    const outward = props.flip ? 'ArrowUp' : 'ArrowDown';
+    const inward = props.flip ? 'ArrowDown' : 'ArrowUp';
+    if (event.key === outward) put(hover() ? below() : node);
+    else if (event.key === inward) put(flame.parent[node]! >= 0 ? flame.parent[node]! : node);
+    else if (event.key === 'ArrowRight') put(node + 1 < flame.levelStart[level + 1]! ? inView(node + 1) : node);
+    else if (event.key === 'ArrowLeft') put(node - 1 >= flame.levelStart[level]! ? inView(node - 1) : node);
+    else if (event.key === 'Home') put(0);
+    else if (event.key === 'Enter' || event.key === ' ') props.onFocus(node);
+    else if (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey)) {
+      const at = hover();
+      const frame = canvas.getBoundingClientRect();
+      props.onMenu(node, at?.x ?? frame.left + 40, at?.y ?? frame.top + 40);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const spoken = (): string => {
+    const at = hover();
+    if (!at?.keyboard) return '';
+    const { flame, unit } = props;
+    return `${flame.names[flame.name[at.node]!]}, total ${formatValue(flame.total[at.node]!, unit)}, ${formatShare(flame.total[at.node]! / flame.sum)}, self ${formatValue(flame.self[at.node]!, unit)}, level ${flame.level[at.node]}`;
+  };
+
+  return (
+    <div
+      class="flame"
+      id="flame"
+      ref={box}
+      tabindex="0"
+      role="application"
+      aria-roledescription="flame graph"
+      aria-label="Flame graph. Arrow keys move between frames, Enter zooms, Escape goes one up; the table beside it holds the same values."
+      onScroll={() => {
+        setScroll(box.scrollTop);
+        if (!hover()?.keyboard) setHover(undefined);
+      }}
+      onKeyDown={keys}
+      onBlur={() => hover()?.keyboard && leave()}
+    >
+      <canvas
+        ref={canvas}
+        onPointerMove={move}
+        onPointerLeave={leave}
+        onClick={(event) => {
+          const node = nodeUnder(event);
+          if (node >= 0) props.onFocus(node);
+        }}
+        onContextMenu={(event) => {
+          event.preventDefault();
+          const node = nodeUnder(event);
+          if (node >= 0) props.onMenu(node, event.clientX, event.clientY);
+        }}
+      />
+      <div aria-hidden="true" style={{ height: `${content() - size().height}px` }} />
+      <div class="visually-hidden" aria-live="polite">{spoken()}</div>
+      <Show when={hover()}>{(at) => <FrameTip flame={props.flame} node={at().node} unit={props.unit} x={at().x} y={at().y} />}</Show>
+    </div>
+  );
+}
+
+function FrameTip(props: { flame: Flame; node: number; unit: Unit; x: number; y: number }) {
+  let tip!: HTMLDivElement;
+  const name = (): number => props.flame.name[props.node]!;
+  const where = (): string => {
+    const file = props.flame.files[name()] ?? '';
+    const line = props.flame.line[props.node]!;
+    return file === '' ? '' : line > 0 ? `${file}:${line}` : file;
+  };
+  const binary = (): string => props.flame.mappings[name()] ?? '';
+  const parent = (): number => props.flame.parent[props.node]!;
+  const calls = (): number => ancestors(props.flame, props.node).length - 1;
+  createEffect(() => {
+    // Beside the pointer, never under it.
+    const x = props.x;
+    const y = props.y;
+    void props.node;
+    const size = tip.getBoundingClientRect();
+    const left = x + 14 + size.width > innerWidth - 8 ? x - 14 - size.width : x + 14;
+    const top = y + 18 + size.height > innerHeight - 8 ? y - 14 - size.height : y + 18;
+    tip.style.left = `${Math.max(8, left)}px`;
+    tip.style.top = `${Math.max(8, top)}px`;
+  });
+  const share = (value: number, of: number): string => formatShare(of > 0 ? value / of : 0);
+  const total = (): number => props.flame.total[props.node]!;
+  const self = (): number => props.flame.self[props.node]!;
+  return (
+    <div class="tooltip" role="tooltip" ref={tip}>
+      <div class="name">{props.flame.names[name()]}</div>
+      <dl>
+        <dt>Total</dt>
+        <dd class="number">{formatValue(total(), props.unit)}</dd>
+        <dd class="number">{share(total(), props.flame.sum)}</dd>
+        <dd class="muted">of all{parent() > 0 ? `, ${share(total(), props.flame.total[parent()]!)} of its caller` : ''}</dd>
+        <dt>Self</dt>
+        <dd class="number">{formatValue(self(), props.unit)}</dd>
+        <dd class="number">{share(self(), props.flame.sum)}</dd>
+        <dd class="muted">of all{total() > 0 ? `, ${share(self(), total())} of itself` : ''}</dd>
+      </dl>
+      <Show when={where() || binary()}>
+        <div class="where">
+          <Show when={where()}><div><code>{where()}</code></div></Show>
+          <Show when={binary()}><div>in {binary()}</div></Show>
+        </div>
+      </Show>
+      <Show when={calls() > 0 && props.flame.names[name()] === 'other'}><div class="where">Frames too small to be sent</div></Show>
+    </div>
+  );
+}

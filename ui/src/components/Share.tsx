@@ -1,0 +1,46 @@
+// A link to exactly this state; a relative range may be pinned to where it is now.
+
+import { createSignal, Show } from 'solid-js';
+import { copyText } from '../lib/clipboard.ts';
+import { href, state } from '../lib/router.ts';
+import { isRelative, type Range } from '../lib/time.ts';
+import { say } from '../lib/toast.ts';
+import { Icon } from './Icon.tsx';
+import { Popover } from './Popover.tsx';
+
+export function Share(props: { range: Range }) {
+  const [pinned, setPinned] = createSignal(true);
+  const relative = (): boolean => isRelative(state().from) || isRelative(state().until);
+  const link = (): string => {
+    const pin = pinned() && relative() ? { from: String(Math.round(props.range.start)), until: String(Math.round(props.range.end)), refresh: 0 } : {};
+    return location.origin + href(pin);
+  };
+  return (
+    <Popover label="Share" class="button" align="right" trigger={<><Icon name="share" /><span class="wide-only">Share</span></>}>
+      {(close) => (
+        <div class="body" style={{ width: '360px' }}>
+          <input class="field" readonly aria-label="Link to this view" id="share-link" value={link()} onFocus={(event) => event.currentTarget.select()} />
+          <Show when={relative()}>
+            <label style={{ display: 'flex', gap: '8px', 'align-items': 'center' }}>
+              <input type="checkbox" checked={pinned()} onChange={(event) => setPinned(event.currentTarget.checked)} />
+              Pin to the time shown now
+            </label>
+          </Show>
+          <div>
+            <button
+              type="button"
+              class="button primary"
+              onClick={async () => {
+                const done = await copyText(link());
+                close();
+                say(done ? 'Link copied' : 'The browser did not allow copying');
+              }}
+            >
+              <Icon name="copy" />Copy link
+            </button>
+          </div>
+        </div>
+      )}
+    </Popover>
+  );
+}

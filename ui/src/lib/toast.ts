@@ -1,0 +1,14 @@
+// One short message at the bottom of the page, for what has no place of its own ("Copied").
+
+import { createSignal } from 'solid-js';
+
+const [toast, setToast] = createSignal('');
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+export { toast };
+
+export function say(text: string): void {
+  clearTimeout(timer);
+  setToast(text);
+  timer = setTimeout(() => setToast(''), 2500);
+}
