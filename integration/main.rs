@@ -15,6 +15,8 @@ mod harness;
 mod http;
 #[cfg(feature = "server")]
 mod http_listen;
+#[cfg(feature = "server")]
+mod http_store;
 mod pprof;
 mod protos;
 mod tidy;

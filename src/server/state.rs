@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::BoxFuture;
-use crate::profile::{RawProfile, SinkError};
+use crate::profile::{RawProfile, SinkError, SinkErrorKind};
 use crate::query::QueryEngine;
 use crate::server::body::BodyBudget;
 use crate::server::page::Page;
 use crate::server::{Readiness, ServerMetrics};
+use crate::store::Store;
 
 /// Where the profiles of all tenants are kept. The store is one; tests have others.
 pub trait ProfileStore: Send + Sync + 'static {
@@ -19,6 +20,30 @@ pub trait ProfileStore: Send + Sync + 'static {
 
     /// Writes what is in memory to files.
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>>;
+
+    /// Why no profiles are taken at the moment, if so.
+    fn unavailable(&self) -> Option<String> {
+        None
+    }
+}
+
+impl ProfileStore for Store {
+    fn append<'a>(&'a self, tenant: &'a str, profiles: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>> {
+        self.append(tenant, profiles)
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        let flushed = self.flush();
+        Box::pin(async move {
+            flushed
+                .await
+                .map_err(|error| SinkError::new(SinkErrorKind::Unavailable, format!("cannot flush: {error}")))
+        })
+    }
+
+    fn unavailable(&self) -> Option<String> {
+        self.unavailable()
+    }
 }
 
 /// Sizes and times of the HTTP side. Limits of profiles and series are the store's, those of questions the engine's.
@@ -28,7 +53,7 @@ pub struct ServerLimits {
     pub body_bytes: usize,
     /// Largest body after `Content-Encoding` is undone; 413 beyond it.
     pub decompressed_body_bytes: usize,
-    /// Largest single profile when uncompressed; 413 beyond it. Only `/ingest` looks at it here, the store looks again.
+    /// Largest single profile when uncompressed; 413 beyond it, 0 for none of its own. Only `/ingest` looks at it here, the store looks again.
     pub profile_bytes: usize,
     /// Bytes of all bodies held at one time; 503 beyond it.
     pub bodies_bytes: usize,
