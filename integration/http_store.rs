@@ -507,3 +507,72 @@ async fn an_open_store_is_shared_by_many_pushes_at_once() {
         total
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sql_is_answered_in_three_formats_and_refused_with_the_reason() {
+    let site = Site::new(ServerOptions::default()).await;
+    let pushed = push_some(&site).await;
+    let query = format!("SELECT sum(total) AS total, count(*) AS n FROM profiles WHERE profile_type = '{CPU}'");
+    let post = async |path: &str, kind: &str, accept: &str, body: String| {
+        let request = site
+            .server
+            .post(path)
+            .header("content-type", kind)
+            .header("accept", accept);
+        let response = request.body(body).send().await.unwrap();
+        let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+        (response.status().as_u16(), kind, response.bytes().await.unwrap())
+    };
+    let json_body = json!({ "query": query }).to_string();
+    for (path, kind, body) in [
+        ("/api/v1/sql", "application/json", json_body),
+        ("/profile/api/v1/sql?format=json", "text/plain", query.clone()),
+    ] {
+        let (status, kind, body) = post(path, kind, "*/*", body).await;
+        assert_eq!((status, kind.as_str()), (200, "application/json"));
+        let rows: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(rows, json!([{"total": pushed.total(), "n": 4}]));
+    }
+    let (_, kind, body) = post("/api/v1/sql", "text/plain", "text/csv", query.clone()).await;
+    assert_eq!(kind, "text/csv; charset=utf-8");
+    assert_eq!(body, format!("total,n\r\n{},4\r\n", pushed.total()));
+    let (_, kind, body) = post("/api/v1/sql?format=arrow", "text/plain", "*/*", query.clone()).await;
+    assert_eq!(kind, "application/vnd.apache.arrow.stream");
+    let batches: Vec<_> = arrow::ipc::reader::StreamReader::try_new(body.as_ref(), None)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 1);
+    assert_eq!(batches[0].schema().field(0).name(), "total");
+
+    for (path, kind, body, reason) in [
+        ("/api/v1/sql", "text/plain", "", "empty"),
+        ("/api/v1/sql", "text/plain", "SELEKT 1", "SELEKT"),
+        ("/api/v1/sql", "text/plain", "SELECT * FROM nothing", "nothing"),
+        ("/api/v1/sql", "text/plain", "DROP TABLE profiles", "only"),
+        ("/api/v1/sql", "application/json", "{}", "query"),
+        ("/api/v1/sql?format=xml", "text/plain", "SELECT 1", "xml"),
+    ] {
+        let (status, _, body) = post(path, kind, "*/*", body.to_owned()).await;
+        let error: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((status, &error["code"]), (400, &json!("invalid_argument")), "{error}");
+        assert!(error["message"].as_str().unwrap().contains(reason), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_counted_by_route_and_status() {
+    let site = Site::new(ServerOptions::default()).await;
+    push_some(&site).await;
+    site.server.get("/profile/ready").await;
+    site.server.get("/wp-admin.php").await;
+    let text = site.server.metrics.encode();
+    for line in [
+        "alluvium_http_requests_total{route=\"/push.v1.PusherService/Push\",status=\"200\"} 1",
+        "alluvium_http_requests_total{route=\"/ready\",status=\"200\"} 1",
+        "alluvium_http_requests_total{route=\"page\",status=\"404\"} 1",
+        "alluvium_http_requests_in_flight 0",
+    ] {
+        assert!(text.contains(line), "{line} is not in:\n{text}");
+    }
+}

@@ -13,6 +13,7 @@ mod push;
 mod querier;
 mod ready;
 mod routes;
+mod sql;
 mod state;
 mod status;
 mod tenant;

@@ -16,10 +16,12 @@ use crate::server::ServerState;
 use crate::server::ingest::ingest;
 use crate::server::observe::observe;
 use crate::server::push::push;
+use crate::server::sql::sql;
 use crate::server::{querier, status};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::push::PUSH_ROUTE;
 use crate::wire::querier::SERVICE;
+use crate::wire::sql::SQL_ROUTE;
 
 /// All routes of the server.
 pub fn router(state: ServerState) -> Router {
@@ -54,6 +56,7 @@ fn table() -> Vec<(String, MethodRouter<ServerState>)> {
         (format!("/{PUSH_ROUTE}"), post(push)),
         ("/ingest".to_owned(), post(ingest)),
         ("/pyroscope/ingest".to_owned(), post(ingest)),
+        (format!("/{SQL_ROUTE}"), post(sql)),
         ("/ready".to_owned(), get(status::ready)),
         ("/api/v1/status/buildinfo".to_owned(), get(status::buildinfo)),
         ("/flush".to_owned(), post(status::flush)),
