@@ -542,7 +542,10 @@ async fn sql_is_answered_in_three_formats_and_refused_with_the_reason() {
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 1);
+    assert_eq!(
+        batches.iter().map(arrow::array::RecordBatch::num_rows).sum::<usize>(),
+        1
+    );
     assert_eq!(batches[0].schema().field(0).name(), "total");
 
     for (path, kind, body, reason) in [

@@ -17,6 +17,9 @@ mod http;
 mod http_listen;
 #[cfg(feature = "server")]
 mod http_store;
+mod lang;
 mod pprof;
 mod protos;
+#[cfg(feature = "server")]
+mod store;
 mod tidy;

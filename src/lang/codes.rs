@@ -66,8 +66,7 @@ codes! {
     BAD_ARGUMENT "E0501" "a value that the component does not accept";
     BUILD_FAILED "E0502" "a component could not be built";
     UPDATE_FAILED "E0503" "a running component refused its new arguments";
-    SHADOWED_FUNCTION "W0001" "a component whose id hides a name of the standard library";
-    DEPRECATED_FUNCTION "W0002" "a function under its deprecated name";
+    DEPRECATED_FUNCTION "W0001" "a function under its deprecated name";
 }
 
 #[cfg(test)]

@@ -5,13 +5,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A named text. Shared by everything that points into it.
+/// A named text. Clones share it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct Source(Arc<Shared>);
+
+#[derive(PartialEq, Eq)]
+struct Shared {
     path: Arc<str>,
     text: Arc<str>,
     /// Byte offset at which each line starts; never empty.
-    line_starts: Arc<[usize]>,
+    line_starts: Vec<usize>,
 }
 
 /// A range of bytes in a source, end exclusive.
@@ -45,37 +48,38 @@ impl Source {
         let line_starts = std::iter::once(0)
             .chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|offset| offset + 1))
             .collect();
-        Self {
+        Self(Arc::new(Shared {
             path: path.into(),
             text,
             line_starts,
-        }
+        }))
     }
 
     /// The name given by the caller.
     pub fn path(&self) -> &Arc<str> {
-        &self.path
+        &self.0.path
     }
 
     /// The whole text.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     /// The text of a span; empty when the span does not fit the text.
     pub fn slice(&self, span: Span) -> &str {
-        self.text.get(span.start..span.end).unwrap_or_default()
+        self.0.text.get(span.start..span.end).unwrap_or_default()
     }
 
     /// Line of an offset, from 1.
     pub fn line(&self, offset: usize) -> usize {
-        self.line_starts.partition_point(|start| *start <= offset)
+        self.0.line_starts.partition_point(|start| *start <= offset)
     }
 
     /// Line and column of an offset, both from 1, the column in bytes.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let line = self.line(offset);
         let start = self
+            .0
             .line_starts
             .get(line.saturating_sub(1))
             .copied()
@@ -85,14 +89,14 @@ impl Source {
 
     /// End of the line that holds `offset`, without its newline.
     pub fn line_end(&self, offset: usize) -> usize {
-        let rest = self.text.as_bytes().get(offset..).unwrap_or_default();
-        memchr::memchr(b'\n', rest).map_or(self.text.len(), |length| offset + length)
+        let rest = self.0.text.as_bytes().get(offset..).unwrap_or_default();
+        memchr::memchr(b'\n', rest).map_or(self.0.text.len(), |length| offset + length)
     }
 }
 
 impl fmt::Debug for Source {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Source({}, {} bytes)", self.path, self.text.len())
+        write!(out, "Source({}, {} bytes)", self.0.path, self.0.text.len())
     }
 }
 

@@ -1,3 +1,19 @@
 //! Trees to running components: the graph, its evaluation, reload, health.
+//!
+//! Takes the definitions of components as data and never names one. [`validate`] checks a configuration without running it; a
+//! [`Controller`] runs one.
 
 pub mod component;
+mod controller;
+pub mod graph;
+pub mod logging;
+mod metrics;
+mod node;
+mod plan;
+pub mod status;
+mod validate;
+
+pub use controller::{Controller, LastLoad, Options};
+pub use logging::LoggingSettings;
+pub use node::RestartPolicy;
+pub use validate::validate;

@@ -124,10 +124,11 @@ impl ServerState {
     pub fn new(
         store: Arc<dyn ProfileStore>,
         engine: QueryEngine,
-        options: ServerOptions,
+        mut options: ServerOptions,
         readiness: Readiness,
         metrics: ServerMetrics,
     ) -> Self {
+        options.prefix = usable_prefix(&options.prefix);
         Self(Arc::new(Inner {
             store,
             engine,
@@ -140,10 +141,44 @@ impl ServerState {
     }
 }
 
+/// A prefix with a `/` before it and none after it. Characters that mean something in a route's template (or in a URL) make no prefix.
+fn usable_prefix(prefix: &str) -> String {
+    let path = prefix.trim_matches('/');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
+    if !path.bytes().all(is_plain) || path.contains("//") {
+        tracing::warn!(prefix, "the path prefix is not usable, routes answer at the root only");
+        return String::new();
+    }
+    match path {
+        "" => String::new(),
+        path => format!("/{path}"),
+    }
+}
+
 impl std::ops::Deref for ServerState {
     type Target = Inner;
 
     fn deref(&self) -> &Inner {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_brought_into_form_or_left_out() {
+        for (given, used) in [
+            ("/profile", "/profile"),
+            ("profile/", "/profile"),
+            ("/a/b", "/a/b"),
+            ("", ""),
+            ("/", ""),
+            ("/{x}", ""),
+            ("/a b", ""),
+        ] {
+            assert_eq!(usable_prefix(given), used, "{given}");
+        }
     }
 }

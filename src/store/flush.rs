@@ -113,17 +113,16 @@ impl Tables {
                 if table.append(&self.writer, version, &files)? {
                     let added = files.iter().map(|file| file.entry(kind)).collect();
                     progress.insert(kind, Outcome::Added(added));
+                    self.faults
+                        .check(Place::Committed(kind))
+                        .map_err(StoreError::io("flush to", table.folder()))?;
+                    table.checkpoint_if_due();
+                    continue;
                 }
             }
-            if !progress.contains_key(&kind) {
-                // The name of the entry may not be durable yet; the append that finds it committed syncs it.
-                table.append(&self.writer, version, &[])?;
-                progress.insert(kind, Outcome::Replaced(table.files()?));
-            }
-            self.faults
-                .check(Place::Committed(kind))
-                .map_err(StoreError::io("flush to", table.folder()))?;
-            table.checkpoint_if_due();
+            // The name of the entry may not be durable yet; the append that finds it committed syncs it.
+            table.append(&self.writer, version, &[])?;
+            progress.insert(kind, Outcome::Replaced(table.files()?));
         }
         Ok(())
     }

@@ -31,8 +31,9 @@ impl ReadOnlyStore {
         let mut segments = Vec::new();
         if log.exists() {
             for number in wal::segments(&log)? {
-                match replay::read(&log, number) {
-                    Ok(contents) => segments.push((number, contents)),
+                let mut records = Vec::new();
+                match replay::read(&wal::segment_path(&log, number), |record| records.push(record)) {
+                    Ok(_) => segments.push((number, records)),
                     // Flushed and deleted since it was listed: the tables have it.
                     Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
@@ -51,7 +52,7 @@ impl ReadOnlyStore {
         }
         let metrics = Metrics::new(&Scope::new());
         let mut heads: Vec<(Vec<Table>, Arc<Head>)> = Vec::new();
-        for (number, contents) in segments {
+        for (number, records) in segments {
             let missing: Vec<Table> = committed
                 .iter()
                 .filter(|(_, version)| number > *version)
@@ -67,7 +68,9 @@ impl ReadOnlyStore {
                     heads.len() - 1
                 }
             };
-            replay::apply(&contents, number, &heads[index].1, &metrics);
+            let mut batch = replay::Batch::new(number, &heads[index].1, &metrics);
+            records.into_iter().for_each(|record| batch.push(record));
+            batch.apply();
         }
         let heads = heads
             .into_iter()

@@ -9,6 +9,9 @@ use crate::profile::pprof::{Profile, SampleLabel};
 use crate::store::ingest::{Link, Samples, SeriesRows, is_link};
 use crate::store::limits::{Limits, Rejection};
 
+/// Labels of a sample, sorted.
+type Pairs<'a> = Vec<(&'a str, &'a str)>;
+
 /// The series of `profile` whose own labels are `base`, and the links of its samples.
 pub fn split(profile: &Profile<'_>, base: &Labels, limits: &Limits) -> Result<(Vec<SeriesRows>, Vec<Link>), Rejection> {
     let count = profile.sample_count() as u32;
@@ -25,9 +28,9 @@ pub fn split(profile: &Profile<'_>, base: &Labels, limits: &Limits) -> Result<(V
         return Ok((vec![whole(base)], Vec::new()));
     }
     let mut links = Vec::new();
-    let mut groups: Vec<(Vec<(&str, &str)>, Vec<u32>)> = Vec::new();
-    let mut index_of: HashMap<Vec<(&str, &str)>, usize> = HashMap::new();
-    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    let mut groups: Vec<(Pairs<'_>, Vec<u32>)> = Vec::new();
+    let mut index_of: HashMap<Pairs<'_>, usize> = HashMap::new();
+    let mut pairs = Pairs::new();
     for sample in 0..count {
         let labels = profile.labels_of(sample as usize);
         pairs.clear();

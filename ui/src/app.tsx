@@ -70,7 +70,7 @@ export function App() {
         </Match>
       </Switch>
       <Show when={help()}><Help onClose={() => setHelp(false)} /></Show>
-      <div role="status" aria-live="polite"><Show when={toast()}><div class="toast">{toast()}</div></Show></div>
+      <div class="toasts" role="status" aria-live="polite"><Show when={toast()}><div class="toast">{toast()}</div></Show></div>
     </div>
   );
 }

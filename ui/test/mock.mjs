@@ -109,7 +109,7 @@ function profileOf(service, kind) {
     else at.self += value;
   };
   const grow = (parent, value, depth) => {
-    if (value < 2e4 || depth > 26) {
+    if (value < 4e5 || depth > 18) {
       parent.self += value;
       return;
     }
@@ -432,7 +432,7 @@ const METHODS = {
 };
 
 const MEDIA = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
-export const CSP = "default-src 'self'; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
+export const CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
 async function serveFile(path, response) {
   const name = path === '/' || path === '/profile' ? 'index.html' : path.slice(1);

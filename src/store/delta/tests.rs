@@ -46,8 +46,8 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
     assert_eq!(one.series, Some((i64::MIN, -5)));
     assert_eq!(one.profile_type, file("x").stats.profile_type);
     let (low, high) = one.time.unwrap();
-    assert!(low <= 1_800_000_000_000_001 && low > 1_799_999_999_998_000);
-    assert!(high >= 1_800_000_000_999_001 && high < 1_800_000_001_002_000);
+    assert!((1_799_999_999_998_000..=1_800_000_000_000_001).contains(&low));
+    assert!((1_800_000_000_999_001..1_800_000_001_002_000).contains(&high));
 }
 
 #[test]

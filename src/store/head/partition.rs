@@ -175,7 +175,7 @@ impl Partition {
                         }
                     }
                     Samples::All(count) => {
-                        filler.add_linked(0..*count, &stack_of, value_of, &profile.links, &mut self.texts)
+                        filler.add_linked(0..*count, &stack_of, value_of, &profile.links, &mut self.texts);
                     }
                     Samples::Some(samples) => {
                         filler.add_linked(

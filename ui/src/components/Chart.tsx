@@ -6,8 +6,11 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { formatClock, formatMoment, formatSpan, formatValue, type Unit } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
+import { alignLines } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
 import { Icon } from './Icon.tsx';
+
+const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** exponent);
 
 export interface Line {
   label: string;
@@ -23,28 +26,6 @@ export interface ChartProps {
   unit: Unit;
   title: string;
   onZoom: (range: Range) => void;
-}
-
-/** One row of times and one row of values a line; where data is missing for longer than a step there is a hole. */
-export function alignLines(lines: readonly Line[], step: number): (number | null)[][] {
-  const times = new Set<number>();
-  for (const { points } of lines) for (const [ms] of points) times.add(ms / 1000);
-  const sorted = [...times].sort((a, b) => a - b);
-  const grid: number[] = [];
-  for (const time of sorted) {
-    const last = grid[grid.length - 1];
-    if (last !== undefined && time - last > step * 1.5) grid.push(last + step);
-    grid.push(time);
-  }
-  const at = new Map(grid.map((time, index) => [time, index]));
-  return [
-    grid,
-    ...lines.map(({ points }) => {
-      const row = new Array<number | null>(grid.length).fill(null);
-      for (const [ms, value] of points) row[at.get(ms / 1000)!] = value;
-      return row;
-    }),
-  ];
 }
 
 export function Chart(props: ChartProps) {
@@ -77,7 +58,7 @@ export function Chart(props: ChartProps) {
       width: Math.max(120, host.clientWidth),
       height: Math.max(80, host.clientHeight),
       legend: { show: false },
-      padding: [8, 8, 0, 0],
+      padding: [8, 24, 0, 0],
       cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 4 }, points: { size: 6 } },
       scales: { x: { time: true, range: () => [props.range.start / 1000, props.range.end / 1000] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
       axes: [
@@ -92,6 +73,8 @@ export function Chart(props: ChartProps) {
         },
         {
           stroke: muted, font, size: 64, gap: 6, space: 28,
+          // Bytes are counted in powers of two, and so are their ticks.
+          ...(props.unit.startsWith('bytes') ? { incrs: POWERS_OF_TWO } : {}),
           grid: { stroke: line, width: 1 }, ticks: { show: false },
           values: (_, splits) => splits.map((value) => (value === 0 ? '0' : formatValue(value, props.unit))),
         },
@@ -172,7 +155,7 @@ export function Chart(props: ChartProps) {
       role="img"
       aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}`}
     >
-      <div ref={host} style={{ position: 'absolute', inset: 0 }} />
+      <div ref={host} class="chart-host" />
       <Show when={selection()}>
         {(chosen) => (
           <div class="selection" role="group" aria-label="Selected range" style={{ left: `${chosen().left}px` }}>
@@ -183,7 +166,7 @@ export function Chart(props: ChartProps) {
         )}
       </Show>
       <Show when={hover() && !selection() && rows().length > 0}>
-        <div class="tooltip" style={{ left: `${tipX()}px`, top: `${hover()!.y + 8}px`, 'min-width': '160px' }}>
+        <div class="tooltip chart-tip" style={{ left: `${tipX()}px`, top: `${hover()!.y + 8}px` }}>
           <div class="muted">{formatMoment(data()[0]![hover()!.index]! * 1000, props.step < 60)}</div>
           <For each={rows()}>
             {(row) => (

@@ -28,7 +28,8 @@ export function Filters(props: FiltersProps) {
           <span class="chip">
             <Popover
               class="edit"
-              label={`Filter ${matcher.name} ${matcher.op} ${matcher.value}`}
+              label={`Filter ${matcher.name}`}
+              named
               trigger={
                 <>
                   <span class="muted">{matcher.name}</span>
@@ -55,7 +56,7 @@ export function Filters(props: FiltersProps) {
           </span>
         )}
       </For>
-      <Popover class="button plain" id="add-filter" label="Add filter" trigger={<><Icon name="plus" />Filter</>}>
+      <Popover class="button plain" id="add-filter" label="Filter" trigger={<><Icon name="plus" />Filter</>}>
         {(close) => (
           <Editor
             selector={others(-1)}

@@ -5,13 +5,14 @@ import { createEffect, createMemo, createSignal, on, onCleanup, onMount, Show } 
 import { DARK, LIGHT } from '../flame/colours.ts';
 import { draw, levelAt, ROW, rowTop, TextMeasure, type Ink, type Picture } from '../flame/draw.ts';
 import { ancestors, children, nodeAt, type Flame } from '../flame/layout.ts';
-import { formatShare, formatValue, type Unit } from '../lib/format.ts';
+import { formatShare } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
 
 export interface FlameGraphProps {
   flame: Flame;
   colours: readonly string[];
-  unit: Unit;
+  /** A value with its unit. */
+  amount: (value: number) => string;
   flip: boolean;
   /** Node that is zoomed to. */
   focus: number;
@@ -27,8 +28,8 @@ export interface FlameGraphProps {
 }
 
 const INK: Record<'light' | 'dark', Ink> = {
-  light: { text: LIGHT.text, faint: '#6d7783', paper: '#ffffff', grey: '#edf0f3', strip: '#d5dae0', mark: '#b4338c', hover: 'rgba(10, 60, 80, 0.16)' },
-  dark: { text: DARK.text, faint: '#8791a0', paper: '#16191d', grey: '#22272d', strip: '#333a42', mark: '#f17ec8', hover: 'rgba(255, 255, 255, 0.2)' },
+  light: { text: LIGHT.text, faint: '#6d7783', paper: '#ffffff', grey: '#edf0f3', mark: '#b4338c', hover: 'rgba(10, 60, 80, 0.16)' },
+  dark: { text: DARK.text, faint: '#8791a0', paper: '#16191d', grey: '#22272d', mark: '#f17ec8', hover: 'rgba(255, 255, 255, 0.2)' },
 };
 const ZOOM_MS = 150;
 
@@ -76,7 +77,8 @@ export function FlameGraph(props: FlameGraphProps) {
     const rectangles = draw(context, now);
     if (drawn !== props.flame) {
       drawn = props.flame;
-      performance.measure('flame:first-draw', { start: begin, end: performance.now(), detail: { nodes: props.flame.count, rectangles } });
+      const end = performance.now();
+      performance.measure('flame:first-draw', { start: props.flame.born, end, detail: { nodes: props.flame.count, rectangles, drawMs: end - begin } });
       canvas.dataset.nodes = String(props.flame.count);
     } else {
       canvas.dataset.drawMs = (performance.now() - begin).toFixed(2);
@@ -202,6 +204,7 @@ export function FlameGraph(props: FlameGraphProps) {
     else if (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey)) {
       const at = hover();
       const frame = canvas.getBoundingClientRect();
+      leave();
       props.onMenu(node, at?.x ?? frame.left + 40, at?.y ?? frame.top + 40);
     } else return;
     event.preventDefault();
@@ -211,8 +214,8 @@ export function FlameGraph(props: FlameGraphProps) {
   const spoken = (): string => {
     const at = hover();
     if (!at?.keyboard) return '';
-    const { flame, unit } = props;
-    return `${flame.names[flame.name[at.node]!]}, total ${formatValue(flame.total[at.node]!, unit)}, ${formatShare(flame.total[at.node]! / flame.sum)}, self ${formatValue(flame.self[at.node]!, unit)}, level ${flame.level[at.node]}`;
+    const { flame, amount } = props;
+    return `${flame.names[flame.name[at.node]!]}, total ${amount(flame.total[at.node]!)}, ${formatShare(flame.total[at.node]! / flame.sum)}, self ${amount(flame.self[at.node]!)}, level ${flame.level[at.node]}`;
   };
 
   return (
@@ -242,17 +245,18 @@ export function FlameGraph(props: FlameGraphProps) {
         onContextMenu={(event) => {
           event.preventDefault();
           const node = nodeUnder(event);
+          leave();
           if (node >= 0) props.onMenu(node, event.clientX, event.clientY);
         }}
       />
       <div aria-hidden="true" style={{ height: `${content() - size().height}px` }} />
       <div class="visually-hidden" aria-live="polite">{spoken()}</div>
-      <Show when={hover()}>{(at) => <FrameTip flame={props.flame} node={at().node} unit={props.unit} x={at().x} y={at().y} />}</Show>
+      <Show when={hover()}>{(at) => <FrameTip flame={props.flame} node={at().node} amount={props.amount} x={at().x} y={at().y} />}</Show>
     </div>
   );
 }
 
-function FrameTip(props: { flame: Flame; node: number; unit: Unit; x: number; y: number }) {
+function FrameTip(props: { flame: Flame; node: number; amount: (value: number) => string; x: number; y: number }) {
   let tip!: HTMLDivElement;
   const name = (): number => props.flame.name[props.node]!;
   const where = (): string => {
@@ -282,11 +286,11 @@ function FrameTip(props: { flame: Flame; node: number; unit: Unit; x: number; y:
       <div class="name">{props.flame.names[name()]}</div>
       <dl>
         <dt>Total</dt>
-        <dd class="number">{formatValue(total(), props.unit)}</dd>
+        <dd class="number">{props.amount(total())}</dd>
         <dd class="number">{share(total(), props.flame.sum)}</dd>
         <dd class="muted">of all{parent() > 0 ? `, ${share(total(), props.flame.total[parent()]!)} of its caller` : ''}</dd>
         <dt>Self</dt>
-        <dd class="number">{formatValue(self(), props.unit)}</dd>
+        <dd class="number">{props.amount(self())}</dd>
         <dd class="number">{share(self(), props.flame.sum)}</dd>
         <dd class="muted">of all{total() > 0 ? `, ${share(self(), total())} of itself` : ''}</dd>
       </dl>

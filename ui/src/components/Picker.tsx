@@ -22,7 +22,8 @@ export function Picker(props: PickerProps) {
   return (
     <Popover
       id={props.id ?? ''}
-      label={`${props.label}: ${props.shown || 'none'}`}
+      label={props.label}
+      named
       haspopup="listbox"
       class="button"
       trigger={

@@ -5,8 +5,10 @@ import { createEffect, createSignal, onCleanup, Show, type JSX } from 'solid-js'
 import { Portal } from 'solid-js/web';
 
 export interface PopoverProps {
-  /** What the button is called, for those who do not see it. */
+  /** What the panel is called, and the button too for those who do not see it. */
   label: string;
+  /** The button's own text is its name. */
+  named?: boolean;
   class?: string;
   /** Inside of the button. */
   trigger: JSX.Element;
@@ -37,7 +39,7 @@ export function Popover(props: PopoverProps) {
         ref={button}
         id={props.id}
         class={props.class ?? 'button'}
-        aria-label={props.label}
+        aria-label={props.named ? undefined : props.label}
         aria-haspopup={props.haspopup ?? 'dialog'}
         aria-expanded={open()}
         title={props.title}

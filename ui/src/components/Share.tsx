@@ -18,10 +18,10 @@ export function Share(props: { range: Range }) {
   return (
     <Popover label="Share" class="button" align="right" trigger={<><Icon name="share" /><span class="wide-only">Share</span></>}>
       {(close) => (
-        <div class="body" style={{ width: '360px' }}>
+        <div class="body share-body">
           <input class="field" readonly aria-label="Link to this view" id="share-link" value={link()} onFocus={(event) => event.currentTarget.select()} />
           <Show when={relative()}>
-            <label style={{ display: 'flex', gap: '8px', 'align-items': 'center' }}>
+            <label class="checkbox">
               <input type="checkbox" checked={pinned()} onChange={(event) => setPinned(event.currentTarget.checked)} />
               Pin to the time shown now
             </label>

@@ -3,8 +3,10 @@
 import { createSignal, Show, type JSX } from 'solid-js';
 import { recallNumber, remember } from '../lib/preferences.ts';
 
+const DEFAULT_SHARE = 0.6;
+
 export function Split(props: { left: JSX.Element; right: JSX.Element; showLeft: boolean; showRight: boolean }) {
-  const [share, setShare] = createSignal(Math.min(0.85, Math.max(0.15, recallNumber('split', 0.62))));
+  const [share, setShare] = createSignal(Math.min(0.85, Math.max(0.15, recallNumber('split', DEFAULT_SHARE))));
   const [dragging, setDragging] = createSignal(false);
   let box!: HTMLDivElement;
   const set = (next: number): void => {
@@ -41,7 +43,7 @@ export function Split(props: { left: JSX.Element; right: JSX.Element; showLeft: 
           }}
           onPointerUp={() => setDragging(false)}
           onPointerCancel={() => setDragging(false)}
-          onDblClick={() => set(0.62)}
+          onDblClick={() => set(DEFAULT_SHARE)}
           onKeyDown={(event) => {
             const by = { ArrowLeft: -0.03, ArrowRight: 0.03 }[event.key];
             if (by === undefined) return;

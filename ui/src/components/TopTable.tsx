@@ -5,7 +5,7 @@ import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount } f
 import { shortName } from '../flame/packages.ts';
 import type { Flame } from '../flame/layout.ts';
 import { readSort, sortRows, topRows, type SortKey, type TopRow } from '../flame/top.ts';
-import { formatShare, formatValue, formatWhole, type Unit } from '../lib/format.ts';
+import { formatShare, formatWhole } from '../lib/format.ts';
 import { filterItems } from '../lib/suggest.ts';
 import { Icon } from './Icon.tsx';
 
@@ -14,7 +14,8 @@ const HEIGHT = 24;
 export interface TopTableProps {
   flame: Flame;
   colours: readonly string[];
-  unit: Unit;
+  /** A value with its unit. */
+  amount: (value: number) => string;
   sort: string;
   filter: string;
   /** Name index that is selected or pointed at elsewhere, -1 for none. */
@@ -106,10 +107,12 @@ export function TopTable(props: TopTableProps) {
     return now === key ? (down ? 'descending' : 'ascending') : 'none';
   };
   const share = (value: number): number => (props.flame.sum > 0 ? value / props.flame.sum : 0);
+  // Bars are relative to the largest of their column: shares of a long tail are all small.
+  const most = createMemo(() => rows().reduce((max, row) => ({ self: Math.max(max.self, row.self), total: Math.max(max.total, row.total) }), { self: 1e-12, total: 1e-12 }));
 
   return (
     <div class="grid" role="grid" aria-label="Top functions" aria-rowcount={filtered().length + 1}>
-      <div role="rowgroup" style={{ flex: 'none' }}>
+      <div role="rowgroup">
         <div class="grid-row grid-head" role="row" aria-rowindex="1">
           <div class="name-cell" role="columnheader" aria-sort={ariaSort('name')}>
             {header('name', 'Function')}
@@ -154,15 +157,15 @@ export function TopTable(props: TopTableProps) {
                   <i class="swatch" style={{ background: props.colours[row.name] }} />
                   <span class="text">{shortName(name)}</span>
                 </div>
-                <div class="number" classList={{ zero: row.self === 0 }} role="gridcell">{formatValue(row.self, props.unit)}</div>
-                <div class="number share self-share" classList={{ zero: row.self === 0 }} role="gridcell"><i style={{ width: `${share(row.self) * 100}%` }} /><span>{formatShare(share(row.self))}</span></div>
-                <div class="number" role="gridcell">{formatValue(row.total, props.unit)}</div>
-                <div class="number share total-share" role="gridcell"><i style={{ width: `${share(row.total) * 100}%` }} /><span>{formatShare(share(row.total))}</span></div>
+                <div class="number" classList={{ zero: row.self === 0 }} role="gridcell">{props.amount(row.self)}</div>
+                <div class="number share self-share" classList={{ zero: row.self === 0 }} role="gridcell"><i style={{ width: `${(row.self / most().self) * 100}%` }} /><span>{formatShare(share(row.self))}</span></div>
+                <div class="number" role="gridcell">{props.amount(row.total)}</div>
+                <div class="number share total-share" role="gridcell"><i style={{ width: `${(row.total / most().total) * 100}%` }} /><span>{formatShare(share(row.total))}</span></div>
               </div>
             );
           }}
         </For>
-        {filtered().length === 0 ? <div class="muted" role="row" style={{ padding: '12px' }}><span role="gridcell">No function matches the filter</span></div> : null}
+        {filtered().length === 0 ? <div class="grid-none muted" role="row"><span role="gridcell">No function matches the filter</span></div> : null}
       </div>
     </div>
   );

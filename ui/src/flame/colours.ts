@@ -57,7 +57,8 @@ export function colourOf(place: Place, palette: Palette): string {
   const chroma = place.package === '' || place.runtime ? palette.dull : palette.chroma;
   // The runtime is most of many pictures: a step nearer to the paper, so that the program stands out.
   const lift = place.runtime || place.package === '' ? (palette.lightness > 0.6 ? 0.05 : -0.07) : 0;
-  return oklch(palette.lightness + lift, chroma, hueOf(place.package));
+  // What has no package is of no colour at all, but cool, as the page is.
+  return oklch(palette.lightness + lift, chroma, place.package === '' ? 250 : hueOf(place.package));
 }
 
 /** One colour a name, computed once for a picture. */

@@ -39,7 +39,6 @@ export interface Ink {
   faint: string;
   paper: string;
   grey: string;
-  strip: string;
   mark: string;
   hover: string;
 }
@@ -132,13 +131,19 @@ export function draw(context: CanvasRenderingContext2D, picture: Picture): numbe
     // A strip collects neighbours that are too narrow to be seen alone.
     let stripFrom = -1;
     let stripTo = -1;
+    // The name that gives the strip its colour: of the first match, else of the largest frame; -1 for none.
+    let stripName = -1;
+    let stripLargest = 0;
     let stripMatched = false;
     const flush = (): void => {
       if (stripFrom < 0) return;
-      context.fillStyle = picture.matched ? (stripMatched ? ink.mark : ink.grey) : ink.strip;
-      context.globalAlpha = picture.matched && stripMatched ? 0.55 : 1;
-      context.fillRect(stripFrom, top, Math.max(0.5, stripTo - stripFrom), ROW - 1);
+      const grey = picture.matched !== null && !stripMatched;
+      context.fillStyle = grey || stripName < 0 ? ink.grey : picture.colours[stripName]!;
+      context.globalAlpha = grey ? 1 : 0.75;
+      const wide = Math.max(0.5, stripTo - stripFrom);
+      context.fillRect(stripFrom, top, wide, ROW - 1);
       context.globalAlpha = 1;
+      if (stripMatched) underline(context, ink, stripFrom, top, wide);
       rectangles += 1;
       stripFrom = -1;
     };
@@ -152,11 +157,21 @@ export function draw(context: CanvasRenderingContext2D, picture: Picture): numbe
         if (stripFrom >= 0 && left - stripTo > 1) flush();
         if (stripFrom < 0) {
           stripFrom = left;
+          stripName = -1;
+          stripLargest = -1;
           stripMatched = false;
         }
         stripTo = left + Math.max(0.5, total * scale);
-        if (picture.matched) {
-          for (let at = node; at < next && !stripMatched; at += 1) stripMatched = picture.matched[flame.name[at]!] === 1;
+        if (total > stripLargest && !stripMatched) {
+          stripLargest = total;
+          stripName = flame.name[node]!;
+        }
+        if (picture.matched && !stripMatched) {
+          for (let at = node; at < next && !stripMatched; at += 1) {
+            if (picture.matched[flame.name[at]!] !== 1) continue;
+            stripMatched = true;
+            stripName = flame.name[at]!;
+          }
         }
         node = next;
         continue;
@@ -200,6 +215,7 @@ function frame(context: CanvasRenderingContext2D, picture: Picture, node: number
   if (caller) context.globalAlpha = 0.55;
   context.fillRect(left, top, shown, ROW - 1);
   if (caller) context.globalAlpha = 1;
+  if (matched !== null && !grey) underline(context, ink, left, top, shown);
   if (!grey && (name === picture.hoverName || name === picture.selectedName)) {
     context.fillStyle = ink.hover;
     context.fillRect(left, top, shown, ROW - 1);
@@ -209,6 +225,12 @@ function frame(context: CanvasRenderingContext2D, picture: Picture, node: number
   if (label === '') return;
   context.fillStyle = grey ? ink.faint : ink.text;
   context.fillText(label, left + 4, top + ROW / 2);
+}
+
+/** A match is known by a line below it too: runtime frames in their own colour are nearly as grey as the rest. */
+function underline(context: CanvasRenderingContext2D, ink: Ink, left: number, top: number, width: number): void {
+  context.fillStyle = ink.mark;
+  context.fillRect(left, top + ROW - 3, width, 2);
 }
 
 function outline(context: CanvasRenderingContext2D, picture: Picture, scale: number): void {

@@ -25,6 +25,8 @@ export interface Flame {
   /** Line with the largest value, 0 when not known. */
   line: Float64Array;
   sum: number;
+  /** When its layout began, by the page's clock: what a picture took is counted from here. */
+  born: number;
 }
 
 export function fnv1a32(text: string): number {
@@ -64,6 +66,7 @@ export function layout(message: FlameGraphMessage): Flame {
     path: new Uint32Array(count),
     line: new Float64Array(count),
     sum: 0,
+    born: performance.now(),
   };
   const nameHash = new Uint32Array(names.length);
   for (let index = 0; index < names.length; index += 1) nameHash[index] = fnv1a32(names[index]!);
@@ -145,6 +148,19 @@ export function children(flame: Flame, node: number): [number, number] {
   const end = flame.levelStart[level + 1]!;
   while (to < end && flame.parent[to] === node) to += 1;
   return [from, to];
+}
+
+/** The share of a node that was sent only as `other`, because it was too small for the whole picture. */
+export function foldedShare(flame: Flame, node: number): number {
+  const other = flame.names.indexOf('other');
+  const total = flame.total[node] ?? 0;
+  if (other < 0 || total <= 0) return 0;
+  const from = flame.start[node]!;
+  let sum = 0;
+  for (let at = node + 1; at < flame.count; at += 1) {
+    if (flame.name[at] === other && flame.start[at]! >= from && flame.start[at]! < from + total) sum += flame.total[at]!;
+  }
+  return sum / total;
 }
 
 /** Stacks with their own values, `a;b;c 12`: the text that flamegraph.pl and others read. */

@@ -12,7 +12,7 @@ import { ancestors, findPath, pathText, type Flame } from '../flame/layout.ts';
 import { shortName } from '../flame/packages.ts';
 import { compileSearch, searchFlame, type Found } from '../flame/search.ts';
 import { copyText } from '../lib/clipboard.ts';
-import { formatShare, formatValue, formatWhole, type Unit } from '../lib/format.ts';
+import { formatShare, formatWhole } from '../lib/format.ts';
 import { isTyping } from '../lib/keys.ts';
 import { dark } from '../lib/preferences.ts';
 import { go, state } from '../lib/router.ts';
@@ -27,7 +27,7 @@ const VIEWS: readonly { view: View; label: string; icon: IconName }[] = [
 /** A step of the search zooms in until its frame has this share of the width. */
 const VISIBLE_SHARE = 0.02;
 
-export function FlamePane(props: { flame: Flame; unit: Unit; stale: boolean }) {
+export function FlamePane(props: { flame: Flame; amount: (value: number) => string; stale: boolean }) {
   let search!: HTMLInputElement;
   const [typed, setTyped] = createSignal(state().search);
   const [stepAt, setStepAt] = createSignal(-1);
@@ -173,7 +173,7 @@ export function FlamePane(props: { flame: Flame; unit: Unit; stale: boolean }) {
           {(result) => (
             <span class="match" role="status">
               <Show when={result().nodes.length > 0} fallback={searchText() ? 'No frame matches' : ''}>
-                <b>{formatShare(result().sum / props.flame.sum)}</b> · {formatValue(result().sum, props.unit)} · {stepAt() >= 0 ? `${formatWhole(stepAt() + 1)} of ` : ''}{formatWhole(result().nodes.length)} {result().nodes.length === 1 ? 'place' : 'places'}
+                <b>{formatShare(result().sum / props.flame.sum)}</b> · {props.amount(result().sum)} · {stepAt() >= 0 ? `${formatWhole(stepAt() + 1)} of ` : ''}{formatWhole(result().nodes.length)} {result().nodes.length === 1 ? 'place' : 'places'}
               </Show>
             </span>
           )}
@@ -205,7 +205,7 @@ export function FlamePane(props: { flame: Flame; unit: Unit; stale: boolean }) {
       </div>
       <Show when={state().view !== 'table'}>
         <nav class="crumbs" aria-label="Callers of the zoomed frame">
-          <ol style={{ display: 'contents' }}>
+          <ol>
             <For each={crumbs()}>
               {(node, index) => (
                 <li>
@@ -220,7 +220,7 @@ export function FlamePane(props: { flame: Flame; unit: Unit; stale: boolean }) {
             </For>
           </ol>
           <span class="facts">
-            <span><b>{formatValue(total(focus()), props.unit)}</b></span>
+            <span><b>{props.amount(total(focus()))}</b></span>
             <Show when={focus() > 0} fallback={<span>{formatWhole(props.flame.count)} frames</span>}>
               <span><b>{formatShare(total(focus()) / props.flame.sum)}</b> of all</span>
               <button type="button" onClick={() => zoom(0)}>Reset zoom</button>
@@ -228,16 +228,15 @@ export function FlamePane(props: { flame: Flame; unit: Unit; stale: boolean }) {
           </span>
         </nav>
       </Show>
-      <div style={{ display: 'contents' }}>
-        <Split
+      <Split
           showLeft={state().view !== 'table'}
           showRight={state().view !== 'flame'}
           left={
-            <div class="part" classList={{ stale: props.stale }} style={{ flex: 1, display: 'flex', 'flex-direction': 'column', 'min-height': 0 }}>
+            <div class="pane" classList={{ stale: props.stale }} >
               <FlameGraph
                 flame={props.flame}
                 colours={colours()}
-                unit={props.unit}
+                amount={props.amount}
                 flip={state().orient === 'flame'}
                 focus={focus()}
                 matched={found().result && (found().result!.nodes.length > 0 || searchText() !== '') ? found().result!.names : null}
@@ -251,11 +250,11 @@ export function FlamePane(props: { flame: Flame; unit: Unit; stale: boolean }) {
             </div>
           }
           right={
-            <div class="part" classList={{ stale: props.stale }} style={{ flex: 1, display: 'flex', 'flex-direction': 'column', 'min-height': 0 }}>
+            <div class="pane" classList={{ stale: props.stale }} >
               <TopTable
                 flame={props.flame}
                 colours={colours()}
-                unit={props.unit}
+                amount={props.amount}
                 sort={state().sort}
                 filter={state().filter}
                 selected={selected()}
@@ -271,7 +270,6 @@ export function FlamePane(props: { flame: Flame; unit: Unit; stale: boolean }) {
             </div>
           }
         />
-      </div>
       <Show when={menu()} keyed>
         {(at) => <ContextMenu x={at.x} y={at.y} label={`Actions of ${props.flame.names[at.name]}`} actions={actions(at.name, at.node)} close={() => setMenu(undefined)} />}
       </Show>

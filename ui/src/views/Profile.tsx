@@ -170,7 +170,7 @@ export function Profile() {
                   <Show when={data.flame.error()}>
                     {(error) => <div class="banner" role="alert"><span>This picture is older: {error().message}</span><button type="button" class="button" onClick={data.flame.retry}>Try again</button></div>}
                   </Show>
-                  <FlamePane flame={answer().flame} unit={answer().query.type.unit} stale={data.flame.pending()} />
+                  <FlamePane flame={answer().flame} amount={data.amount()} stale={data.flame.pending()} />
                 </>
               )}
             </Match>
@@ -200,14 +200,14 @@ function ChartPanel(props: { data: Data; range: Range; onZoom: (range: Range) =>
             <span>max <b>{formatValue(chart.data()!.max, type()?.chartUnit ?? 'count')}</b></span>
           </div>
         </Show>
-        <span style={{ flex: 1 }} />
+        <span class="spring" />
         <Picker label="Split by" placeholder="Find a label" value={state().by} shown={state().by || 'no label'} choices={choices()} loading={labels.loading} onPick={(by) => go({ by })} />
       </div>
       <Show
         when={!chart.error() || chart.data()}
         fallback={<div class="chart"><div class="chart-empty"><span role="alert">{chart.error()?.message} <button type="button" class="button" onClick={chart.retry}>Try again</button></span></div></div>}
       >
-        <Show when={chart.data()} fallback={<div class="chart"><div class="skeleton" style={{ position: 'absolute', inset: '8px 8px 28px 64px' }} /></div>}>
+        <Show when={chart.data()} fallback={<div class="chart"><div class="skeleton chart-skeleton" /></div>}>
           {(found) => (
             <div classList={{ stale: chart.pending() }}>
               <Chart lines={found().lines} range={props.range} step={found().step} unit={type()?.chartUnit ?? 'count'} title={type()?.chartTitle ?? ''} onZoom={props.onZoom} />
@@ -262,8 +262,8 @@ function Absent(props: { data: Data }) {
 
 function FlameSkeleton() {
   return (
-    <div class="fill" aria-busy="true" style={{ 'flex-direction': 'column', gap: '1px', padding: '44px 0 0' }}>
-      <For each={[100, 92, 92, 80, 61, 58, 40, 22]}>{(width) => <div class="skeleton" style={{ height: '19px', width: `${width * 0.62}%`, flex: 'none', 'border-radius': 0 }} />}</For>
+    <div class="fill flame-skeleton" aria-busy="true">
+      <For each={[100, 92, 92, 80, 61, 58, 40, 22]}>{(width) => <div class="skeleton" style={{ width: `${width * 0.62}%` }} />}</For>
     </div>
   );
 }

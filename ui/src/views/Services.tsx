@@ -6,19 +6,22 @@ import { follow } from '../components/Rail.tsx';
 import { Icon } from '../components/Icon.tsx';
 import { Spark } from '../components/Spark.tsx';
 import { TimeControls } from '../components/TimeControls.tsx';
-import { profileTypes, selectSeries, services, type SeriesPoints } from '../lib/api.ts';
+import { profileTypes, services } from '../lib/api.ts';
 import { createRange } from '../lib/clock.ts';
 import { formatMoment, formatShare, formatValue, type Unit } from '../lib/format.ts';
 import { isTyping } from '../lib/keys.ts';
 import { createLoader } from '../lib/loader.ts';
 import { nearestRange } from '../lib/nearest.ts';
-import { chartValue, isCpu, isMemoryInUse, profileType } from '../lib/profile-types.ts';
+import { isCpu, isMemoryInUse, profileType } from '../lib/profile-types.ts';
 import { go, href, state } from '../lib/router.ts';
 import { filterItems } from '../lib/suggest.ts';
-import { stepFor, type Range } from '../lib/time.ts';
+import { chartSeries, meanOf, sumPoints } from '../lib/series.ts';
+import type { Range } from '../lib/time.ts';
 
 interface Measure {
   mean: number;
+  /** Seconds between points. */
+  step: number;
   points: [number, number][];
 }
 
@@ -34,7 +37,6 @@ interface Fleet {
   cpu: number;
   memory: number;
   range: Range;
-  step: number;
 }
 
 /** Charts of services hold few points: they are a hundred pixels wide. */
@@ -43,22 +45,13 @@ const POINTS = 60;
 async function loadFleet(range: Range, signal: AbortSignal): Promise<Fleet> {
   const found = await services(range, signal);
   const types = [...new Set([...found.values()].flat())];
-  const step = stepFor(range, POINTS);
   const ask = async (wanted: (type: string) => boolean): Promise<Map<string, Measure>> => {
-    const answers = await Promise.all(
-      types.filter(wanted).slice(0, 3).map(async (id) => {
-        const type = profileType(id);
-        const series = await selectSeries({ type: id, selector: '{}', range, step, groupBy: ['service_name'], average: type.kind === 'gauge' }, signal);
-        return series.map((one): SeriesPoints => ({ ...one, points: one.points.map(([ms, value]) => [ms, chartValue(type, value, step)]) }));
-      }),
-    );
+    const answers = await Promise.all(types.filter(wanted).slice(0, 3).map((id) => chartSeries(profileType(id), '{}', range, ['service_name'], POINTS, signal)));
     const out = new Map<string, Measure>();
-    for (const { labels, points } of answers.flat()) {
-      const name = labels.service_name ?? '';
-      const sums = new Map(out.get(name)?.points);
-      for (const [ms, value] of points) sums.set(ms, (sums.get(ms) ?? 0) + value);
-      const merged = [...sums].sort((a, b) => a[0] - b[0]);
-      out.set(name, { points: merged, mean: merged.length > 0 ? merged.reduce((sum, [, value]) => sum + value, 0) / merged.length : 0 });
+    for (const name of found.keys()) {
+      const lines = answers.flatMap((answer) => answer.lines).filter(({ labels }) => labels.service_name === name);
+      const points = sumPoints(lines);
+      if (points.length > 0) out.set(name, { points, mean: meanOf(points), step: Math.max(...answers.map(({ step }) => step)) });
     }
     return out;
   };
@@ -72,7 +65,7 @@ async function loadFleet(range: Range, signal: AbortSignal): Promise<Fleet> {
     return service;
   });
   const sum = (pick: (service: Service) => number): number => list.reduce((total, service) => total + pick(service), 0);
-  return { services: list, range, step, cpu: sum(({ cpu: one }) => one?.mean ?? 0), memory: sum(({ memory: one }) => one?.mean ?? 0) };
+  return { services: list, range, cpu: sum(({ cpu: one }) => one?.mean ?? 0), memory: sum(({ memory: one }) => one?.mean ?? 0) };
 }
 
 /** What there is to say when the range holds nothing. */
@@ -132,7 +125,7 @@ export function Services() {
           </div>
         </Show>
         <span class="grow" />
-        <span class="with-icon" style={{ width: '220px' }}>
+        <span class="with-icon filter-box">
           <Icon name="search" />
           <input ref={filter} class="field" type="search" aria-label="Filter services" placeholder="Filter services" spellcheck={false} value={state().filter} onInput={(event) => go({ filter: event.currentTarget.value }, { replace: true })} />
         </span>
@@ -151,7 +144,7 @@ export function Services() {
           <Match when={fleet.error() && !fleet.data()}><Failure what="The services could not be read" error={fleet.error()!} retry={fleet.retry} /></Match>
           <Match when={!fleet.data()}>
             <div class="cards" aria-busy="true">
-              <For each={[0, 1, 2, 3, 4, 5]}>{() => <div class="skeleton" style={{ height: '128px', 'border-radius': '8px' }} />}</For>
+              <For each={[0, 1, 2, 3, 4, 5]}>{() => <div class="skeleton card-skeleton" />}</For>
             </div>
           </Match>
           <Match when={fleet.data()!.services.length === 0}>
@@ -210,7 +203,7 @@ function Card(props: { service: Service; fleet: Fleet }) {
     <div class="measure">
       <div class="label"><span>{label}</span><Show when={value}><b>{formatValue(value!.mean, unit)}</b></Show></div>
       <Show when={value && value.points.length > 0} fallback={<div class="spark-none">not measured</div>}>
-        <Spark class={style} points={value!.points} range={props.fleet.range} step={props.fleet.step} label={`${label} of ${props.service.name} over time`} />
+        <Spark class={style} points={value!.points} range={props.fleet.range} step={value!.step} label={`${label} of ${props.service.name} over time`} />
       </Show>
     </div>
   );

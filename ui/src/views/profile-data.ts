@@ -1,22 +1,29 @@
 // What the Profile view asks the server, and what it makes of the answers: the list of services, the series of the
 // chart, the flame graph, and the reason when there is nothing to show.
 
-import { createMemo, type Accessor } from 'solid-js';
+import { createEffect, createMemo, createSignal, on, type Accessor } from 'solid-js';
 import type { Line } from '../components/Chart.tsx';
-import { layout, type Flame } from '../flame/layout.ts';
-import { mergeStacktraces, profileTypes, selectSeries, services } from '../lib/api.ts';
+import { findPath, foldedShare, layout, type Flame } from '../flame/layout.ts';
+import { mergeStacktraces, profileTypes, services } from '../lib/api.ts';
 import { createLoader } from '../lib/loader.ts';
 import { nearestRange } from '../lib/nearest.ts';
-import { chartValue, isCpu, profileType, sortTypes, type ProfileType } from '../lib/profile-types.ts';
+import { isCpu, profileType, sortTypes, type ProfileType } from '../lib/profile-types.ts';
+import { formatValue } from '../lib/format.ts';
 import { state } from '../lib/router.ts';
+import { chartSeries, meanOf, sumPoints } from '../lib/series.ts';
 import { parseMatchers, printSelector, type Matcher } from '../lib/selector.ts';
 import { didYouMean } from '../lib/suggest.ts';
-import { stepAtLeast, stepFor, type Range } from '../lib/time.ts';
+import type { Range } from '../lib/time.ts';
 
 /** More lines than this cannot be told apart; the rest is one line. */
 const MAX_LINES = 10;
 /** Enough for a wide screen: frames below a fraction of a pixel come as `other`. */
 const MAX_NODES = 16_384;
+/** A zoomed frame of which more than this was folded away is asked for in more detail, up to so many nodes. */
+const FOLDED_SHARE = 0.02;
+const MOST_NODES = 262_144;
+/** Points over the width of the chart. */
+const POINTS = 180;
 
 export interface Query {
   type: ProfileType;
@@ -25,6 +32,7 @@ export interface Query {
 }
 
 export interface ChartData {
+  query: Query;
   lines: Line[];
   step: number;
   mean: number;
@@ -72,10 +80,23 @@ export function createProfileData(range: Accessor<Range>) {
   });
 
   const chart = createLoader(chartQuery, loadChart);
-  const flame = createLoader(query, async (wanted, signal): Promise<{ flame: Flame; query: Query }> => {
-    const message = await mergeStacktraces(wanted.type.id, wanted.selector, wanted.range, MAX_NODES, signal);
-    return { flame: layout(message), query: wanted };
+  const [maxNodes, setMaxNodes] = createSignal(MAX_NODES);
+  createEffect(on([service, typeId, q], () => setMaxNodes(MAX_NODES), { defer: true }));
+  const flameQuery = createMemo(() => {
+    const wanted = query();
+    return wanted === null ? null : { query: wanted, nodes: maxNodes() };
   });
+  const flame = createLoader(flameQuery, async (wanted, signal): Promise<{ flame: Flame; query: Query; nodes: number }> => {
+    const { type: profile, selector: labels, range: when } = wanted.query;
+    const message = await mergeStacktraces(profile.id, labels, when, wanted.nodes, signal);
+    return { flame: layout(message), ...wanted };
+  });
+  const focus = createMemo(() => state().focus);
+  createEffect(on([focus, flame.data], ([path, answer]) => {
+    if (path === '' || !answer || answer.nodes !== maxNodes() || answer.nodes >= MOST_NODES) return;
+    const node = findPath(answer.flame, path);
+    if (node > 0 && foldedShare(answer.flame, node) > FOLDED_SHARE) setMaxNodes(answer.nodes * 4);
+  }));
 
   const missing = createMemo(() => {
     const known = all.data();
@@ -96,53 +117,41 @@ export function createProfileData(range: Accessor<Range>) {
     return { kind: 'no such service', similar: didYouMean(wanted.service, wanted.names) };
   });
 
+  /**
+   * Values as they are shown. What is a state (memory in use) comes from the server summed over all profiles of the
+   * range, which says nothing: it is scaled to the chart's mean, so that picture and chart say the same.
+   */
+  const amount = createMemo<(value: number) => string>(() => {
+    const answer = flame.data();
+    if (!answer) return () => '';
+    const { unit, kind } = answer.query.type;
+    if (kind === 'rate' || chart.error()) return (value) => formatValue(value, unit);
+    const drawn = chart.data();
+    if (!drawn || !sameQuery({ ...drawn.query }, answer.query) || answer.flame.sum === 0) return () => '…';
+    const scale = drawn.mean / answer.flame.sum;
+    return (value) => formatValue(value * scale, unit);
+  });
+
   const nothingMatches = createMemo(() => {
     const answer = flame.data();
     return answer && !flame.pending() && answer.flame.sum === 0 && !missing() ? answer.query : null;
   });
   const nearest = createLoader(nothingMatches, (wanted, signal) => nearestRange(wanted.type.id, wanted.selector, wanted.range, Date.now(), signal).catch(() => null));
 
-  return { all, service, types, type, matchers, selector, query, chart, flame, missing, absence, nothingMatches, nearest };
+  return { all, service, types, type, matchers, selector, query, chart, flame, amount, missing, absence, nothingMatches, nearest };
 }
 
 async function loadChart(query: Query & { by: string }, signal: AbortSignal): Promise<ChartData> {
   const { type, selector, range, by } = query;
-  const ask = (step: number) => selectSeries({ type: type.id, selector, range, step, groupBy: by ? [by] : [], average: type.kind === 'gauge' }, signal);
-  let step = stepFor(range);
-  let series = await ask(step);
-  // Profiles that come less often than the step leave holes between all points: ask for a step that fits them.
-  const spacing = typicalSpacing(series.map(({ points }) => points));
-  if (spacing >= 2 * step) {
-    step = stepAtLeast(spacing);
-    series = await ask(step);
-  }
-  const lines = series
-    .map(({ labels, points }) => ({
-      label: by ? labels[by] || '(none)' : type.label,
-      points: points.map(([ms, value]): [number, number] => [ms, chartValue(type, value, step)]),
-      sum: points.reduce((sum, [, value]) => sum + value, 0),
-    }))
-    .filter(({ points }) => points.length > 0)
+  const { lines: found, step } = await chartSeries(type, selector, range, by ? [by] : [], POINTS, signal);
+  const lines = found
+    .map(({ labels, points }) => ({ label: by ? labels[by] || '(none)' : type.label, points, sum: points.reduce((sum, [, value]) => sum + value, 0) }))
     .sort((a, b) => b.sum - a.sum);
+  const all = sumPoints(lines);
   const rest = lines.splice(MAX_LINES);
-  const totals = new Map<number, number>();
-  for (const { points } of [...lines, ...rest]) for (const [ms, value] of points) totals.set(ms, (totals.get(ms) ?? 0) + value);
   const drawn: Line[] = lines.map(({ label, points }, index) => ({ label, points, colour: by ? lineColour(index) : '--accent' }));
-  if (rest.length > 0) {
-    const other = new Map<number, number>();
-    for (const { points } of rest) for (const [ms, value] of points) other.set(ms, (other.get(ms) ?? 0) + value);
-    drawn.push({ label: `${rest.length} others`, points: [...other].sort((a, b) => a[0] - b[0]), colour: '--muted' });
-  }
-  const values = [...totals.values()];
-  return { lines: drawn, step, mean: values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0, max: Math.max(0, ...values) };
-}
-
-/** Seconds between most points. */
-export function typicalSpacing(series: readonly (readonly [number, number][])[]): number {
-  const gaps: number[] = [];
-  for (const points of series) for (let index = 1; index < points.length; index += 1) gaps.push((points[index]![0] - points[index - 1]![0]) / 1000);
-  gaps.sort((a, b) => a - b);
-  return gaps[Math.floor(gaps.length / 2)] ?? 0;
+  if (rest.length > 0) drawn.push({ label: `${rest.length} others`, points: sumPoints(rest), colour: '--muted' });
+  return { query, lines: drawn, step, mean: meanOf(all), max: all.reduce((max, [, value]) => Math.max(max, value), 0) };
 }
 
 /** Colours by rank, far apart in hue; readable on light and on dark paper. */

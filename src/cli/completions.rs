@@ -1,0 +1,27 @@
+//! `alluvium completions`: a script that teaches a shell our commands and flags.
+//!
+//! Writes to standard output and changes nothing.
+
+use clap::Args;
+use clap_complete::Shell;
+
+/// Arguments of `alluvium completions`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  alluvium completions bash > ~/.local/share/bash-completion/completions/alluvium\n  \
+                        alluvium completions zsh > \"${fpath[1]}/_alluvium\"\n  \
+                        alluvium completions fish > ~/.config/fish/completions/alluvium.fish"
+)]
+pub struct CompletionsArgs {
+    /// Shell to write for.
+    pub shell: Shell,
+}
+
+/// Prints the script for `command`, the whole command line of the program.
+pub fn run(args: CompletionsArgs, command: &mut clap::Command) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, command, "alluvium", &mut script);
+    // A closed pipe (`| head`) is an error to report, not a panic.
+    std::io::Write::write_all(&mut std::io::stdout(), &script)?;
+    Ok(())
+}

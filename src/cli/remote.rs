@@ -1,0 +1,228 @@
+//! What every client command shares: which server, as whom, and which profiles.
+//!
+//! Flags in, a caller of the server and a checked question out.
+
+use anyhow::{Context, bail};
+use clap::Args;
+use url::Url;
+
+use crate::cli::time::{self, RangeArgs};
+use crate::profile::ProfileType;
+use crate::profile::selector::{self, Matcher};
+use crate::wire::call::Caller;
+use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret};
+use crate::wire::querier::Selection;
+
+/// Short names of the profile types that are asked for most.
+const SHORT_TYPES: [(&str, &str); 7] = [
+    ("cpu", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
+    ("wall", "wall:wall:nanoseconds:wall:nanoseconds"),
+    ("inuse", "memory:inuse_space:bytes:space:bytes"),
+    ("alloc", "memory:alloc_space:bytes:space:bytes"),
+    ("goroutines", "goroutine:goroutine:count:goroutine:count"),
+    ("mutex", "mutex:delay:nanoseconds:contentions:count"),
+    ("block", "block:delay:nanoseconds:contentions:count"),
+];
+
+/// Flags of the server.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Server")]
+pub struct ServerArgs {
+    /// Server to ask, with a path prefix if it has one.
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://localhost:4040",
+        env = "ALLUVIUM_URL"
+    )]
+    pub url: String,
+    /// Tenant to speak for (`X-Scope-OrgID`); servers with one tenant need none.
+    #[arg(long, value_name = "ID", env = "ALLUVIUM_TENANT")]
+    pub tenant: Option<String>,
+    /// Bearer token for a proxy in front of the server.
+    #[arg(long, value_name = "TOKEN", env = "ALLUVIUM_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+}
+
+impl ServerArgs {
+    /// The base URL.
+    pub fn base(&self) -> anyhow::Result<Url> {
+        // `localhost:4040` reads as a scheme: say what is missing instead.
+        match Url::parse(&self.url) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+            _ => bail!("--url `{}` must start with http:// or https://", self.url),
+        }
+    }
+
+    /// An HTTP client with the credentials; proxies come from the environment.
+    pub fn http(&self) -> anyhow::Result<HttpClient> {
+        let mut options = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
+        options.proxy.from_environment = true;
+        if let Some(token) = &self.token {
+            options.credential = Credential::Authorization {
+                scheme: "Bearer".into(),
+                credentials: Secret::Text(token.as_str().into()),
+            };
+        }
+        Ok(HttpClient::new(&options)?)
+    }
+
+    /// A caller of the server's services.
+    pub async fn caller(&self) -> anyhow::Result<Caller> {
+        let http = self.http()?;
+        let caller = Caller::new(http.client().clone(), self.base()?).with_headers(http.headers().await?);
+        Ok(match &self.tenant {
+            Some(tenant) => caller.with_tenant(tenant),
+            None => caller,
+        })
+    }
+}
+
+/// Flags of the question: which profiles, from when to when.
+#[derive(Debug, Clone, Args)]
+pub struct QueryArgs {
+    /// Profiles: `TYPE{label="value", ...}`, or `{...}` with --type. TYPE is a five-part id such as
+    /// process_cpu:cpu:nanoseconds:cpu:nanoseconds, or one of cpu, wall, inuse, alloc, goroutines, mutex, block.
+    #[arg(value_name = "SELECTOR")]
+    pub selector: String,
+    /// Profile type, for a SELECTOR without one.
+    #[arg(long = "type", value_name = "TYPE")]
+    pub profile_type: Option<String>,
+    /// Range of time.
+    #[command(flatten)]
+    pub range: RangeArgs,
+}
+
+/// A checked question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Type of the profiles.
+    pub profile_type: ProfileType,
+    /// Conditions on the labels.
+    pub matchers: Vec<Matcher>,
+    /// First millisecond.
+    pub start_ms: i64,
+    /// First millisecond after.
+    pub end_ms: i64,
+}
+
+impl QueryArgs {
+    /// Reads the flags.
+    pub fn question(&self, now_ms: i64) -> anyhow::Result<Question> {
+        let (start_ms, end_ms) = self.range.range(now_ms)?;
+        let text = self.selector.trim();
+        let open = text.find('{').unwrap_or(text.len());
+        let (in_selector, conditions) = text.split_at(open);
+        let id = match (in_selector.trim(), &self.profile_type) {
+            ("", Some(id)) => id.trim(),
+            ("", None) => bail!("which profile type? write TYPE{{...}} or add --type, for example --type cpu"),
+            (id, None) => id,
+            (id, Some(_)) => bail!("the profile type is given twice: `{id}` in the selector and --type"),
+        };
+        let short = SHORT_TYPES.iter().find(|(short, _)| *short == id);
+        let profile_type = short
+            .map_or(id, |(_, full)| full)
+            .parse()
+            .with_context(|| format!("`{id}` is no profile type and no short name"))?;
+        let matchers = match conditions {
+            "" => Vec::new(),
+            conditions => selector::parse(conditions).map_err(|mut error| {
+                error.position += open;
+                error
+            })?,
+        };
+        Ok(Question {
+            profile_type,
+            matchers,
+            start_ms,
+            end_ms,
+        })
+    }
+}
+
+impl Question {
+    /// As the wire wants it.
+    pub fn selection(&self) -> Selection {
+        Selection {
+            profile_type: self.profile_type.to_string(),
+            selector: selector::format(&self.matchers),
+            start_ms: self.start_ms,
+            end_ms: self.end_ms,
+        }
+    }
+
+    /// The error for an answer without samples.
+    pub fn nothing_found(&self) -> anyhow::Error {
+        anyhow::anyhow!(
+            "no samples of {}{} from {} until {}",
+            self.profile_type,
+            selector::format(&self.matchers),
+            time::format(self.start_ms),
+            time::format(self.end_ms)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(selector: &str, profile_type: Option<&str>) -> anyhow::Result<Question> {
+        let args = QueryArgs {
+            selector: selector.to_owned(),
+            profile_type: profile_type.map(str::to_owned),
+            range: RangeArgs {
+                from: "now-1h".to_owned(),
+                until: "now".to_owned(),
+            },
+        };
+        args.question(1_700_000_000_000)
+    }
+
+    #[test]
+    fn the_type_may_stand_in_the_selector_or_beside_it() {
+        let id = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+        let expected = question(&format!(r#"{id}{{service_name="shop"}}"#), None).unwrap();
+        assert_eq!(expected.selection().selector, r#"{service_name="shop"}"#);
+        assert_eq!(expected.selection().profile_type, id);
+        assert_eq!(expected.end_ms - expected.start_ms, 3_600_000);
+        for (selector, profile_type) in [
+            (r#"cpu{service_name="shop"}"#, None),
+            (r#"{service_name="shop"}"#, Some("cpu")),
+            (r#" {service_name="shop"}"#, Some(id)),
+        ] {
+            assert_eq!(question(selector, profile_type).unwrap(), expected, "{selector}");
+        }
+        assert_eq!(question("cpu", None).unwrap().matchers, []);
+    }
+
+    #[test]
+    fn wrong_questions_say_what_is_wrong() {
+        for (selector, profile_type, message) in [
+            ("{}", None, "which profile type?"),
+            ("cpu{}", Some("cpu"), "given twice"),
+            ("cpus{}", None, "`cpus` is no profile type"),
+            ("cpu{a}", None, "selector is wrong at byte 5: expected one of"),
+        ] {
+            let error = format!("{:#}", question(selector, profile_type).unwrap_err());
+            assert!(error.contains(message), "{error}");
+        }
+        for (_, full) in SHORT_TYPES {
+            assert_eq!(full.parse::<ProfileType>().unwrap().to_string(), full);
+        }
+    }
+
+    #[test]
+    fn a_url_needs_its_scheme() {
+        let base = |url: &str| {
+            let args = ServerArgs {
+                url: url.to_owned(),
+                tenant: None,
+                token: None,
+            };
+            args.base()
+        };
+        assert!(base("https://host/profile").is_ok());
+        assert!(base("localhost:4040").unwrap_err().to_string().contains("http://"));
+    }
+}

@@ -1,0 +1,556 @@
+//! Runs a configuration: loads, reloads, passes changed exports on, stops.
+//!
+//! A load is all or nothing. Everything is checked without values, then evaluated from the leaves with new components being built on the way, then changed components
+//! are updated; whatever fails on the way, updates are taken back and new components dropped, and the old graph never
+//! stopped. Only then graphs are swapped, old components stopped and new ones started.
+//!
+//! Loads and passes of changed exports exclude each other. Readers (status, metrics) never wait for either.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::{Mutex, RwLock};
+use sha2::{Digest, Sha256};
+
+use crate::base::Shutdown;
+use crate::lang::decode::{Evaluate, decode};
+use crate::lang::eval::Scope as NameScope;
+use crate::lang::schema::Arguments;
+use crate::lang::value::Value;
+use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
+use crate::pipeline::component::{Definition, HealthState, Stability};
+use crate::pipeline::graph::{CONSTANTS, Graph, GraphNode, SourceBlock, prefixes};
+use crate::pipeline::logging::{self, LoggingSettings};
+use crate::pipeline::metrics::{Metrics, RunningComponents};
+use crate::pipeline::node::{Changes, Node, RestartPolicy, Surroundings};
+use crate::pipeline::plan::{Nodes, Plan, plan};
+use crate::pipeline::validate::{analyze, check_arguments};
+use crate::telemetry::metrics::Scope;
+
+/// How a controller works.
+pub struct Options {
+    /// Folder under which each component has its own.
+    pub storage_path: PathBuf,
+    /// Where metrics go.
+    pub metrics: Scope,
+    /// `User-Agent` of the components' requests.
+    pub user_agent: Arc<str>,
+    /// Least stability of what may be used.
+    pub stability: Stability,
+    /// Version of the program, for `constants.version` and metrics.
+    pub version: String,
+    /// How components that ended are restarted.
+    pub restart: RestartPolicy,
+    /// How long components may take to end.
+    pub shutdown_deadline: Duration,
+    /// Called after a successful load with what the `logging` block says, and with its defaults when there is none.
+    pub on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
+}
+
+impl Options {
+    /// Alloy's defaults, metrics into a fresh scope.
+    pub fn new(storage_path: impl Into<PathBuf>) -> Self {
+        Self {
+            storage_path: storage_path.into(),
+            metrics: Scope::new(),
+            user_agent: concat!("alluvium/", env!("CARGO_PKG_VERSION")).into(),
+            stability: Stability::GenerallyAvailable,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            restart: RestartPolicy::default(),
+            shutdown_deadline: Duration::from_secs(600),
+            on_logging: Arc::new(|_| {}),
+        }
+    }
+}
+
+/// Result of the last load.
+#[derive(Debug, Clone)]
+pub struct LastLoad {
+    /// When it was.
+    pub time: SystemTime,
+    /// What was wrong; `None` when it succeeded.
+    pub error: Option<Diagnostics>,
+}
+
+/// Runs components. Clones are handles of the same controller.
+#[derive(Clone)]
+pub struct Controller {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    definitions: Vec<&'static Definition>,
+    stability: Stability,
+    restart: RestartPolicy,
+    shutdown_deadline: Duration,
+    on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
+    constants: Value,
+    around: Surroundings,
+    changes: Arc<Changes>,
+    metrics: Metrics,
+    /// Held through a load from its first step to its last.
+    loading: tokio::sync::Mutex<Phase>,
+    /// Held while arguments are evaluated and updated.
+    changing: Mutex<()>,
+    running: Arc<RwLock<Arc<Running>>>,
+    last_load: Mutex<Option<LastLoad>>,
+}
+
+/// The graph in force and its nodes.
+#[derive(Default)]
+pub(crate) struct Running {
+    pub(crate) graph: Graph,
+    pub(crate) nodes: Nodes,
+}
+
+enum Phase {
+    Open,
+    /// The controller has stopped; it loads no more.
+    Closed,
+}
+
+/// A graph ready to be swapped in.
+struct Prepared {
+    running: Running,
+    plan: Plan,
+    logging: LoggingSettings,
+    /// What was updated on the way, with the arguments before.
+    updated: Vec<(Arc<Node>, Arguments)>,
+    warnings: Diagnostics,
+}
+
+impl Controller {
+    /// A controller that runs nothing yet. `definitions` are the components it may run.
+    pub fn new(definitions: &[&'static Definition], options: Options) -> Self {
+        let changes = Arc::new(Changes::default());
+        let running: Arc<RwLock<Arc<Running>>> = Arc::default();
+        let counted = running.clone();
+        options
+            .metrics
+            .register_collector(RunningComponents(move || count_by_health(&counted.read().clone())));
+        let inner = Inner {
+            definitions: definitions.to_vec(),
+            stability: options.stability,
+            restart: options.restart,
+            shutdown_deadline: options.shutdown_deadline,
+            on_logging: options.on_logging,
+            constants: constants(&options.version),
+            metrics: Metrics::register(&options.metrics, &options.version),
+            around: Surroundings {
+                storage_path: options.storage_path,
+                metrics: options.metrics,
+                user_agent: options.user_agent,
+                changes: changes.clone(),
+            },
+            changes,
+            loading: tokio::sync::Mutex::new(Phase::Open),
+            changing: Mutex::new(()),
+            running,
+            last_load: Mutex::new(None),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Loads a configuration of several files, each a name and a text; the first time and at every reload. On an error nothing has changed. The answer
+    /// holds the warnings. Components run when this returns.
+    pub async fn load(&self, sources: Vec<(String, String)>) -> Result<Diagnostics, Diagnostics> {
+        let phase = self.inner.loading.lock().await;
+        let first = sources
+            .first()
+            .map(|(path, text)| Source::new(path.as_str(), text.as_str()))
+            .unwrap_or_else(|| Source::new("", ""));
+        let result = if matches!(*phase, Phase::Closed) {
+            let message = "the controller has stopped";
+            Err(Diagnostic::error(codes::BUILD_FAILED, &first, Span::default(), message).into())
+        } else {
+            let inner = self.inner.clone();
+            // Builds and updates may take a while; they are plain functions and must not hold up the runtime.
+            tokio::task::spawn_blocking(move || inner.prepare_and_swap(&sources))
+                .await
+                .unwrap_or_else(|error| {
+                    let message = format!("a component panicked while the configuration was loaded: {error}");
+                    Err(Diagnostic::error(codes::BUILD_FAILED, &first, Span::default(), message).into())
+                })
+        };
+        *self.inner.last_load.lock() = Some(LastLoad {
+            time: SystemTime::now(),
+            error: result.as_ref().err().cloned(),
+        });
+        let (stop, start, hash, warnings) = match result {
+            Ok(swapped) => swapped,
+            Err(diagnostics) => {
+                self.inner.metrics.loaded(None);
+                return Err(diagnostics);
+            }
+        };
+        self.inner.metrics.loaded(Some(&hash));
+        let deadline = Instant::now() + self.inner.shutdown_deadline;
+        for node in stop {
+            node.stop(deadline).await;
+        }
+        for node in start {
+            node.start(self.inner.restart);
+        }
+        drop(phase);
+        Ok(warnings)
+    }
+
+    /// Passes changed exports on until `shutdown`, then stops every component, those that refer to others first, and returns. No load succeeds after that.
+    pub async fn run(&self, shutdown: Shutdown) {
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = self.inner.changes.changed() => {}
+            }
+            let inner = self.inner.clone();
+            if let Err(error) = tokio::task::spawn_blocking(move || inner.pass_on()).await {
+                tracing::error!(%error, "a component panicked while it was given new arguments");
+            }
+        }
+        let mut phase = self.inner.loading.lock().await;
+        *phase = Phase::Closed;
+        let running = self.inner.running();
+        let deadline = Instant::now() + self.inner.shutdown_deadline;
+        for index in running.graph.order.iter().rev() {
+            if let Some(node) = running.nodes.get(&running.graph.nodes[*index].id) {
+                node.stop(deadline).await;
+            }
+        }
+    }
+
+    /// True when at least one load succeeded: the program is ready.
+    pub fn ready(&self) -> bool {
+        self.last_load().is_some_and(|load| load.error.is_none()) || !self.inner.running().nodes.is_empty()
+    }
+
+    /// Ids of components that are not healthy; empty when all is well.
+    pub fn unhealthy(&self) -> Vec<String> {
+        let running = self.inner.running();
+        let sick = running
+            .nodes
+            .values()
+            .filter(|node| node.health().state > HealthState::Unknown);
+        sick.map(|node| node.id.to_string()).collect()
+    }
+
+    /// True when no component is unhealthy or has ended.
+    pub fn healthy(&self) -> bool {
+        self.unhealthy().is_empty()
+    }
+
+    /// How the last load went; `None` before the first.
+    pub fn last_load(&self) -> Option<LastLoad> {
+        self.inner.last_load.lock().clone()
+    }
+
+    pub(crate) fn running(&self) -> Arc<Running> {
+        self.inner.running()
+    }
+}
+
+type Swapped = (Vec<Arc<Node>>, Vec<Arc<Node>>, String, Diagnostics);
+
+impl Inner {
+    fn running(&self) -> Arc<Running> {
+        self.running.read().clone()
+    }
+
+    fn prepare_and_swap(&self, sources: &[(String, String)]) -> Result<Swapped, Diagnostics> {
+        let _changing = self.changing.lock();
+        let current = self.running();
+        let prepared = self.prepare(sources, &current)?;
+        let hash = hash(sources);
+        let start = prepared
+            .plan
+            .start
+            .iter()
+            .filter_map(|index| prepared.running.nodes.get(&prepared.running.graph.nodes[*index].id))
+            .cloned()
+            .collect();
+        for (node, _) in &prepared.updated {
+            node.set_evaluation(HealthState::Healthy, "component evaluated");
+        }
+        *self.running.write() = Arc::new(prepared.running);
+        (self.on_logging)(&prepared.logging);
+        Ok((prepared.plan.stop, start, hash, prepared.warnings))
+    }
+
+    fn prepare(&self, sources: &[(String, String)], current: &Running) -> Result<Prepared, Diagnostics> {
+        let (graph, mut diagnostics) = analyze(sources, &self.definitions, self.stability);
+        if diagnostics.has_errors() {
+            return Err(diagnostics);
+        }
+        let plan = plan(&current.graph, &current.nodes, &graph);
+        let mut nodes = Nodes::new();
+        let mut wanted: BTreeMap<usize, Arguments> = BTreeMap::new();
+        let mut failed: BTreeSet<usize> = BTreeSet::new();
+        for index in &graph.order {
+            let node = &graph.nodes[*index];
+            // What depends on a failure cannot be evaluated; it was checked without values.
+            if node.references.iter().any(|reference| failed.contains(reference)) {
+                failed.insert(*index);
+                continue;
+            }
+            match self.stage(node, &nodes, current, failed.is_empty()) {
+                Ok((staged, arguments)) => {
+                    nodes.insert(node.id.clone(), staged);
+                    wanted.insert(*index, arguments);
+                }
+                Err(found) => {
+                    diagnostics.extend(found);
+                    failed.insert(*index);
+                }
+            }
+        }
+        let logging = match &graph.logging {
+            None => LoggingSettings::default(),
+            Some(text) => logging::settings(text, &Evaluate(&self.names(&nodes))).unwrap_or_else(|found| {
+                diagnostics.extend(found);
+                LoggingSettings::default()
+            }),
+        };
+        if diagnostics.has_errors() {
+            return Err(diagnostics);
+        }
+        let updated = self.update_all(&graph, &nodes, wanted)?;
+        Ok(Prepared {
+            running: Running { graph, nodes },
+            plan,
+            logging,
+            updated,
+            warnings: diagnostics,
+        })
+    }
+
+    /// Evaluates a node of a new graph, and builds it when it is not running. Nothing is built when something failed before: the load is lost, and
+    /// a build may open files and sockets.
+    fn stage(
+        &self,
+        node: &GraphNode,
+        nodes: &Nodes,
+        current: &Running,
+        build: bool,
+    ) -> Result<(Arc<Node>, Arguments), Diagnostics> {
+        let arguments = self.arguments(node, nodes)?;
+        if let Some(existing) = current.nodes.get(&node.id) {
+            return Ok((existing.clone(), arguments));
+        }
+        if !build {
+            return Err(Diagnostics::new());
+        }
+        let built = Node::build(node.id.clone(), node.definition, arguments.clone(), &self.around);
+        built.map(|built| (Arc::new(built), arguments)).map_err(|error| {
+            let message = format!("{} could not be built: {error}", node.id);
+            block_error(codes::BUILD_FAILED, &node.block, message).into()
+        })
+    }
+
+    /// The arguments of a node with the exports of `nodes`.
+    fn arguments(&self, node: &GraphNode, nodes: &Nodes) -> Result<Arguments, Diagnostics> {
+        let started = Instant::now();
+        let SourceBlock { source, block } = &*node.block;
+        let names = self.names(nodes);
+        let schema = node.definition.arguments;
+        let decoded = decode(source, block.header(), &block.body, schema, &Evaluate(&names));
+        decoded.diagnostics.into_result(())?;
+        check_arguments(node.definition, &node.block, &decoded.arguments)?;
+        self.metrics.evaluation_seconds.observe(started.elapsed().as_secs_f64());
+        Ok(decoded.arguments)
+    }
+
+    fn names<'a>(&'a self, nodes: &'a Nodes) -> Names<'a> {
+        Names {
+            nodes,
+            constants: &self.constants,
+        }
+    }
+
+    /// Gives every component whose arguments differ its new ones, leaves first; what depends on an updated one is evaluated again, with its new
+    /// exports. All or nothing.
+    fn update_all(
+        &self,
+        graph: &Graph,
+        nodes: &Nodes,
+        mut wanted: BTreeMap<usize, Arguments>,
+    ) -> Result<Vec<(Arc<Node>, Arguments)>, Diagnostics> {
+        let mut done: Vec<(Arc<Node>, Arguments)> = Vec::new();
+        let mut touched: BTreeSet<usize> = BTreeSet::new();
+        for index in &graph.order {
+            let graph_node = &graph.nodes[*index];
+            let (Some(node), Some(mut arguments)) = (nodes.get(&graph_node.id), wanted.remove(index)) else {
+                continue;
+            };
+            let result = if graph_node
+                .references
+                .iter()
+                .any(|reference| touched.contains(reference))
+            {
+                self.arguments(graph_node, nodes).map(|evaluated| arguments = evaluated)
+            } else {
+                Ok(())
+            };
+            let result = result.and_then(|()| {
+                if node.has_arguments(&arguments) {
+                    return Ok(());
+                }
+                let before = node.arguments();
+                let exports = node.exports();
+                node.update(arguments).map_err(|error| {
+                    let message = format!("{} refused its new arguments: {error}", node.id);
+                    Diagnostics::from(block_error(codes::UPDATE_FAILED, &graph_node.block, message))
+                })?;
+                done.push((node.clone(), before));
+                if node.exports() != exports {
+                    touched.insert(*index);
+                }
+                Ok(())
+            });
+            if let Err(diagnostics) = result {
+                take_back(done);
+                return Err(diagnostics);
+            }
+        }
+        Ok(done)
+    }
+
+    /// Evaluates what refers to components whose exports changed, and updates what came out different.
+    fn pass_on(&self) {
+        let _changing = self.changing.lock();
+        let changed = self.changes.take();
+        let running = self.running();
+        let graph = &running.graph;
+        let dependants: BTreeSet<usize> = changed
+            .iter()
+            .filter_map(|id| graph.find(id))
+            .flat_map(|index| graph.nodes[index].referenced_by.iter().copied())
+            .collect();
+        self.metrics
+            .queue_size
+            .set(i64::try_from(dependants.len()).unwrap_or(i64::MAX));
+        for index in dependants {
+            let graph_node = &graph.nodes[index];
+            let Some(node) = running.nodes.get(&graph_node.id) else {
+                continue;
+            };
+            let result = self.arguments(graph_node, &running.nodes).and_then(|arguments| {
+                if node.has_arguments(&arguments) {
+                    return Ok(());
+                }
+                node.update(arguments).map_err(|error| {
+                    let message = format!("{} refused its new arguments: {error}", node.id);
+                    Diagnostics::from(block_error(codes::UPDATE_FAILED, &graph_node.block, message))
+                })
+            });
+            match result {
+                Ok(()) => node.set_evaluation(HealthState::Healthy, "component evaluated"),
+                Err(diagnostics) => {
+                    tracing::error!(component_id = %node.id, error = %diagnostics, "component could not be evaluated");
+                    node.set_evaluation(HealthState::Unhealthy, diagnostics.to_string());
+                }
+            }
+        }
+        self.metrics.queue_size.set(0);
+    }
+}
+
+/// A controller that is dropped without having been stopped takes its tasks with it.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for node in self.running.read().nodes.values() {
+            node.abort();
+        }
+    }
+}
+
+/// Gives updated components their former arguments, last first.
+fn take_back(done: Vec<(Arc<Node>, Arguments)>) {
+    for (node, before) in done.into_iter().rev() {
+        if let Err(error) = node.update(before) {
+            let message = format!("former arguments could not be restored after a failed reload: {error}");
+            tracing::error!(component_id = %node.id, %error, "former arguments could not be restored");
+            node.set_evaluation(HealthState::Unhealthy, message);
+        }
+    }
+}
+
+fn block_error(code: codes::Code, text: &SourceBlock, message: String) -> Diagnostic {
+    Diagnostic::error(code, &text.source, text.block.header(), message)
+}
+
+/// The names that expressions see: exports of nodes, and the constants.
+struct Names<'a> {
+    nodes: &'a Nodes,
+    constants: &'a Value,
+}
+
+impl NameScope for Names<'_> {
+    fn lookup(&self, path: &[&str]) -> Option<(Value, usize)> {
+        for (id, length) in prefixes(path) {
+            if let Some(node) = self.nodes.get(id.as_str()) {
+                return Some((node.exports(), length));
+            }
+        }
+        (path.first() == Some(&CONSTANTS)).then(|| (self.constants.clone(), 1))
+    }
+}
+
+/// `constants.*`, with Go's names for systems and processors, as Alloy's configurations expect them.
+fn constants(version: &str) -> Value {
+    let os = match std::env::consts::OS {
+        "macos" => "darwin",
+        other => other,
+    };
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        other => other,
+    };
+    let version = match version.trim_start_matches('v') {
+        "" => "v0.0.0".to_owned(),
+        version => format!("v{version}"),
+    };
+    Value::object([
+        ("arch", Value::string(arch)),
+        ("hostname", Value::string(hostname())),
+        ("os", Value::string(os)),
+        ("version", Value::string(version)),
+    ])
+}
+
+fn hostname() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .or_else(|| std::env::var("HOSTNAME").ok())
+        .unwrap_or_else(|| "localhost".to_owned())
+}
+
+fn hash(sources: &[(String, String)]) -> String {
+    let mut hasher = Sha256::new();
+    for (_, text) in sources {
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn count_by_health(running: &Running) -> Vec<(&'static str, i64)> {
+    let mut counts: BTreeMap<&'static str, i64> = BTreeMap::new();
+    for node in running.nodes.values() {
+        *counts.entry(health_name(node.health().state)).or_default() += 1;
+    }
+    counts.into_iter().collect()
+}
+
+/// A state as Alloy writes it.
+pub(crate) fn health_name(state: HealthState) -> &'static str {
+    match state {
+        HealthState::Healthy => "healthy",
+        HealthState::Unknown => "unknown",
+        HealthState::Unhealthy => "unhealthy",
+        HealthState::Exited => "exited",
+    }
+}

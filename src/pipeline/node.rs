@@ -1,0 +1,319 @@
+//! A component in the running graph: its instance, arguments, exports, health and task.
+//!
+//! A node outlives reloads that do not change its id. What the component tells the engine (exports, health) arrives in [`Shared`], which the
+//! component's context holds without holding the node.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
+use rand::Rng;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::base::Shutdown;
+use crate::lang::schema::Arguments;
+use crate::lang::value::Value;
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState};
+
+/// Health of one aspect of a node.
+#[derive(Debug, Clone)]
+pub struct Health {
+    /// How well it is.
+    pub state: HealthState,
+    /// Why.
+    pub message: String,
+    /// Since when.
+    pub updated: SystemTime,
+}
+
+/// How a component that ended early is restarted: the first wait, doubled up to the longest.
+#[derive(Debug, Clone, Copy)]
+pub struct RestartPolicy {
+    /// First wait.
+    pub shortest: Duration,
+    /// Longest wait; a run of that length starts the count again.
+    pub longest: Duration,
+}
+
+impl Default for RestartPolicy {
+    fn default() -> Self {
+        Self {
+            shortest: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Ids of components whose exports changed, for the controller to look at. Bounded by the number of components, and every change of one
+/// component between two looks counts once.
+#[derive(Default)]
+pub struct Changes {
+    ids: Mutex<BTreeSet<Arc<str>>>,
+    wake: Notify,
+}
+
+impl Changes {
+    fn add(&self, id: &Arc<str>) {
+        self.ids.lock().insert(id.clone());
+        self.wake.notify_one();
+    }
+
+    /// Takes what has changed since the last call.
+    pub fn take(&self) -> BTreeSet<Arc<str>> {
+        std::mem::take(&mut *self.ids.lock())
+    }
+
+    /// Returns when something may have changed.
+    pub async fn changed(&self) {
+        self.wake.notified().await;
+    }
+}
+
+/// What a component can change from within.
+pub struct Shared {
+    id: Arc<str>,
+    changes: Arc<Changes>,
+    exports: Mutex<Value>,
+    health: Mutex<Aspects>,
+}
+
+struct Aspects {
+    run: Health,
+    evaluation: Health,
+    reported: Option<Health>,
+}
+
+/// A component of the running graph.
+pub struct Node {
+    /// `pyroscope.scrape.default`
+    pub id: Arc<str>,
+    /// Its kind.
+    pub definition: &'static Definition,
+    shared: Arc<Shared>,
+    component: Arc<dyn Component>,
+    arguments: Mutex<Arguments>,
+    task: Mutex<Option<Task>>,
+}
+
+struct Task {
+    shutdown: Shutdown,
+    handle: JoinHandle<()>,
+}
+
+/// What every component gets in its context besides its id.
+pub struct Surroundings {
+    /// Storage path; a component's folder is below.
+    pub storage_path: std::path::PathBuf,
+    /// Root of metrics.
+    pub metrics: crate::telemetry::metrics::Scope,
+    /// `User-Agent` of requests.
+    pub user_agent: Arc<str>,
+    /// Where changed exports are told.
+    pub changes: Arc<Changes>,
+}
+
+impl Shared {
+    fn set_exports(&self, exports: BTreeMap<Arc<str>, Value>) {
+        let exports = Value::Object(Arc::new(exports));
+        let mut current = self.exports.lock();
+        if *current != exports {
+            *current = exports;
+            drop(current);
+            self.changes.add(&self.id);
+        }
+    }
+
+    fn set(&self, pick: impl FnOnce(&mut Aspects) -> &mut Health, state: HealthState, message: impl Into<String>) {
+        *pick(&mut self.health.lock()) = Health::now(state, message);
+    }
+}
+
+impl Health {
+    fn now(state: HealthState, message: impl Into<String>) -> Self {
+        Self {
+            state,
+            message: message.into(),
+            updated: SystemTime::now(),
+        }
+    }
+}
+
+impl Node {
+    /// Builds the component; it does not run yet.
+    pub fn build(
+        id: Arc<str>,
+        definition: &'static Definition,
+        arguments: Arguments,
+        around: &Surroundings,
+    ) -> Result<Self, ComponentError> {
+        let shared = Arc::new(Shared {
+            id: id.clone(),
+            changes: around.changes.clone(),
+            exports: Mutex::new(Value::Object(Arc::default())),
+            health: Mutex::new(Aspects {
+                run: Health::now(HealthState::Unknown, "component created"),
+                evaluation: Health::now(HealthState::Healthy, "component evaluated"),
+                reported: None,
+            }),
+        });
+        let (for_exports, for_health) = (shared.clone(), shared.clone());
+        let context = Context {
+            id: id.clone(),
+            data_path: around.storage_path.join(&*id),
+            metrics: around
+                .metrics
+                .child([("component_path", "/".to_owned()), ("component_id", id.to_string())]),
+            exports: Arc::new(move |exports| for_exports.set_exports(exports)),
+            health: Arc::new(move |state, message| {
+                for_health.health.lock().reported = Some(Health::now(state, message));
+            }),
+            user_agent: around.user_agent.clone(),
+        };
+        let component = (definition.build)(context, arguments.clone())?;
+        Ok(Self {
+            id,
+            definition,
+            shared,
+            component,
+            arguments: Mutex::new(arguments),
+            task: Mutex::new(None),
+        })
+    }
+
+    /// The exports in force, an object.
+    pub fn exports(&self) -> Value {
+        self.shared.exports.lock().clone()
+    }
+
+    /// The arguments in force.
+    pub fn arguments(&self) -> Arguments {
+        self.arguments.lock().clone()
+    }
+
+    /// True when these are the arguments in force.
+    pub fn has_arguments(&self, arguments: &Arguments) -> bool {
+        *self.arguments.lock() == *arguments
+    }
+
+    /// State for people.
+    pub fn debug_info(&self) -> Value {
+        self.component.debug_info()
+    }
+
+    /// Gives the component new arguments; on an error the old ones stay in force.
+    pub fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+        self.component.update(arguments.clone())?;
+        *self.arguments.lock() = arguments;
+        Ok(())
+    }
+
+    /// The worst of how it runs, how its arguments evaluate and what it reports; of equals the newest.
+    pub fn health(&self) -> Health {
+        let aspects = self.shared.health.lock();
+        let mut worst = &aspects.run;
+        for aspect in [Some(&aspects.evaluation), aspects.reported.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            if (aspect.state, aspect.updated) > (worst.state, worst.updated) {
+                worst = aspect;
+            }
+        }
+        worst.clone()
+    }
+
+    /// Says how the last evaluation of its arguments went.
+    pub fn set_evaluation(&self, state: HealthState, message: impl Into<String>) {
+        self.shared.set(|aspects| &mut aspects.evaluation, state, message);
+    }
+
+    fn set_run(&self, state: HealthState, message: impl Into<String>) {
+        self.shared.set(|aspects| &mut aspects.run, state, message);
+    }
+
+    /// Starts the task that runs the component and restarts it. Does nothing when it is running.
+    pub fn start(self: &Arc<Self>, policy: RestartPolicy) {
+        let mut task = self.task.lock();
+        if task.is_some() {
+            return;
+        }
+        let shutdown = Shutdown::new();
+        let handle = tokio::spawn(supervise(self.clone(), shutdown.clone(), policy));
+        *task = Some(Task { shutdown, handle });
+    }
+
+    /// Cuts the component's task off without asking.
+    pub fn abort(&self) {
+        if let Some(task) = self.task.lock().take() {
+            task.shutdown.cancel();
+            task.handle.abort();
+        }
+    }
+
+    /// Asks the component to end and waits for it, at most until `deadline`; then its task is cut off. False when it had to be.
+    pub async fn stop(&self, deadline: Instant) -> bool {
+        let Some(mut task) = self.task.lock().take() else {
+            return true;
+        };
+        task.shutdown.cancel();
+        let finished = tokio::time::timeout_at(deadline.into(), &mut task.handle).await.is_ok();
+        if finished {
+            self.set_run(HealthState::Exited, "component stopped");
+        } else {
+            task.handle.abort();
+            tracing::warn!(component_id = %self.id, "component did not end in time and was cut off");
+            self.set_run(HealthState::Exited, "component cut off at the shutdown deadline");
+        }
+        finished
+    }
+}
+
+async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
+    let mut wait = policy.shortest;
+    loop {
+        let started = Instant::now();
+        node.set_run(HealthState::Healthy, "started component");
+        // A task of its own, so that a panic ends the component and not the engine.
+        let run = AbortOnDrop(tokio::spawn(node.component.clone().run(shutdown.clone())));
+        let reason = match run.join().await {
+            Ok(Ok(())) => "component ended without an error".to_owned(),
+            Ok(Err(error)) => format!("component ended with an error: {error}"),
+            Err(error) => format!("component panicked: {error}"),
+        };
+        if shutdown.is_cancelled() {
+            return;
+        }
+        if started.elapsed() >= policy.longest {
+            wait = policy.shortest;
+        }
+        tracing::error!(component_id = %node.id, reason, wait = ?wait, "component ended and will be restarted");
+        node.set_run(
+            HealthState::Exited,
+            format!("{reason}; it is restarted in {}", crate::base::duration::format(wait)),
+        );
+        // Up to a fifth more, so that components that failed together do not come back together.
+        let jitter = rand::rng().random_range(0.0..0.2);
+        tokio::select! {
+            () = tokio::time::sleep(wait.mul_f64(1.0 + jitter)) => {}
+            () = shutdown.cancelled() => return,
+        }
+        wait = (wait * 2).min(policy.longest);
+    }
+}
+
+/// Takes the component's task down with the one that watches it.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> AbortOnDrop<T> {
+    async fn join(mut self) -> Result<T, tokio::task::JoinError> {
+        (&mut self.0).await
+    }
+}
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,258 @@
+//! What the controller shows over HTTP, in the shapes of Alloy's API (`/api/v0/web/components`).
+//!
+//! Plain structs with `serde`; serving them is the business of `admin`. Secrets appear as `(secret)`.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::lang::convert::value_name;
+use crate::lang::diagnostic::Diagnostics;
+use crate::lang::schema::{Arguments, Kind, RECEIVER, Schema};
+use crate::lang::value::{Number, Value};
+use crate::pipeline::controller::{Controller, Running, health_name};
+use crate::pipeline::graph::GraphNode;
+use crate::pipeline::node::{Health, Node};
+
+/// One component; arguments, exports and debug info only when it was asked for by id.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ComponentView {
+    /// `pyroscope.scrape`
+    pub name: String,
+    /// Always `block`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// `pyroscope.scrape.default`
+    #[serde(rename = "localID")]
+    pub local_id: String,
+    /// Module that it is in; empty for the root.
+    #[serde(rename = "moduleID")]
+    pub module_id: String,
+    /// `default`
+    pub label: String,
+    /// Ids that its arguments refer to.
+    pub references_to: Vec<String>,
+    /// Ids whose arguments refer to it.
+    pub referenced_by: Vec<String>,
+    /// Ids that it sends data to.
+    pub data_flow_edges_to: Vec<String>,
+    /// How it is.
+    pub health: HealthView,
+    /// Its arguments: a list of attributes and blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<serde_json::Value>,
+    /// Its exports: a list of attributes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exports: Option<serde_json::Value>,
+    /// Its debug info: a list of attributes and blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub debug_info: Option<serde_json::Value>,
+    /// Modules that it made; none.
+    #[serde(rename = "createdModuleIDs")]
+    pub created_module_ids: Vec<String>,
+    /// Live debugging is there or not.
+    pub live_debugging_enabled: bool,
+}
+
+/// Health of a component.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthView {
+    /// `healthy`, `unknown`, `unhealthy` or `exited`.
+    pub state: &'static str,
+    /// Why.
+    pub message: String,
+    /// Since when, RFC 3339.
+    pub updated_time: String,
+}
+
+/// How the last load went.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastLoadView {
+    /// True when it succeeded.
+    pub success: bool,
+    /// When it was, RFC 3339.
+    pub time: String,
+    /// What was wrong.
+    pub diagnostics: serde_json::Value,
+    /// The same with excerpts, for people.
+    pub text: String,
+}
+
+impl Controller {
+    /// All components sorted by id, without their values.
+    pub fn components(&self) -> Vec<ComponentView> {
+        let running = self.running();
+        running.nodes.values().filter_map(|node| view(&running, node)).collect()
+    }
+
+    /// One component with arguments, exports and debug info.
+    pub fn component(&self, id: &str) -> Option<ComponentView> {
+        let running = self.running();
+        let node = running.nodes.get(id)?;
+        let mut view = view(&running, node)?;
+        view.arguments = Some(body(&node.arguments(), node.definition.arguments));
+        view.exports = Some(fields(&node.exports(), false));
+        view.debug_info = Some(fields(&node.debug_info(), true));
+        Some(view)
+    }
+
+    /// How the last load went, for people; `None` before the first.
+    pub fn last_load_view(&self) -> Option<LastLoadView> {
+        self.last_load().map(|load| LastLoadView {
+            success: load.error.is_none(),
+            time: rfc3339(load.time),
+            diagnostics: load.error.as_ref().map_or_else(|| json!([]), Diagnostics::to_json),
+            text: load.error.map(|error| error.render(false)).unwrap_or_default(),
+        })
+    }
+}
+
+fn view(running: &Running, node: &Node) -> Option<ComponentView> {
+    let graph = &running.graph;
+    let index = graph.find(&node.id)?;
+    let place = graph.nodes.get(index)?;
+    let ids = |indices: &[usize]| -> Vec<String> {
+        let mut ids: Vec<String> = indices
+            .iter()
+            .filter_map(|index| graph.nodes.get(*index))
+            .map(|node| node.id.to_string())
+            .collect();
+        ids.sort();
+        ids.dedup();
+        ids
+    };
+    // Data goes to whoever's receiver is referred to, and to whoever refers to a value.
+    let takes = |export: &(usize, std::sync::Arc<str>)| {
+        graph
+            .export(export.0, &export.1)
+            .is_some_and(|export| is_receiver(&export.kind))
+    };
+    let uses = |user: &&usize| {
+        let exports = graph.nodes.get(**user).map(|user| user.used_exports.as_slice());
+        exports
+            .unwrap_or_default()
+            .iter()
+            .any(|export| export.0 == index && !takes(export))
+    };
+    let mut flows: Vec<usize> = place
+        .used_exports
+        .iter()
+        .filter(|export| takes(export))
+        .map(|export| export.0)
+        .collect();
+    flows.extend(place.referenced_by.iter().filter(uses));
+    Some(ComponentView {
+        name: node.definition.name.to_owned(),
+        kind: "block",
+        local_id: node.id.to_string(),
+        module_id: String::new(),
+        label: label(place),
+        references_to: ids(&place.references),
+        referenced_by: ids(&place.referenced_by),
+        data_flow_edges_to: ids(&flows),
+        health: health(&node.health()),
+        arguments: None,
+        exports: None,
+        debug_info: None,
+        created_module_ids: Vec::new(),
+        live_debugging_enabled: false,
+    })
+}
+
+fn label(place: &GraphNode) -> String {
+    let label = place.block.block.label.as_ref();
+    label.map(|label| label.name.to_string()).unwrap_or_default()
+}
+
+fn is_receiver(kind: &Kind) -> bool {
+    match kind {
+        Kind::Capsule(name) => *name == RECEIVER,
+        Kind::List(inner) | Kind::Map(inner) => is_receiver(inner),
+        _ => false,
+    }
+}
+
+fn health(health: &Health) -> HealthView {
+    HealthView {
+        state: health_name(health.state),
+        message: health.message.clone(),
+        updated_time: rfc3339(health.updated),
+    }
+}
+
+fn rfc3339(time: std::time::SystemTime) -> String {
+    chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
+}
+
+/// Arguments in the order of their schema.
+fn body(arguments: &Arguments, schema: &Schema) -> serde_json::Value {
+    let attributes = schema
+        .attributes
+        .iter()
+        .map(|attribute| attribute_json(attribute.name, arguments.value(attribute.name)));
+    let blocks = arguments.blocks.iter().map(|block| {
+        let schema = schema.blocks.iter().find(|other| other.name == &*block.name);
+        let inner = schema.map_or_else(|| json!([]), |schema| body(&block.body, schema.schema));
+        block_json(&block.name, block.label.as_deref(), inner)
+    });
+    attributes.chain(blocks).collect()
+}
+
+/// The fields of an object as attributes; with `blocks`, objects in it become blocks and lists of objects several.
+fn fields(value: &Value, blocks: bool) -> serde_json::Value {
+    let Value::Object(object) = value else {
+        return json!([]);
+    };
+    let is_object = |value: &Value| matches!(value, Value::Object(_));
+    let mut list = Vec::new();
+    for (name, value) in object.iter() {
+        match value {
+            Value::Object(_) if blocks => list.push(block_json(name, None, fields(value, true))),
+            Value::Array(items) if blocks && !items.is_empty() && items.iter().all(is_object) => {
+                list.extend(items.iter().map(|item| block_json(name, None, fields(item, true))));
+            }
+            _ => list.push(attribute_json(name, value)),
+        }
+    }
+    list.into()
+}
+
+fn attribute_json(name: &str, value: &Value) -> serde_json::Value {
+    json!({ "name": name, "type": "attr", "value": value_json(value) })
+}
+
+fn block_json(name: &str, label: Option<&str>, body: serde_json::Value) -> serde_json::Value {
+    let mut block = json!({ "name": name, "type": "block", "body": body });
+    if let (Some(label), Some(fields)) = (label, block.as_object_mut()) {
+        fields.insert("label".to_owned(), label.into());
+    }
+    block
+}
+
+fn value_json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => json!({ "type": "null", "value": null }),
+        Value::Bool(value) => json!({ "type": "bool", "value": value }),
+        Value::Number(number) => json!({ "type": "number", "value": match number {
+            Number::Int(value) => json!(value),
+            Number::Uint(value) => json!(value),
+            Number::Float(value) => json!(value),
+        }}),
+        Value::String(text) => json!({ "type": "string", "value": &**text }),
+        Value::Secret(_) => json!({ "type": "capsule", "value": "(secret)" }),
+        Value::Array(items) => {
+            json!({ "type": "array", "value": items.iter().map(value_json).collect::<Vec<_>>() })
+        }
+        Value::Object(fields) => {
+            let fields: Vec<_> = fields
+                .iter()
+                .map(|(key, value)| json!({ "key": &**key, "value": value_json(value) }))
+                .collect();
+            json!({ "type": "object", "value": fields })
+        }
+        Value::Function(_) => json!({ "type": "function", "value": value_name(value) }),
+        Value::Capsule(_) => json!({ "type": "capsule", "value": value_name(value) }),
+    }
+}

@@ -1,0 +1,240 @@
+//! `validate`: everything that can be said about a configuration without running it.
+//!
+//! Pure: no component is built, no environment is read. Values that are known (literals, and functions of them) are evaluated and converted;
+//! for references the type of the export is compared; a component's own check runs when all its arguments are known.
+
+use crate::lang::ast::{Expression, ExpressionKind};
+use crate::lang::convert::{convert, kind_name};
+use crate::lang::decode::{Resolve, decode, locate, wrong_type};
+use crate::lang::eval::{NoScope, evaluate, traversal};
+use crate::lang::schema::{Arguments, Kind};
+use crate::lang::token::TokenKind;
+use crate::lang::value::Value;
+use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse, stdlib};
+use crate::pipeline::component::{ArgumentError, Definition, Stability};
+use crate::pipeline::graph::{CONSTANTS, Graph, SourceBlock, walk_names};
+use crate::pipeline::logging;
+
+/// Checks a configuration of several files, each a name and a text. Warnings are among the answers.
+pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition], minimum: Stability) -> Diagnostics {
+    analyze(sources, definitions, minimum).1
+}
+
+/// Parses, builds the graph, checks every block. The graph can be run when there is no error.
+pub(crate) fn analyze(
+    sources: &[(String, String)],
+    definitions: &[&'static Definition],
+    minimum: Stability,
+) -> (Graph, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let mut files = Vec::new();
+    let mut broken = Broken::default();
+    for (path, text) in sources {
+        let (file, found) = parse(&Source::new(path.as_str(), text.as_str()));
+        broken.add(&found);
+        diagnostics.extend(found);
+        files.push(file);
+    }
+    // Statements that could be read are checked even when others could not, so that one run shows all mistakes.
+    let (graph, mut found) = Graph::build(&files, definitions, minimum);
+    let resolve = Static { graph: &graph };
+    for node in &graph.nodes {
+        let SourceBlock { source, block } = &*node.block;
+        let decoded = decode(source, block.header(), &block.body, node.definition.arguments, &resolve);
+        let known = decoded.complete;
+        found.extend(broken.without_missing(node.block.as_ref(), decoded.diagnostics));
+        if known && let Err(diagnostic) = check_arguments(node.definition, &node.block, &decoded.arguments) {
+            found.push(diagnostic);
+        }
+    }
+    if let Some(text) = &graph.logging
+        && let Err(refused) = logging::settings(text, &resolve)
+    {
+        found.extend(broken.without_missing(text, refused));
+    }
+    diagnostics.extend(broken.without_echoes(found));
+    diagnostics.sort();
+    (graph, diagnostics)
+}
+
+/// Where the syntax is broken. What is said about a place that could not be read is its echo.
+#[derive(Default)]
+struct Broken {
+    places: Vec<(Source, usize)>,
+}
+
+impl Broken {
+    fn add(&mut self, diagnostics: &Diagnostics) {
+        let places = diagnostics.iter();
+        self.places
+            .extend(places.map(|found| (found.source.clone(), found.span.start)));
+    }
+
+    /// Something is missing from a block of which a part could not be read: nobody knows.
+    fn without_missing(&self, text: &SourceBlock, diagnostics: Diagnostics) -> Diagnostics {
+        let span = text.block.span();
+        let unread = self
+            .places
+            .iter()
+            .any(|(source, place)| *source == text.source && span.start <= *place && *place < span.end);
+        let missing = |found: &Diagnostic| [codes::MISSING_ATTRIBUTE, codes::MISSING_BLOCK].contains(&found.code);
+        diagnostics
+            .into_iter()
+            .filter(|found| !(unread && missing(found)))
+            .collect()
+    }
+
+    fn without_echoes(&self, diagnostics: Diagnostics) -> Diagnostics {
+        let echo = |found: &Diagnostic| {
+            self.places
+                .iter()
+                .any(|(source, place)| *source == found.source && source.line(*place) == source.line(found.span.start))
+        };
+        diagnostics.into_iter().filter(|found| !echo(found)).collect()
+    }
+}
+
+/// The refusal of a component's own check, at the place it names.
+pub(crate) fn argument_error(text: &SourceBlock, error: &ArgumentError) -> Diagnostic {
+    let SourceBlock { source, block } = text;
+    let span = locate(&block.body, &error.path, block.header());
+    let message = if error.path.is_empty() {
+        error.message.clone()
+    } else {
+        format!("{}: {}", error.path, error.message)
+    };
+    Diagnostic::error(codes::BAD_ARGUMENT, source, span, message)
+}
+
+/// Runs a component's own check.
+pub(crate) fn check_arguments(
+    definition: &Definition,
+    text: &SourceBlock,
+    arguments: &Arguments,
+) -> Result<(), Diagnostic> {
+    (definition.validate)(arguments).map_err(|error| argument_error(text, &error))
+}
+
+/// Knows the types of references, not their values.
+struct Static<'a> {
+    graph: &'a Graph,
+}
+
+impl Resolve for Static<'_> {
+    fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic> {
+        if is_constant(expression) {
+            let value = evaluate(source, expression, &NoScope)?;
+            return convert(&value, kind)
+                .map(Some)
+                .map_err(|error| wrong_type(source, expression, &error));
+        }
+        self.check(source, expression, kind).map(|()| None)
+    }
+}
+
+impl Static<'_> {
+    fn check(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<(), Diagnostic> {
+        match (&expression.kind, kind) {
+            _ if is_constant(expression) => self.resolve(source, expression, kind).map(|_| ()),
+            (ExpressionKind::Paren(inner), _) => self.check(source, inner, kind),
+            (ExpressionKind::Array(items), Kind::List(inner)) => {
+                items.iter().try_for_each(|item| self.check(source, item, inner))
+            }
+            (ExpressionKind::Object(fields), Kind::Map(inner)) => fields
+                .iter()
+                .try_for_each(|field| self.check(source, &field.value, inner)),
+            // The parts of a concatenation are lists of the same type.
+            (ExpressionKind::Call { callee, arguments, .. }, Kind::List(_)) if is_concat(callee) => arguments
+                .iter()
+                .try_for_each(|argument| self.check(source, argument, kind)),
+            _ => match self.kind_of(expression) {
+                Some(found) if !fits(&found, kind) => {
+                    let message = format!("expected {}, got {}", kind_name(kind), kind_name(&found));
+                    Err(Diagnostic::error(codes::WRONG_TYPE, source, expression.span, message))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// The type of an expression as far as it can be told.
+    fn kind_of(&self, expression: &Expression) -> Option<Kind> {
+        let names = traversal(expression);
+        if !names.is_empty() {
+            let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+            let (node, length) = self.graph.resolve(&path)?;
+            let Some(export) = path.get(length) else {
+                return Some(Kind::Map(&Kind::Any));
+            };
+            let kind = self.graph.export(node, export)?.kind;
+            return path[length + 1..].iter().try_fold(kind, |kind, _| inner_of(&kind));
+        }
+        match &expression.kind {
+            ExpressionKind::Array(_) => Some(Kind::List(&Kind::Any)),
+            ExpressionKind::Object(_) => Some(Kind::Map(&Kind::Any)),
+            ExpressionKind::Paren(inner) => self.kind_of(inner),
+            ExpressionKind::Access { value, .. } | ExpressionKind::Index { value, .. } => {
+                inner_of(&self.kind_of(value)?)
+            }
+            ExpressionKind::Unary { operator, .. } => Some(match operator {
+                TokenKind::Not => Kind::Bool,
+                _ => Kind::Float,
+            }),
+            ExpressionKind::Binary { operator, .. } => match operator {
+                TokenKind::Add => None,
+                TokenKind::Subtract
+                | TokenKind::Multiply
+                | TokenKind::Divide
+                | TokenKind::Modulo
+                | TokenKind::Power => Some(Kind::Float),
+                _ => Some(Kind::Bool),
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The type of what is inside of a list or a map.
+fn inner_of(kind: &Kind) -> Option<Kind> {
+    match kind {
+        Kind::List(inner) | Kind::Map(inner) => Some(**inner),
+        _ => None,
+    }
+}
+
+/// True when a value of type `from` may convert to `to`.
+fn fits(from: &Kind, to: &Kind) -> bool {
+    let number = |kind: &Kind| matches!(kind, Kind::Int | Kind::Uint | Kind::Float);
+    match (from, to) {
+        (Kind::Any, _) | (_, Kind::Any) => true,
+        (Kind::List(from), Kind::List(to)) | (Kind::Map(from), Kind::Map(to)) => fits(from, to),
+        (Kind::Capsule(from), Kind::Capsule(to)) => from == to,
+        (Kind::Secret, to) => matches!(to, Kind::Secret | Kind::OptionalSecret),
+        (Kind::String | Kind::OptionalSecret | Kind::Duration, to) => {
+            number(to) || matches!(to, Kind::String | Kind::OptionalSecret | Kind::Duration | Kind::Secret)
+        }
+        (from, to) if number(from) => number(to) || matches!(to, Kind::String | Kind::OptionalSecret),
+        (from, to) => from == to,
+    }
+}
+
+/// True when the value depends on nothing but the text.
+fn is_constant(expression: &Expression) -> bool {
+    let mut constant = true;
+    walk_names(expression, &mut |names| {
+        let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+        let pure = match stdlib::lookup(&path) {
+            Some((Value::Function(function), _)) => stdlib::is_pure(function.name),
+            Some(_) => true,
+            None => false,
+        };
+        constant &= pure && path.first() != Some(&CONSTANTS);
+    });
+    constant
+}
+
+fn is_concat(callee: &Expression) -> bool {
+    let names = traversal(callee);
+    let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+    matches!(stdlib::lookup(&path), Some((Value::Function(function), _)) if function.name == "array.concat")
+}

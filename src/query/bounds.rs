@@ -1,0 +1,204 @@
+//! What the conditions of a SQL query say of time, type and series, in the form that chooses files: [`ScanFilter`].
+//!
+//! In: filter expressions as the planner has them. Out: a narrower filter, and for each expression whether the filter says all of it. What is
+//! not understood narrows nothing, so the answer is right in any case.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
+
+use crate::store::snapshot::ScanFilter;
+
+/// How much of an expression the filter holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absorbed {
+    /// All: rows that the filter lets through fulfil the expression.
+    Exactly,
+    /// Some of it, or nothing.
+    Loosely,
+}
+
+/// Narrows `filter` by one expression of a conjunction.
+pub(crate) fn absorb(filter: &mut ScanFilter, expr: &Expr) -> Absorbed {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: Operator::And,
+            right,
+        }) => match (absorb(filter, left), absorb(filter, right)) {
+            (Absorbed::Exactly, Absorbed::Exactly) => Absorbed::Exactly,
+            _ => Absorbed::Loosely,
+        },
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            if let (Some(column), Some(value)) = (column(left), literal(right)) {
+                compare(filter, column, *op, value)
+            } else if let (Some(value), Some(column)) = (literal(left), column(right)) {
+                op.swap()
+                    .map_or(Absorbed::Loosely, |op| compare(filter, column, op, value))
+            } else {
+                Absorbed::Loosely
+            }
+        }
+        Expr::Between(Between {
+            expr,
+            negated: false,
+            low,
+            high,
+        }) => match (column(expr), literal(low), literal(high)) {
+            (Some(column), Some(low), Some(high)) => {
+                let low = compare(filter, column, Operator::GtEq, low);
+                let high = compare(filter, column, Operator::LtEq, high);
+                if low == Absorbed::Exactly { high } else { low }
+            }
+            _ => Absorbed::Loosely,
+        },
+        Expr::InList(list) if !list.negated => {
+            let ids: Option<HashSet<i64>> = list.list.iter().map(|item| literal(item).and_then(integer)).collect();
+            match (column(&list.expr), ids) {
+                (Some("series"), Some(ids)) => series(filter, ids),
+                _ => Absorbed::Loosely,
+            }
+        }
+        _ => Absorbed::Loosely,
+    }
+}
+
+fn compare(filter: &mut ScanFilter, column: &str, op: Operator, value: &ScalarValue) -> Absorbed {
+    match (column, op) {
+        ("time", _) => time(filter, op, value),
+        ("series", Operator::Eq) => match integer(value) {
+            Some(id) => series(filter, HashSet::from([id])),
+            None => Absorbed::Loosely,
+        },
+        ("profile_type", Operator::Eq) => match value.try_as_str() {
+            Some(Some(text)) => match &filter.profile_type {
+                Some(before) if before.as_ref() != text => Absorbed::Loosely,
+                _ => {
+                    filter.profile_type = Some(Arc::from(text));
+                    Absorbed::Exactly
+                }
+            },
+            _ => Absorbed::Loosely,
+        },
+        _ => Absorbed::Loosely,
+    }
+}
+
+fn series(filter: &mut ScanFilter, ids: HashSet<i64>) -> Absorbed {
+    let both = match &filter.series {
+        Some(before) => before.intersection(&ids).copied().collect(),
+        None => ids,
+    };
+    filter.series = Some(Arc::new(both));
+    Absorbed::Exactly
+}
+
+fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed {
+    // Floor of the value in microseconds, and whether that is all of it.
+    let (micros, whole) = match value {
+        ScalarValue::TimestampSecond(Some(value), _) => (value.saturating_mul(1_000_000), true),
+        ScalarValue::TimestampMillisecond(Some(value), _) => (value.saturating_mul(1000), true),
+        ScalarValue::TimestampMicrosecond(Some(value), _) => (*value, true),
+        ScalarValue::TimestampNanosecond(Some(value), _) => (value.div_euclid(1000), value.rem_euclid(1000) == 0),
+        _ => return Absorbed::Loosely,
+    };
+    let (low, high) = filter.time.unwrap_or((i64::MIN, i64::MAX));
+    let next = micros.saturating_add(1);
+    // Times are whole microseconds: a fraction only moves which whole one is the first that fulfils the condition.
+    let narrowed = match op {
+        Operator::Gt => (low.max(next), high),
+        Operator::GtEq => (low.max(if whole { micros } else { next }), high),
+        Operator::Lt => (low, high.min(if whole { micros } else { next })),
+        Operator::LtEq => (low, high.min(next)),
+        Operator::Eq if whole => (low.max(micros), high.min(next)),
+        _ => return Absorbed::Loosely,
+    };
+    filter.time = Some(narrowed);
+    Absorbed::Exactly
+}
+
+/// The column's name, seen through a cast of a time to another resolution.
+fn column(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Column(column) => Some(&column.name),
+        Expr::Cast(cast) => match cast.expr.as_ref() {
+            // Nanoseconds hold every microsecond exactly; a coarser type does not.
+            Expr::Column(column)
+                if column.name == "time"
+                    && matches!(
+                        cast.field.data_type(),
+                        arrow::datatypes::DataType::Timestamp(
+                            arrow::datatypes::TimeUnit::Nanosecond | arrow::datatypes::TimeUnit::Microsecond,
+                            Some(_)
+                        )
+                    ) =>
+            {
+                Some(&column.name)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn literal(expr: &Expr) -> Option<&ScalarValue> {
+    match expr {
+        Expr::Literal(value, _) => Some(value),
+        _ => None,
+    }
+}
+
+fn integer(value: &ScalarValue) -> Option<i64> {
+    match value {
+        ScalarValue::Int64(id) => *id,
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::{col, lit};
+
+    use super::*;
+
+    fn at(micros: i64) -> Expr {
+        lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())))
+    }
+
+    #[test]
+    fn a_conjunction_narrows_time_type_and_series() {
+        let mut filter = ScanFilter::default();
+        let expr = col("time")
+            .gt_eq(at(10))
+            .and(at(20).gt(col("time")))
+            .and(col("profile_type").eq(lit("a:b:c::")))
+            .and(col("series").in_list(vec![lit(1i64), lit(2i64)], false));
+        assert_eq!(absorb(&mut filter, &expr), Absorbed::Exactly);
+        assert_eq!(filter.time, Some((10, 20)));
+        assert_eq!(filter.profile_type.as_deref(), Some("a:b:c::"));
+        assert_eq!(filter.series.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_understood_narrows_nothing() {
+        let mut filter = ScanFilter::default();
+        let either = col("time").gt(at(10)).or(col("value").gt(lit(1i64)));
+        assert_eq!(absorb(&mut filter, &either), Absorbed::Loosely);
+        assert_eq!(filter.time, None);
+    }
+
+    #[test]
+    fn two_types_at_once_stay_with_the_filter_above() {
+        let mut filter = ScanFilter::default();
+        assert_eq!(
+            absorb(&mut filter, &col("profile_type").eq(lit("a"))),
+            Absorbed::Exactly
+        );
+        assert_eq!(
+            absorb(&mut filter, &col("profile_type").eq(lit("b"))),
+            Absorbed::Loosely
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! The tables that a SQL session sees: the four tables of the store for one tenant, and `flat`.
+//!
+//! In: the context of a query. Out: a catalog of its own for each query, so that nothing outlives it and no other tenant is in reach.
+//! `stacks` and `series` have one row an id here: the store writes them again for every day and every flush.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, BooleanArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{Int64Type, SchemaRef};
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider,
+    SchemaProvider,
+};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use futures::StreamExt;
+
+use crate::base::BoxFuture;
+use crate::query::engine::Context;
+use crate::query::flat::Flat;
+use crate::query::provider::{Mapped, Provided, Relation, RowMap};
+use crate::query::scan::{self, BatchStream};
+use crate::query::{QueryError, bounds};
+use crate::store::schema::Table;
+use crate::store::snapshot::ScanFilter;
+
+/// The catalog of one query.
+pub(crate) fn catalog(context: &Arc<Context>) -> Result<Arc<dyn CatalogProviderList>, QueryError> {
+    let schema = MemorySchemaProvider::new();
+    for table in Table::ALL {
+        let relation = Stored {
+            context: context.clone(),
+            table,
+        };
+        schema.register_table(table.name().to_owned(), Arc::new(Provided(Arc::new(relation))))?;
+    }
+    let flat = Flat::all(context.clone());
+    schema.register_table("flat".to_owned(), Arc::new(Provided(Arc::new(flat))))?;
+    let catalog = MemoryCatalogProvider::new();
+    catalog.register_schema("public", Arc::new(schema))?;
+    let list = MemoryCatalogProviderList::new();
+    list.register_catalog("alluvium".to_owned(), Arc::new(catalog));
+    Ok(Arc::new(list))
+}
+
+/// One of the store's tables, cut down to the tenant.
+struct Stored {
+    context: Arc<Context>,
+    table: Table,
+}
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.table.name())
+    }
+}
+
+impl Relation for Stored {
+    fn schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
+    fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
+        // The filter stays in the plan, where the optimiser moves it into the Parquet scan; here it only chooses files.
+        vec![TableProviderFilterPushDown::Inexact; filters.len()]
+    }
+
+    fn plan(
+        &self,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+    ) -> BoxFuture<'static, Result<Arc<dyn ExecutionPlan>, QueryError>> {
+        let plan = plan(self, projection, filters);
+        Box::pin(std::future::ready(plan))
+    }
+}
+
+fn plan(
+    stored: &Stored,
+    projection: Option<&Vec<usize>>,
+    filters: &[Expr],
+) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
+    let context = &stored.context;
+    let mut filter = ScanFilter {
+        tenant: Some(context.tenant.clone()),
+        ..ScanFilter::default()
+    };
+    for expr in filters {
+        bounds::absorb(&mut filter, expr);
+    }
+    let id = match stored.table {
+        Table::Profiles | Table::Samples => {
+            return scan::union_plan(&context.runtime, &context.snapshot, stored.table, &filter, projection);
+        }
+        Table::Stacks => "stack",
+        Table::Series => "series",
+    };
+    let schema = stored.table.schema();
+    let mut columns = projection
+        .cloned()
+        .unwrap_or_else(|| (0..schema.fields().len()).collect());
+    let wanted = columns.len();
+    let id_index = schema.index_of(id)?;
+    let at = columns
+        .iter()
+        .position(|column| *column == id_index)
+        .unwrap_or_else(|| {
+            columns.push(id_index);
+            wanted
+        });
+    let input = scan::union_plan(
+        &context.runtime,
+        &context.snapshot,
+        stored.table,
+        &filter,
+        Some(&columns),
+    )?;
+    let input: Arc<dyn ExecutionPlan> = match input.output_partitioning().partition_count() {
+        1 => input,
+        _ => Arc::new(CoalescePartitionsExec::new(input)),
+    };
+    let output = Arc::new(schema.project(&columns[..wanted])?);
+    Ok(Arc::new(Mapped::new(input, output, Arc::new(FirstOfId { at, wanted }))))
+}
+
+/// Keeps the first row of each id, and the first `wanted` columns.
+#[derive(Debug)]
+struct FirstOfId {
+    at: usize,
+    wanted: usize,
+}
+
+impl RowMap for FirstOfId {
+    fn name(&self) -> &'static str {
+        "FirstOfId"
+    }
+
+    fn apply(&self, input: BatchStream) -> BatchStream {
+        let (at, wanted) = (self.at, self.wanted);
+        let mut seen = HashSet::new();
+        let rows = input.map(move |batch| {
+            let batch = batch?;
+            let ids = batch.column(at).as_primitive::<Int64Type>().values();
+            let mask: BooleanArray = ids.iter().map(|id| Some(seen.insert(*id))).collect();
+            let narrow = batch.project(&(0..wanted).collect::<Vec<_>>())?;
+            Ok(filter_record_batch(&narrow, &mask)?)
+        });
+        rows.boxed()
+    }
+}

@@ -1,0 +1,214 @@
+//! The engine: Pyroscope's questions with a tenant, a time limit and a snapshot each.
+//!
+//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. How each question is answered stands in the module of its name;
+//! SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::base::BoxFuture;
+use crate::profile::flamegraph::Tree;
+use crate::profile::selector::Matcher;
+use crate::profile::{Labels, ProfileType};
+use crate::query::runtime::Runtime;
+use crate::query::series::{self, SeriesCache};
+use crate::query::sql::{self, SqlResult};
+use crate::query::stacks::StackCache;
+use crate::query::{
+    QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, timeline,
+};
+use crate::store::snapshot::{Snapshot, SnapshotSource};
+
+/// Answers questions about what a source holds. Clones share caches and limits.
+#[derive(Clone)]
+pub struct QueryEngine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    source: Arc<dyn SnapshotSource>,
+    limits: QueryLimits,
+    runtime: Arc<Runtime>,
+    stacks: Arc<StackCache>,
+    series: Arc<SeriesCache>,
+    template: sql::Template,
+}
+
+/// Parquet files since the start, over all queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanStats {
+    /// Files read, from the disk or from what is remembered of them.
+    pub files_read: u64,
+    /// Files left out by what the snapshot knows of them, or remembered whole.
+    pub files_pruned: u64,
+}
+
+/// One question: whose, and over which data.
+pub(crate) struct Context {
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) stacks: Arc<StackCache>,
+    pub(crate) series: Arc<SeriesCache>,
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) tenant: Arc<str>,
+}
+
+impl QueryEngine {
+    /// An engine over `source`. Fails when the settings are refused by DataFusion, which would be a fault of ours.
+    pub fn new(source: Arc<dyn SnapshotSource>, limits: QueryLimits) -> Result<Self, QueryError> {
+        let runtime = Arc::new(Runtime::new(&limits)?);
+        Ok(Self {
+            shared: Arc::new(Shared {
+                source,
+                template: sql::Template::new(&runtime),
+                runtime,
+                stacks: Arc::new(StackCache::new(limits.stack_cache_bytes)),
+                series: Arc::new(SeriesCache::default()),
+                limits,
+            }),
+        })
+    }
+
+    /// The limits it was made with.
+    pub fn limits(&self) -> &QueryLimits {
+        &self.shared.limits
+    }
+
+    /// What was read so far, for metrics.
+    pub fn stats(&self) -> ScanStats {
+        ScanStats {
+            files_read: self.shared.runtime.files_read.load(Ordering::Relaxed),
+            files_pruned: self.shared.runtime.files_pruned.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The types that occur in `range`, or ever, sorted.
+    pub async fn profile_types(&self, tenant: &str, range: Option<TimeRange>) -> Result<Vec<ProfileType>, QueryError> {
+        if let Some(range) = range {
+            range.check(self.shared.limits.max_query_length)?;
+        }
+        let context = self.context(tenant);
+        let time = range.map(TimeRange::micros);
+        let active = series::active(
+            context.runtime.clone(),
+            context.snapshot.clone(),
+            context.tenant.clone(),
+            None,
+            time,
+        );
+        let active = self.limited(active).await?;
+        let ids: BTreeSet<Arc<str>> = active.into_iter().map(|pair| pair.profile_type).collect();
+        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+    }
+
+    /// Names of the labels of the series that the matchers select, sorted.
+    pub async fn label_names(
+        &self,
+        tenant: &str,
+        matchers: &[Vec<Matcher>],
+        range: TimeRange,
+    ) -> Result<Vec<String>, QueryError> {
+        let sets = self.label_sets(tenant, matchers, range).await?;
+        let names: BTreeSet<&str> = sets
+            .iter()
+            .flat_map(|labels| labels.iter().map(|(name, _)| name))
+            .collect();
+        Ok(names.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Values of one label over the series that the matchers select, sorted.
+    pub async fn label_values(
+        &self,
+        tenant: &str,
+        name: &str,
+        matchers: &[Vec<Matcher>],
+        range: TimeRange,
+    ) -> Result<Vec<String>, QueryError> {
+        if name.is_empty() {
+            return Err(QueryError::invalid("name is required"));
+        }
+        let sets = self.label_sets(tenant, matchers, range).await?;
+        let values: BTreeSet<&str> = sets.iter().filter_map(|labels| labels.get(name)).collect();
+        Ok(values.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Distinct label sets of the series that the matchers select, cut down to `label_names` unless that is empty; sorted.
+    pub async fn series(
+        &self,
+        tenant: &str,
+        matchers: &[Vec<Matcher>],
+        label_names: &[String],
+        range: TimeRange,
+    ) -> Result<Vec<Labels>, QueryError> {
+        let sets = self.label_sets(tenant, matchers, range).await?;
+        Ok(series::narrowed(sets, label_names))
+    }
+
+    /// Time lines of the totals of profiles.
+    pub async fn select_series(&self, tenant: &str, query: SeriesQuery) -> Result<Vec<SeriesPoints>, QueryError> {
+        query.range.check(self.shared.limits.max_query_length)?;
+        self.limited(timeline::select(self.context(tenant), query)).await
+    }
+
+    /// The tree of all stacks that the question is about.
+    pub async fn merge_stacktraces(&self, tenant: &str, query: StackQuery) -> Result<Tree, QueryError> {
+        query.range.check(self.shared.limits.max_query_length)?;
+        let merged = flame::merge(self.context(tenant), query);
+        self.limited(Box::pin(async move {
+            let merged = merged.await?;
+            tokio::task::spawn_blocking(move || flame::tree(&merged))
+                .await
+                .map_err(|error| QueryError::internal(format!("building the tree failed: {error}")))
+        }))
+        .await
+    }
+
+    /// The same as a pprof profile, not compressed.
+    pub async fn merge_profile(&self, tenant: &str, query: StackQuery) -> Result<Vec<u8>, QueryError> {
+        query.range.check(self.shared.limits.max_query_length)?;
+        self.limited(export::merge_profile(self.context(tenant), query)).await
+    }
+
+    /// Runs one read-only SQL query over the tables of the tenant. The time limit holds until the stream of the answer ends.
+    pub async fn sql(&self, tenant: &str, text: &str) -> Result<SqlResult, QueryError> {
+        let context = self.context(tenant);
+        sql::run(&self.shared.template, context, &self.shared.limits, text).await
+    }
+
+    async fn label_sets(
+        &self,
+        tenant: &str,
+        matchers: &[Vec<Matcher>],
+        range: TimeRange,
+    ) -> Result<Vec<Labels>, QueryError> {
+        range.check(self.shared.limits.max_query_length)?;
+        let context = self.context(tenant);
+        let sets = series::label_sets(
+            context.runtime.clone(),
+            context.series.clone(),
+            context.snapshot.clone(),
+            context.tenant.clone(),
+            matchers.to_vec(),
+            range,
+        );
+        self.limited(sets).await
+    }
+
+    fn context(&self, tenant: &str) -> Arc<Context> {
+        Arc::new(Context {
+            runtime: self.shared.runtime.clone(),
+            stacks: self.shared.stacks.clone(),
+            series: self.shared.series.clone(),
+            snapshot: self.shared.source.snapshot(),
+            tenant: tenant.into(),
+        })
+    }
+
+    async fn limited<T>(&self, work: BoxFuture<'static, Result<T, QueryError>>) -> Result<T, QueryError> {
+        let limit = self.shared.limits.timeout;
+        match tokio::time::timeout(limit, work).await {
+            Ok(answer) => answer,
+            Err(_) => Err(QueryError::Timeout(limit)),
+        }
+    }
+}

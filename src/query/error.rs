@@ -1,0 +1,104 @@
+//! What a question can fail at, in kinds that the wire maps to its codes.
+//!
+//! Faults of DataFusion, Arrow, Parquet and the file system come in; one [`QueryError`] with a text for people goes out.
+
+use std::time::Duration;
+
+use arrow::error::ArrowError;
+use datafusion::error::DataFusionError;
+
+/// A question was not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// The question is wrong; asked again it fails again. HTTP 400.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// The question asks for more than a limit allows: memory, rows, range. HTTP 400, Connect `resource_exhausted` or `invalid_argument`.
+    #[error("{0}")]
+    Limit(String),
+    /// The time limit of the query passed. HTTP 504.
+    #[error("the query took longer than its time limit of {}", crate::base::duration::format(*.0))]
+    Timeout(Duration),
+    /// Whoever asked went away, or the program stops.
+    #[error("the query was cancelled")]
+    Cancelled,
+    /// A fault of ours or of the disk. HTTP 500.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl QueryError {
+    /// An error of the kind [`QueryError::InvalidArgument`].
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::InvalidArgument(message.into())
+    }
+
+    /// An error of the kind [`QueryError::Internal`].
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::Internal(message.into())
+    }
+}
+
+impl From<DataFusionError> for QueryError {
+    fn from(error: DataFusionError) -> Self {
+        let root = error.find_root();
+        if let DataFusionError::External(inner) = root
+            && let Some(own) = inner.downcast_ref::<QueryError>()
+        {
+            return own.clone();
+        }
+        let text = root.strip_backtrace();
+        match root {
+            DataFusionError::ResourcesExhausted(message) => {
+                let first = message.lines().next().unwrap_or_default();
+                Self::Limit(format!("the query needs more memory than its limit allows: {first}"))
+            }
+            DataFusionError::SQL(..)
+            | DataFusionError::Plan(_)
+            | DataFusionError::Configuration(_)
+            | DataFusionError::SchemaError(..)
+            | DataFusionError::NotImplemented(_)
+            | DataFusionError::Execution(_) => Self::InvalidArgument(text),
+            DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
+                ArrowError::DivideByZero
+                | ArrowError::ArithmeticOverflow(_)
+                | ArrowError::CastError(_)
+                | ArrowError::ParseError(_)
+                | ArrowError::ComputeError(_)
+                | ArrowError::InvalidArgumentError(_) => Self::InvalidArgument(text),
+                _ => Self::Internal(text),
+            },
+            _ => Self::Internal(text),
+        }
+    }
+}
+
+impl From<QueryError> for DataFusionError {
+    fn from(error: QueryError) -> Self {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+impl From<ArrowError> for QueryError {
+    fn from(error: ArrowError) -> Self {
+        Self::Internal(format!("computing on record batches: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_ours_survives_the_way_through_datafusion() {
+        let own = QueryError::Limit("too much".to_owned());
+        let wrapped = DataFusionError::from(own.clone()).context("while scanning");
+        assert_eq!(QueryError::from(wrapped), own);
+    }
+
+    #[test]
+    fn a_time_limit_is_said_in_words() {
+        let error = QueryError::Timeout(Duration::from_secs(90));
+        assert_eq!(error.to_string(), "the query took longer than its time limit of 1m30s");
+    }
+}

@@ -1,0 +1,193 @@
+//! Merged stacks as one pprof profile, with functions, files, lines, binaries and addresses as the store has them.
+//!
+//! In: sums by stack with their frames. Out: uncompressed pprof bytes. Frames of inlined functions come back as lines of one location.
+
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use hashbrown::HashMap;
+
+use crate::base::BoxFuture;
+use crate::profile::pprof::{self, Function, Line, Location, Mapping, Profile, ValueType};
+use crate::query::engine::Context;
+use crate::query::flame::{self, Merged};
+use crate::query::stacks::{Frame, StackTable};
+use crate::query::{QueryError, StackQuery, scan};
+use crate::store::schema::Table;
+
+/// Answers the question as pprof bytes.
+pub(crate) fn merge_profile(
+    context: Arc<Context>,
+    query: StackQuery,
+) -> BoxFuture<'static, Result<Vec<u8>, QueryError>> {
+    Box::pin(async move {
+        let period = period(&context, &query).await?;
+        let merged = flame::merge(context, query.clone()).await?;
+        tokio::task::spawn_blocking(move || encode(&merged, &query, period))
+            .await
+            .map_err(|error| QueryError::internal(format!("encoding a merged profile failed: {error}")))
+    })
+}
+
+/// The longest period among the profiles asked for.
+fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Result<i64, QueryError>> {
+    let filter = flame::filter(context, query);
+    let context = context.clone();
+    Box::pin(async move {
+        let filter = filter.await?;
+        let streams = scan::open(
+            &context.runtime,
+            &context.snapshot,
+            Table::Profiles,
+            &filter,
+            &["period"],
+        )?;
+        let found = scan::fold(
+            streams,
+            || 0i64,
+            |longest, batch| {
+                let periods = batch.column(0).as_primitive::<Int64Type>().values();
+                *longest = periods.iter().copied().fold(*longest, i64::max);
+                Ok(())
+            },
+        )
+        .await?;
+        Ok(found.into_iter().max().unwrap_or(0))
+    })
+}
+
+fn encode(merged: &Merged, query: &StackQuery, period: i64) -> Vec<u8> {
+    let table = merged.table.read();
+    let kind = &query.profile_type;
+    let mut builder = Builder {
+        table: &table,
+        profile: Profile {
+            sample_types: vec![ValueType {
+                kind: &kind.sample_type,
+                unit: &kind.sample_unit,
+            }],
+            period_type: ValueType {
+                kind: &kind.period_type,
+                unit: &kind.period_unit,
+            },
+            period,
+            time_nanos: query.range.start_ms.saturating_mul(1_000_000),
+            duration_nanos: query
+                .range
+                .end_ms
+                .saturating_sub(query.range.start_ms)
+                .saturating_mul(1_000_000),
+            sample_starts: vec![0],
+            label_starts: vec![0],
+            ..Profile::default()
+        },
+        mappings: HashMap::new(),
+        functions: HashMap::new(),
+        locations: HashMap::new(),
+    };
+    for (stack, value) in merged.sums.iter().filter(|(_, value)| *value != 0) {
+        builder.sample(*stack, *value);
+    }
+    pprof::encode(&builder.profile)
+}
+
+struct Builder<'a> {
+    table: &'a StackTable,
+    profile: Profile<'a>,
+    mappings: HashMap<(&'a str, &'a str), u32>,
+    functions: HashMap<(&'a str, &'a str), u32>,
+    /// A location is the run of frames at one address, innermost first.
+    locations: HashMap<&'a [u32], u32>,
+}
+
+impl<'a> Builder<'a> {
+    fn sample(&mut self, stack: i64, value: i64) {
+        let frames = self.table.stack(stack).unwrap_or_default();
+        let mut start = 0;
+        for (at, index) in frames.iter().enumerate() {
+            let frame = self.table.frame(*index);
+            // An inlined function belongs to the location of the function that it was inlined into, which follows.
+            let ends = !frame.inlined
+                || frames
+                    .get(at + 1)
+                    .is_none_or(|next| self.table.frame(*next).address != frame.address);
+            if ends {
+                let location = self.location(&frames[start..=at]);
+                self.profile.sample_locations.push(location);
+                start = at + 1;
+            }
+        }
+        self.profile
+            .sample_starts
+            .push(self.profile.sample_locations.len() as u32);
+        self.profile.label_starts.push(0);
+        self.profile.values.push(value);
+    }
+
+    fn location(&mut self, frames: &'a [u32]) -> u32 {
+        if let Some(known) = self.locations.get(frames) {
+            return *known;
+        }
+        let lines_start = self.profile.lines.len() as u32;
+        let mut address = 0;
+        let mut mapping = Location::NO_MAPPING;
+        for index in frames {
+            let frame = self.table.frame(*index);
+            address = frame.address as u64;
+            mapping = self.mapping(frame);
+            if !frame.function.is_empty() {
+                let function = self.function(frame);
+                self.profile.lines.push(Line {
+                    function,
+                    line: frame.line,
+                });
+            }
+        }
+        let index = self.profile.locations.len() as u32;
+        self.profile.locations.push(Location {
+            mapping,
+            address,
+            lines_start,
+            lines_end: self.profile.lines.len() as u32,
+            is_folded: false,
+        });
+        self.locations.insert(frames, index);
+        index
+    }
+
+    fn mapping(&mut self, frame: &'a Frame) -> u32 {
+        if frame.mapping.is_empty() && frame.build_id.is_empty() {
+            return Location::NO_MAPPING;
+        }
+        let known = self.mappings.entry((&frame.mapping, &frame.build_id));
+        let mappings = &mut self.profile.mappings;
+        let index = *known.or_insert_with(|| {
+            mappings.push(Mapping {
+                file: &frame.mapping,
+                build_id: &frame.build_id,
+                ..Mapping::default()
+            });
+            (mappings.len() - 1) as u32
+        });
+        let has = &mut self.profile.mappings[index as usize].has;
+        has[0] |= !frame.function.is_empty();
+        has[1] |= !frame.file.is_empty();
+        has[2] |= frame.line != 0;
+        has[3] |= frame.inlined;
+        index
+    }
+
+    fn function(&mut self, frame: &'a Frame) -> u32 {
+        let functions = &mut self.profile.functions;
+        *self.functions.entry((&frame.function, &frame.file)).or_insert_with(|| {
+            functions.push(Function {
+                name: &frame.function,
+                system_name: &frame.function,
+                file: &frame.file,
+                start_line: 0,
+            });
+            (functions.len() - 1) as u32
+        })
+    }
+}

@@ -1,0 +1,329 @@
+//! `flat`: one row a sample with its series' labels and its stack's leaf frame, without a join.
+//!
+//! Conditions on labels become a set of series and conditions on frames a set of stacks before `samples` is read; names are put beside the
+//! numbers by index, and only those columns that a query reads. A query of values alone decodes no frame.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_plan::ExecutionPlan;
+use hashbrown::HashMap;
+
+use crate::base::BoxFuture;
+use crate::profile::selector::Matcher;
+use crate::profile::{Labels, ProfileType};
+use crate::query::bounds::{self, Absorbed};
+use crate::query::engine::Context;
+use crate::query::provider::{Mapped, Relation};
+use crate::query::{QueryError, TimeRange, evaluate, flame, lookup, scan, series, stacks};
+use crate::store::schema::{self, Table};
+use crate::store::snapshot::ScanFilter;
+
+/// Columns made of the series.
+const OF_SERIES: [&str; 2] = ["service_name", "labels"];
+/// Columns made of the stack.
+const OF_STACK: [&str; 5] = ["function", "file", "line", "mapping", "frames"];
+
+/// The relation, perhaps narrowed beforehand by a selector.
+pub(crate) struct Flat {
+    context: Arc<Context>,
+    schema: SchemaRef,
+    chosen: Option<(ProfileType, Vec<Matcher>)>,
+    time: Option<(i64, i64)>,
+}
+
+/// Where a column comes from.
+enum Origin {
+    Sample,
+    Series,
+    Stack,
+}
+
+impl Flat {
+    /// All samples of the tenant.
+    pub(crate) fn all(context: Arc<Context>) -> Self {
+        Self {
+            context,
+            schema: flat_schema(),
+            chosen: None,
+            time: None,
+        }
+    }
+
+    /// The samples of one type that matchers select, in a range of microseconds.
+    pub(crate) fn selected(
+        context: Arc<Context>,
+        profile_type: ProfileType,
+        matchers: Vec<Matcher>,
+        time: (i64, i64),
+    ) -> Self {
+        Self {
+            context,
+            schema: flat_schema(),
+            chosen: Some((profile_type, matchers)),
+            time: Some(time),
+        }
+    }
+
+    fn filter(&self) -> ScanFilter {
+        ScanFilter {
+            tenant: Some(self.context.tenant.clone()),
+            time: self.time,
+            profile_type: self.chosen.as_ref().map(|(kind, _)| kind.to_string().into()),
+            ..ScanFilter::default()
+        }
+    }
+}
+
+impl std::fmt::Debug for Flat {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("flat")
+    }
+}
+
+impl Relation for Flat {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
+        let mut filter = self.filter();
+        filters
+            .iter()
+            .map(|expr| match bounds::absorb(&mut filter, expr) {
+                Absorbed::Exactly => TableProviderFilterPushDown::Exact,
+                Absorbed::Loosely => match reads_only(expr) {
+                    Some(Origin::Series | Origin::Stack) => TableProviderFilterPushDown::Exact,
+                    _ => TableProviderFilterPushDown::Inexact,
+                },
+            })
+            .collect()
+    }
+
+    fn plan(
+        &self,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+    ) -> BoxFuture<'static, Result<Arc<dyn ExecutionPlan>, QueryError>> {
+        let mut filter = self.filter();
+        let (mut on_series, mut on_stack) = (Vec::new(), Vec::new());
+        for expr in filters {
+            if bounds::absorb(&mut filter, expr) == Absorbed::Loosely {
+                match reads_only(expr) {
+                    Some(Origin::Series) => on_series.push(expr.clone()),
+                    Some(Origin::Stack) => on_stack.push(expr.clone()),
+                    _ => {}
+                }
+            }
+        }
+        let columns = match projection {
+            Some(columns) => columns.clone(),
+            None => (0..self.schema.fields().len()).collect(),
+        };
+        Box::pin(plan(Request {
+            context: self.context.clone(),
+            schema: self.schema.clone(),
+            chosen: self.chosen.clone(),
+            columns,
+            filter,
+            on_series,
+            on_stack,
+        }))
+    }
+}
+
+struct Request {
+    context: Arc<Context>,
+    schema: SchemaRef,
+    chosen: Option<(ProfileType, Vec<Matcher>)>,
+    columns: Vec<usize>,
+    filter: ScanFilter,
+    on_series: Vec<Expr>,
+    on_stack: Vec<Expr>,
+}
+
+async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
+    let Request {
+        context,
+        schema,
+        chosen,
+        columns,
+        mut filter,
+        on_series,
+        on_stack,
+    } = request;
+    let output = Arc::new(schema.project(&columns)?);
+    let names: Vec<String> = output.fields().iter().map(|field| field.name().clone()).collect();
+    let uses = |group: &[&str]| names.iter().any(|name| group.contains(&name.as_str()));
+    let matchers = chosen.as_ref().map_or(&[][..], |(_, matchers)| matchers);
+    let time = filter.time.unwrap_or(TimeRange::ALL.micros());
+
+    let mut of_series = None;
+    if uses(&OF_SERIES) || !on_series.is_empty() || !matchers.is_empty() {
+        let labels = series::load(
+            context.runtime.clone(),
+            context.series.clone(),
+            context.snapshot.clone(),
+            context.tenant.clone(),
+            time,
+        )
+        .await?;
+        if let Some((kind, matchers)) = &chosen {
+            narrow(&mut filter.series, series::select(&labels, kind, matchers));
+        }
+        let columns = lookup::SeriesColumns::new(&labels);
+        if !on_series.is_empty() {
+            narrow(&mut filter.series, Some(matching_series(&labels, &columns, on_series)?));
+        }
+        of_series = Some(columns);
+    }
+    if !on_stack.is_empty() {
+        let found = flame::sum_stacks(&context, &filter, None, None, None).await?;
+        let ids: Vec<i64> = found.iter().map(|(stack, _)| *stack).collect();
+        filter.stacks = Some(matching_stacks(&context, time, ids, on_stack).await?);
+    }
+    let mut inputs: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !OF_SERIES.contains(name) && !OF_STACK.contains(name))
+        .collect();
+    if uses(&OF_SERIES) && !inputs.contains(&"series") {
+        inputs.push("series");
+    }
+    if uses(&OF_STACK) && !inputs.contains(&"stack") {
+        inputs.push("stack");
+    }
+    let input = scan::exact_plan(&context.runtime, &context.snapshot, Table::Samples, &filter, &inputs)?;
+    if !uses(&OF_SERIES) && !uses(&OF_STACK) {
+        return Ok(input);
+    }
+    let map = lookup::Widen::new(
+        context,
+        filter,
+        time,
+        of_series,
+        output.clone(),
+        uses(&["frames"]),
+        uses(&OF_STACK),
+    );
+    Ok(Arc::new(Mapped::new(input, output, Arc::new(map))))
+}
+
+/// The ids of the series that fulfil all conditions.
+fn matching_series(
+    labels: &HashMap<i64, Labels>,
+    columns: &lookup::SeriesColumns,
+    conditions: Vec<Expr>,
+) -> Result<Arc<HashSet<i64>>, QueryError> {
+    let fields = vec![
+        Field::new("service_name", DataType::Utf8View, true),
+        Field::new("labels", schema::labels(), true),
+    ];
+    let batch = RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        vec![columns.service_name.clone(), columns.labels.clone()],
+    )?;
+    let mask = evaluate::conjunction(&batch, conditions)?;
+    debug_assert_eq!(labels.len(), mask.len());
+    let ids = columns.ids.iter().zip(mask.iter());
+    Ok(Arc::new(
+        ids.filter(|(_, keep)| *keep == Some(true)).map(|(id, _)| *id).collect(),
+    ))
+}
+
+/// The ids of the stacks among `ids` that fulfil all conditions.
+fn matching_stacks(
+    context: &Arc<Context>,
+    time: (i64, i64),
+    ids: Vec<i64>,
+    conditions: Vec<Expr>,
+) -> BoxFuture<'static, Result<Arc<HashSet<i64>>, QueryError>> {
+    let table = stacks::load(
+        context.runtime.clone(),
+        context.stacks.clone(),
+        context.snapshot.clone(),
+        context.tenant.clone(),
+        time,
+        ids.clone(),
+    );
+    Box::pin(async move {
+        let table = table.await?;
+        let mut found = HashSet::new();
+        // In pieces, since all frames of a piece stand in memory at once.
+        for piece in ids.chunks(4096) {
+            let columns = lookup::StackColumns::new(&table.read(), piece, true)?;
+            let mask = evaluate::conjunction(&columns.batch()?, conditions.clone())?;
+            found.extend(
+                piece
+                    .iter()
+                    .zip(mask.iter())
+                    .filter(|(_, keep)| *keep == Some(true))
+                    .map(|(id, _)| *id),
+            );
+        }
+        Ok(Arc::new(found))
+    })
+}
+
+fn narrow(set: &mut Option<Arc<HashSet<i64>>>, by: Option<Arc<HashSet<i64>>>) {
+    let Some(by) = by else { return };
+    *set = Some(match set.take() {
+        Some(before) => Arc::new(before.intersection(&by).copied().collect()),
+        None => by,
+    });
+}
+
+/// Whether all columns of an expression, which gives the same for the same input, are of one origin.
+fn reads_only(expr: &Expr) -> Option<Origin> {
+    let columns = expr.column_refs();
+    if columns.is_empty() || expr.is_volatile() {
+        return None;
+    }
+    let all = |group: &[&str]| columns.iter().all(|column| group.contains(&column.name.as_str()));
+    if all(&OF_SERIES) {
+        Some(Origin::Series)
+    } else if all(&OF_STACK) {
+        Some(Origin::Stack)
+    } else {
+        Some(Origin::Sample)
+    }
+}
+
+fn flat_schema() -> SchemaRef {
+    let Some(frames) = frames_type() else {
+        return Table::Samples.schema();
+    };
+    let samples = Table::Samples.schema();
+    let own = |name: &str| {
+        let field = samples.field_with_name(name).ok().cloned();
+        field.unwrap_or_else(|| Field::new(name, DataType::Null, true))
+    };
+    Arc::new(Schema::new(vec![
+        own("time"),
+        Field::new("service_name", DataType::Utf8View, true),
+        Field::new("labels", schema::labels(), true),
+        own("profile_type"),
+        Field::new("function", DataType::Utf8View, true),
+        Field::new("file", DataType::Utf8View, true),
+        Field::new("line", DataType::Int64, true),
+        own("stack"),
+        own("value"),
+        own("series"),
+        Field::new("mapping", DataType::Utf8View, true),
+        own("span_id"),
+        own("trace_id"),
+        Field::new("frames", frames, true),
+    ]))
+}
+
+/// Type of the column `frames` of the `stacks` table.
+pub(crate) fn frames_type() -> Option<DataType> {
+    let stacks = Table::Stacks.schema();
+    stacks
+        .field_with_name("frames")
+        .ok()
+        .map(|field| field.data_type().clone())
+}

@@ -1,0 +1,367 @@
+//! Answers of SQL as bytes: JSON, CSV, Arrow.
+//!
+//! In: [`SqlResult`]. Out: a stream of byte chunks, one a batch, so that a server need not hold an answer. An error after the first chunk
+//! ends the stream with that error; the bytes before it are then not a whole document.
+
+use std::io::Write;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, SchemaRef, UInt64Type};
+use arrow::error::ArrowError;
+use arrow::ipc::writer::StreamWriter;
+use arrow::record_batch::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+
+use crate::query::{QueryError, SqlResult};
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// An array of objects, one a row, keys in the order of the columns. Whole numbers beyond 2^53 are strings, since a JavaScript
+    /// number cannot hold them; times are RFC 3339 in UTC; maps are objects; not-a-number and infinities are null.
+    Json,
+    /// RFC 4180 with a header line. Lists and maps are written as JSON.
+    Csv,
+    /// The Arrow IPC stream format.
+    Arrow,
+}
+
+/// Largest whole number that every double holds exactly.
+const MAX_EXACT: u64 = 1 << 53;
+
+impl Format {
+    /// Media type for HTTP.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Format::Json => "application/json",
+            Format::Csv => "text/csv; charset=utf-8",
+            Format::Arrow => "application/vnd.apache.arrow.stream",
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "json" => Ok(Format::Json),
+            "csv" => Ok(Format::Csv),
+            "arrow" => Ok(Format::Arrow),
+            _ => Err(QueryError::invalid(format!(
+                "`{text}` is not a format; choose json, csv or arrow"
+            ))),
+        }
+    }
+}
+
+/// The answer as chunks of bytes.
+pub fn encode(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
+    let SqlResult { schema, stream } = result;
+    let state = match Encoder::new(format, schema) {
+        Ok(encoder) => Ok((stream, Some(encoder))),
+        Err(error) => Err(error),
+    };
+    match state {
+        Err(error) => stream::once(async move { Err(error) }).boxed(),
+        Ok(state) => stream::try_unfold(state, |(mut rows, encoder)| async move {
+            let Some(mut encoder) = encoder else { return Ok(None) };
+            match rows.next().await.transpose()? {
+                Some(batch) => {
+                    encoder.batch(&batch)?;
+                    let chunk = encoder.take();
+                    Ok(Some((chunk, (rows, Some(encoder)))))
+                }
+                None => {
+                    let chunk = encoder.finish()?;
+                    Ok(Some((chunk, (rows, None))))
+                }
+            }
+        })
+        .boxed(),
+    }
+}
+
+/// The whole answer as one buffer.
+pub async fn encode_all(result: SqlResult, format: Format) -> Result<Vec<u8>, QueryError> {
+    let mut chunks = encode(result, format);
+    let mut all = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        all.extend_from_slice(&chunk?);
+    }
+    Ok(all)
+}
+
+enum Encoder {
+    Json { out: Vec<u8>, schema: SchemaRef, rows: u64 },
+    Csv { out: Vec<u8> },
+    Arrow { writer: Box<StreamWriter<Vec<u8>>> },
+}
+
+impl Encoder {
+    fn new(format: Format, schema: SchemaRef) -> Result<Self, QueryError> {
+        Ok(match format {
+            Format::Json => Encoder::Json {
+                out: vec![b'['],
+                schema,
+                rows: 0,
+            },
+            Format::Csv => {
+                let names: Vec<String> = schema.fields().iter().map(|field| csv_field(field.name())).collect();
+                Encoder::Csv {
+                    out: format!("{}\r\n", names.join(",")).into_bytes(),
+                }
+            }
+            Format::Arrow => Encoder::Arrow {
+                writer: Box::new(StreamWriter::try_new(Vec::new(), &schema)?),
+            },
+        })
+    }
+
+    fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+        match self {
+            Encoder::Json { out, schema, rows } => {
+                let names: Vec<String> = schema
+                    .fields()
+                    .iter()
+                    .map(|field| serde_json::Value::from(field.name().as_str()).to_string())
+                    .collect();
+                let columns: Vec<Column<'_>> = batch.columns().iter().map(Column::new).collect::<Result<_, _>>()?;
+                for row in 0..batch.num_rows() {
+                    out.extend_from_slice(if *rows == 0 { b"\n{" } else { b",\n{" });
+                    *rows += 1;
+                    for (index, (name, column)) in names.iter().zip(&columns).enumerate() {
+                        if index > 0 {
+                            out.push(b',');
+                        }
+                        out.extend_from_slice(name.as_bytes());
+                        out.push(b':');
+                        column.write(row, out)?;
+                    }
+                    out.push(b'}');
+                }
+            }
+            Encoder::Csv { out } => {
+                let columns: Vec<Column<'_>> = batch.columns().iter().map(Column::new).collect::<Result<_, _>>()?;
+                let mut text = Vec::new();
+                for row in 0..batch.num_rows() {
+                    for (index, column) in columns.iter().enumerate() {
+                        if index > 0 {
+                            out.push(b',');
+                        }
+                        text.clear();
+                        column.write_plain(row, &mut text)?;
+                        out.extend_from_slice(csv_field(&String::from_utf8_lossy(&text)).as_bytes());
+                    }
+                    out.extend_from_slice(b"\r\n");
+                }
+            }
+            Encoder::Arrow { writer } => writer.write(batch)?,
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Bytes {
+        Bytes::from(std::mem::take(match self {
+            Encoder::Json { out, .. } | Encoder::Csv { out } => out,
+            Encoder::Arrow { writer } => writer.get_mut(),
+        }))
+    }
+
+    fn finish(mut self) -> Result<Bytes, QueryError> {
+        match &mut self {
+            Encoder::Json { out, .. } => out.extend_from_slice(b"\n]\n"),
+            Encoder::Csv { .. } => {}
+            Encoder::Arrow { writer } => writer.finish()?,
+        }
+        Ok(self.take())
+    }
+}
+
+/// A column ready to be written value by value.
+enum Column<'a> {
+    Null,
+    Int(&'a arrow::array::Int64Array),
+    UInt(&'a arrow::array::UInt64Array),
+    Float(&'a arrow::array::Float64Array),
+    Float32(&'a arrow::array::Float32Array),
+    Bool(&'a arrow::array::BooleanArray),
+    List(&'a arrow::array::ListArray, Box<Column<'a>>),
+    Struct(&'a arrow::array::StructArray, Vec<(String, Column<'a>)>),
+    Map(&'a arrow::array::MapArray, Box<Column<'a>>, Box<Column<'a>>),
+    /// Numbers that need no quotes.
+    Number(&'a dyn Array, ArrayFormatter<'a>),
+    Text(&'a dyn Array, ArrayFormatter<'a>),
+}
+
+const OPTIONS: FormatOptions<'static> = FormatOptions::new()
+    .with_timestamp_format(Some("%Y-%m-%dT%H:%M:%S%.6fZ"))
+    .with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.6fZ"));
+
+impl<'a> Column<'a> {
+    fn new(array: &'a Arc<dyn Array>) -> Result<Self, ArrowError> {
+        let array = array.as_ref();
+        Ok(match array.data_type() {
+            DataType::Null => Column::Null,
+            DataType::Int64 => Column::Int(array.as_primitive::<Int64Type>()),
+            DataType::UInt64 => Column::UInt(array.as_primitive::<UInt64Type>()),
+            DataType::Float64 => Column::Float(array.as_primitive::<Float64Type>()),
+            DataType::Float32 => Column::Float32(array.as_primitive::<Float32Type>()),
+            DataType::Boolean => Column::Bool(array.as_boolean()),
+            DataType::List(_) => {
+                let list = array.as_list::<i32>();
+                Column::List(list, Box::new(Column::new(list.values())?))
+            }
+            DataType::Struct(fields) => {
+                let structs = array.as_struct();
+                let columns = fields.iter().zip(structs.columns());
+                let columns = columns.map(|(field, column)| Ok((field.name().clone(), Column::new(column)?)));
+                Column::Struct(structs, columns.collect::<Result<_, ArrowError>>()?)
+            }
+            DataType::Map(..) => {
+                let map = array.as_map();
+                Column::Map(
+                    map,
+                    Box::new(Column::new(map.keys())?),
+                    Box::new(Column::new(map.values())?),
+                )
+            }
+            DataType::Int8
+            | DataType::Int16
+            | DataType::Int32
+            | DataType::UInt8
+            | DataType::UInt16
+            | DataType::UInt32 => Column::Number(array, ArrayFormatter::try_new(array, &OPTIONS)?),
+            _ => Column::Text(array, ArrayFormatter::try_new(array, &OPTIONS)?),
+        })
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        match self {
+            Column::Null => true,
+            Column::Int(array) => array.is_null(row),
+            Column::UInt(array) => array.is_null(row),
+            Column::Float(array) => array.is_null(row) || !array.value(row).is_finite(),
+            Column::Float32(array) => array.is_null(row) || !array.value(row).is_finite(),
+            Column::Bool(array) => array.is_null(row),
+            Column::List(array, _) => array.is_null(row),
+            Column::Struct(array, _) => array.is_null(row),
+            Column::Map(array, ..) => array.is_null(row),
+            Column::Number(array, _) | Column::Text(array, _) => array.is_null(row),
+        }
+    }
+
+    /// The value as JSON.
+    fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
+        if self.is_null(row) {
+            out.extend_from_slice(b"null");
+            return Ok(());
+        }
+        match self {
+            Column::Null => {}
+            Column::Int(array) => whole(array.value(row), array.value(row).unsigned_abs(), out),
+            Column::UInt(array) => whole(array.value(row), array.value(row), out),
+            Column::Float(array) => put(out, format_args!("{}", array.value(row))),
+            Column::Float32(array) => put(out, format_args!("{}", array.value(row))),
+            Column::Bool(array) => put(out, format_args!("{}", array.value(row))),
+            Column::List(array, values) => {
+                let offsets = array.value_offsets();
+                out.push(b'[');
+                for at in offsets[row] as usize..offsets[row + 1] as usize {
+                    if at > offsets[row] as usize {
+                        out.push(b',');
+                    }
+                    values.write(at, out)?;
+                }
+                out.push(b']');
+            }
+            Column::Struct(_, columns) => {
+                out.push(b'{');
+                for (index, (name, column)) in columns.iter().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    put(out, format_args!("{}:", serde_json::Value::from(name.as_str())));
+                    column.write(row, out)?;
+                }
+                out.push(b'}');
+            }
+            Column::Map(array, keys, values) => {
+                let offsets = array.value_offsets();
+                out.push(b'{');
+                for at in offsets[row] as usize..offsets[row + 1] as usize {
+                    if at > offsets[row] as usize {
+                        out.push(b',');
+                    }
+                    let mut key = Vec::new();
+                    keys.write_plain(at, &mut key)?;
+                    put(
+                        out,
+                        format_args!("{}:", serde_json::Value::from(String::from_utf8_lossy(&key))),
+                    );
+                    values.write(at, out)?;
+                }
+                out.push(b'}');
+            }
+            Column::Number(_, formatter) => formatted(formatter, row, out)?,
+            Column::Text(_, formatter) => {
+                let mut text = Vec::new();
+                formatted(formatter, row, &mut text)?;
+                put(
+                    out,
+                    format_args!("{}", serde_json::Value::from(String::from_utf8_lossy(&text))),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The value as text: no quotes, nothing for null.
+    fn write_plain(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
+        match self {
+            Column::Null => Ok(()),
+            _ if self.is_null(row) => Ok(()),
+            Column::Int(array) => {
+                put(out, format_args!("{}", array.value(row)));
+                Ok(())
+            }
+            Column::UInt(array) => {
+                put(out, format_args!("{}", array.value(row)));
+                Ok(())
+            }
+            Column::Text(_, formatter) => formatted(formatter, row, out),
+            _ => self.write(row, out),
+        }
+    }
+}
+
+fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    // Writing to a vector does not fail.
+    let _ = out.write_fmt(text);
+}
+
+fn whole(value: impl std::fmt::Display, magnitude: u64, out: &mut Vec<u8>) {
+    if magnitude <= MAX_EXACT {
+        put(out, format_args!("{value}"));
+    } else {
+        put(out, format_args!("\"{value}\""));
+    }
+}
+
+fn formatted(formatter: &ArrayFormatter<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
+    out.write_fmt(format_args!("{}", formatter.value(row)))
+        .map_err(|error| QueryError::internal(format!("writing a value: {error}")))
+}
+
+fn csv_field(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

@@ -1,0 +1,75 @@
+//! `flamegraph('TYPE{selector}', from, until [, max_nodes])`: the boxes of a flame graph, one a row.
+//!
+//! `level` 0 is the single box `total`; `x` and `total` are start and width in the unit of the values. Too small boxes are folded into
+//! `other`; 8192 nodes are kept unless told otherwise, 0 keeps all.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+
+use crate::base::BoxFuture;
+use crate::query::engine::Context;
+use crate::query::functions::arguments::Arguments;
+use crate::query::functions::computed::Computed;
+use crate::query::provider::Called;
+use crate::query::{QueryError, StackQuery, flame};
+
+const USAGE: &str = "flamegraph('TYPE{selector}', from, until [, max_nodes])";
+/// Pyroscope's default.
+const DEFAULT_NODES: usize = 8192;
+
+/// The function over the data of a query.
+pub(crate) fn function(context: Arc<Context>) -> Called {
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("level", DataType::Int64, false),
+        Field::new("x", DataType::Int64, false),
+        Field::new("total", DataType::Int64, false),
+        Field::new("self", DataType::Int64, false),
+        Field::new("function", DataType::Utf8, false),
+        Field::new("file", DataType::Utf8, false),
+        Field::new("line", DataType::Int64, false),
+    ]));
+    Called {
+        name: "flamegraph",
+        make: Box::new(move |args, session| {
+            let args = Arguments::read(USAGE, args, session, true)?;
+            let nodes = match args.number {
+                None => DEFAULT_NODES,
+                Some(0) => usize::MAX,
+                Some(count) => count,
+            };
+            let query = StackQuery::new(args.profile_type.clone(), args.matchers.clone(), args.range());
+            let (context, schema) = (context.clone(), schema.clone());
+            let fields = schema.clone();
+            Ok(Arc::new(Computed {
+                name: "flamegraph",
+                schema,
+                compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
+                    let merged = flame::merge(context.clone(), query.clone());
+                    let fields = fields.clone();
+                    Box::pin(async move {
+                        let graph = flame::tree(&merged.await?).to_flamegraph(nodes);
+                        let boxes: Vec<_> = (0..graph.levels.len())
+                            .flat_map(|level| graph.blocks(level).map(move |block| (level as i64, block)))
+                            .collect();
+                        let number = |value: fn(&(i64, crate::profile::flamegraph::Block<'_>)) -> i64| -> ArrayRef {
+                            Arc::new(Int64Array::from_iter_values(boxes.iter().map(value)))
+                        };
+                        let columns: Vec<ArrayRef> = vec![
+                            number(|(level, _)| *level),
+                            number(|(_, block)| block.x),
+                            number(|(_, block)| block.total),
+                            number(|(_, block)| block.own),
+                            Arc::new(StringArray::from_iter_values(boxes.iter().map(|(_, block)| block.name))),
+                            Arc::new(StringArray::from_iter_values(boxes.iter().map(|(_, block)| block.file))),
+                            number(|(_, block)| block.line),
+                        ];
+                        Ok(RecordBatch::try_new(fields, columns)?)
+                    })
+                }),
+            }))
+        }),
+    }
+}

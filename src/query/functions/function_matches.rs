@@ -1,0 +1,54 @@
+//! `function_matches(frames, 'regex')`: whether the regular expression matches a function of the stack, anywhere in its name.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+
+use crate::query::QueryError;
+use crate::query::functions::stack_contains::{any_function, frames_and_text, two_arguments};
+
+/// Largest compiled expression, in bytes.
+const REGEX_BYTES: usize = 1 << 20;
+
+/// The function.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FunctionMatches(Signature);
+
+impl FunctionMatches {
+    pub(crate) fn new() -> Self {
+        Self(Signature::user_defined(Volatility::Immutable))
+    }
+}
+
+impl ScalarUDFImpl for FunctionMatches {
+    fn name(&self) -> &str {
+        "function_matches"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.0
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        frames_and_text(self.name(), types)
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let (frames, pattern) = two_arguments(args, self.name())?;
+        let Some(pattern) = pattern else {
+            return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(None)));
+        };
+        let regex = regex::RegexBuilder::new(&pattern)
+            .size_limit(REGEX_BYTES)
+            .build()
+            .map_err(|error| QueryError::invalid(format!("`{pattern}` is not a regular expression: {error}")))?;
+        let mask = any_function(&frames, |function| regex.is_match(function))?;
+        Ok(ColumnarValue::Array(Arc::new(mask)))
+    }
+}

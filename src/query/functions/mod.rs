@@ -1,0 +1,42 @@
+//! The functions that SQL has beyond DataFusion's own, one a file: on stacks, on time, and tables made by a selector.
+//!
+//! In: the arguments as the planner has them. Out: columns or relations. Names are registered in the two lists here and nowhere else.
+
+mod arguments;
+mod computed;
+mod flamegraph;
+mod function_matches;
+mod profile;
+mod stack_contains;
+mod time_bucket;
+mod top;
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableFunctionImpl;
+use datafusion::logical_expr::ScalarUDF;
+
+use crate::query::engine::Context;
+use crate::query::provider::Called;
+
+/// The functions on values.
+pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
+    vec![
+        Arc::new(ScalarUDF::new_from_impl(function_matches::FunctionMatches::new())),
+        Arc::new(ScalarUDF::new_from_impl(stack_contains::StackContains::new())),
+        Arc::new(ScalarUDF::new_from_impl(time_bucket::TimeBucket::new())),
+    ]
+}
+
+/// The functions that give tables, over the data of one query.
+pub(crate) fn tables(context: &Arc<Context>) -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
+    let called: [Called; 3] = [
+        flamegraph::function(context.clone()),
+        profile::function(context.clone()),
+        top::function(context.clone()),
+    ];
+    called
+        .into_iter()
+        .map(|called| (called.name, Arc::new(called) as Arc<dyn TableFunctionImpl>))
+        .collect()
+}

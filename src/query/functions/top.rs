@@ -1,0 +1,59 @@
+//! `top('TYPE{selector}', from, until [, n])`: functions with their own value and that of all stacks they are in.
+//!
+//! Rows come largest own value first; `total` counts a stack once however often the function is in it.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+
+use crate::base::BoxFuture;
+use crate::profile::top::TopTable;
+use crate::query::engine::Context;
+use crate::query::functions::arguments::Arguments;
+use crate::query::functions::computed::Computed;
+use crate::query::provider::Called;
+use crate::query::{QueryError, StackQuery, flame};
+
+const USAGE: &str = "top('TYPE{selector}', from, until [, n])";
+
+/// The function over the data of a query.
+pub(crate) fn function(context: Arc<Context>) -> Called {
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("function", DataType::Utf8, false),
+        Field::new("self", DataType::Int64, false),
+        Field::new("total", DataType::Int64, false),
+        Field::new("file", DataType::Utf8, false),
+    ]));
+    Called {
+        name: "top",
+        make: Box::new(move |args, session| {
+            let args = Arguments::read(USAGE, args, session, true)?;
+            let count = args.number.unwrap_or(usize::MAX);
+            let query = StackQuery::new(args.profile_type.clone(), args.matchers.clone(), args.range());
+            let (context, schema) = (context.clone(), schema.clone());
+            let fields = schema.clone();
+            Ok(Arc::new(Computed {
+                name: "top",
+                schema,
+                compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
+                    let merged = flame::merge(context.clone(), query.clone());
+                    let fields = fields.clone();
+                    Box::pin(async move {
+                        let merged = merged.await?;
+                        let mut rows = TopTable::from_tree(&flame::tree(&merged)).rows;
+                        rows.truncate(count);
+                        let columns: Vec<ArrayRef> = vec![
+                            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.name))),
+                            Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.flat))),
+                            Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.cum))),
+                            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.file))),
+                        ];
+                        Ok(RecordBatch::try_new(fields, columns)?)
+                    })
+                }),
+            }))
+        }),
+    }
+}

@@ -1,0 +1,290 @@
+//! Names beside numbers: the columns of `flat` that come from series and stacks, put to samples by index.
+//!
+//! In: batches of `samples`. Out: the same rows with labels and frames. The columns of distinct series and stacks are built once a query; a
+//! row then costs one hash probe, and its text is a view of shared bytes.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, MapBuilder, MapFieldNames, StringArray,
+    StringBuilder, StringViewArray, StructArray, UInt32Array,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use futures::StreamExt;
+use hashbrown::HashMap;
+use tokio::sync::OnceCell;
+
+use crate::profile::Labels;
+use crate::profile::labels::SERVICE_NAME;
+use crate::query::engine::Context;
+use crate::query::flat::frames_type;
+use crate::query::provider::RowMap;
+use crate::query::scan::BatchStream;
+use crate::query::stacks::{self, StackTable};
+use crate::query::{QueryError, flame};
+use crate::store::snapshot::ScanFilter;
+
+/// Labels of distinct series as columns.
+#[derive(Debug)]
+pub(crate) struct SeriesColumns {
+    pub(crate) ids: Vec<i64>,
+    pub(crate) service_name: ArrayRef,
+    pub(crate) labels: ArrayRef,
+    index: HashMap<i64, u32>,
+}
+
+/// Leaf frames, and if asked all frames, of distinct stacks as columns.
+#[derive(Debug)]
+pub(crate) struct StackColumns {
+    function: ArrayRef,
+    file: ArrayRef,
+    line: ArrayRef,
+    mapping: ArrayRef,
+    frames: Option<ArrayRef>,
+    index: HashMap<i64, u32>,
+}
+
+/// The step that widens samples.
+pub(crate) struct Widen(Arc<Inner>);
+
+struct Inner {
+    context: Arc<Context>,
+    filter: ScanFilter,
+    time: (i64, i64),
+    series: Option<SeriesColumns>,
+    output: SchemaRef,
+    with_frames: bool,
+    with_stacks: bool,
+    /// Filled by the first partition that runs; the others wait for it.
+    stacks: OnceCell<StackColumns>,
+}
+
+impl SeriesColumns {
+    pub(crate) fn new(all: &HashMap<i64, Labels>) -> Self {
+        let mut ids: Vec<i64> = all.keys().copied().collect();
+        ids.sort_unstable();
+        let names = MapFieldNames {
+            entry: "key_value".to_owned(),
+            key: "key".to_owned(),
+            value: "value".to_owned(),
+        };
+        let mut labels = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+        let mut services = Vec::with_capacity(ids.len());
+        for id in &ids {
+            let own = all.get(id).cloned().unwrap_or_default();
+            for (name, value) in own.iter() {
+                labels.keys().append_value(name);
+                labels.values().append_value(value);
+            }
+            // The lengths of keys and values agree by construction, which is all that this can fail at.
+            let _ = labels.append(true);
+            services.push(own.get(SERVICE_NAME).map(str::to_owned));
+        }
+        let index = ids.iter().zip(0..).map(|(id, at)| (*id, at)).collect();
+        Self {
+            ids,
+            service_name: Arc::new(StringViewArray::from_iter(services)),
+            labels: Arc::new(labels.finish()),
+            index,
+        }
+    }
+}
+
+impl StackColumns {
+    /// The columns of the stacks `ids`; a stack that the table does not have gets no function and no frames.
+    pub(crate) fn new(table: &StackTable, ids: &[i64], with_frames: bool) -> Result<Self, QueryError> {
+        // Distinct frames first: their texts stand in memory once, stacks refer to them.
+        let count = table.frame_count() as u32;
+        let texts = |text: fn(&StackTable, u32) -> &str| -> ArrayRef {
+            Arc::new(StringViewArray::from_iter_values(
+                (0..count).map(|index| text(table, index)),
+            ))
+        };
+        let names = texts(|table, index| table.name(index));
+        let files = texts(|table, index| &table.frame(index).file);
+        let mappings = texts(|table, index| &table.frame(index).mapping);
+        let lines: Int64Array = (0..count).map(|index| Some(table.frame(index).line)).collect();
+        let leaves: UInt32Array = ids
+            .iter()
+            .map(|id| table.stack(*id).and_then(|frames| frames.first().copied()))
+            .collect();
+        Ok(Self {
+            function: take(&names, &leaves, None)?,
+            file: take(&files, &leaves, None)?,
+            line: take(&lines, &leaves, None)?,
+            mapping: take(&mappings, &leaves, None)?,
+            frames: match with_frames {
+                true => Some(frames(table, ids)?),
+                false => None,
+            },
+            index: ids.iter().zip(0..).map(|(id, at)| (*id, at)).collect(),
+        })
+    }
+
+    /// The columns as rows, one a stack.
+    pub(crate) fn batch(&self) -> Result<RecordBatch, QueryError> {
+        let mut fields = vec![
+            Field::new("function", DataType::Utf8View, true),
+            Field::new("file", DataType::Utf8View, true),
+            Field::new("line", DataType::Int64, true),
+            Field::new("mapping", DataType::Utf8View, true),
+        ];
+        let mut columns = vec![
+            self.function.clone(),
+            self.file.clone(),
+            self.line.clone(),
+            self.mapping.clone(),
+        ];
+        if let Some(frames) = &self.frames {
+            fields.push(Field::new("frames", frames.data_type().clone(), true));
+            columns.push(frames.clone());
+        }
+        Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+    }
+}
+
+impl Widen {
+    pub(crate) fn new(
+        context: Arc<Context>,
+        filter: ScanFilter,
+        time: (i64, i64),
+        series: Option<SeriesColumns>,
+        output: SchemaRef,
+        with_frames: bool,
+        with_stacks: bool,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            context,
+            filter,
+            time,
+            series,
+            output,
+            with_frames,
+            with_stacks,
+            stacks: OnceCell::new(),
+        }))
+    }
+}
+
+impl std::fmt::Debug for Widen {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Widen")
+    }
+}
+
+impl RowMap for Widen {
+    fn name(&self) -> &'static str {
+        "Widen"
+    }
+
+    fn apply(&self, input: BatchStream) -> BatchStream {
+        let inner = self.0.clone();
+        let rows = input.then(move |batch| {
+            let inner = inner.clone();
+            async move {
+                let batch = batch?;
+                if inner.with_stacks {
+                    inner.stacks.get_or_try_init(|| inner.load()).await?;
+                }
+                inner.widen(&batch)
+            }
+        });
+        rows.boxed()
+    }
+}
+
+impl Inner {
+    async fn load(&self) -> Result<StackColumns, QueryError> {
+        let found = flame::sum_stacks(&self.context, &self.filter, None, None, None).await?;
+        let ids: Vec<i64> = found.into_iter().map(|(stack, _)| stack).collect();
+        let context = &self.context;
+        let table = stacks::load(
+            context.runtime.clone(),
+            context.stacks.clone(),
+            context.snapshot.clone(),
+            context.tenant.clone(),
+            self.time,
+            ids.clone(),
+        )
+        .await?;
+        let columns = StackColumns::new(&table.read(), &ids, self.with_frames)?;
+        Ok(columns)
+    }
+
+    fn widen(&self, batch: &RecordBatch) -> Result<RecordBatch, QueryError> {
+        let series = rows(batch, "series", self.series.as_ref().map(|columns| &columns.index));
+        let stack = rows(batch, "stack", self.stacks.get().map(|columns| &columns.index));
+        let mut columns = Vec::with_capacity(self.output.fields().len());
+        for field in self.output.fields() {
+            let name = field.name().as_str();
+            if let Some(column) = batch.column_by_name(name) {
+                columns.push(column.clone());
+                continue;
+            }
+            let of_series = self.series.as_ref().zip(series.as_ref()).and_then(|(columns, rows)| {
+                let column = match name {
+                    "service_name" => &columns.service_name,
+                    "labels" => &columns.labels,
+                    _ => return None,
+                };
+                Some((column, rows))
+            });
+            let of_stack = self.stacks.get().zip(stack.as_ref()).and_then(|(columns, rows)| {
+                let column = match name {
+                    "function" => &columns.function,
+                    "file" => &columns.file,
+                    "line" => &columns.line,
+                    "mapping" => &columns.mapping,
+                    "frames" => columns.frames.as_ref()?,
+                    _ => return None,
+                };
+                Some((column, rows))
+            });
+            let Some((column, rows)) = of_series.or(of_stack) else {
+                return Err(QueryError::internal(format!("column `{name}` of flat has no source")));
+            };
+            columns.push(take(column, rows, None)?);
+        }
+        Ok(RecordBatch::try_new(self.output.clone(), columns)?)
+    }
+}
+
+/// For each row where its id stands in the columns of distinct ids.
+fn rows(batch: &RecordBatch, name: &str, index: Option<&HashMap<i64, u32>>) -> Option<UInt32Array> {
+    let ids = batch.column_by_name(name)?.as_primitive_opt::<Int64Type>()?.values();
+    let index = index?;
+    Some(ids.iter().map(|id| index.get(id).copied()).collect())
+}
+
+/// All frames of the stacks as the list column of the `stacks` table.
+fn frames(table: &StackTable, ids: &[i64]) -> Result<ArrayRef, QueryError> {
+    let error = || QueryError::internal("the layout has no list of frames");
+    let Some(DataType::List(element)) = frames_type() else {
+        return Err(error());
+    };
+    let DataType::Struct(fields) = element.data_type() else {
+        return Err(error());
+    };
+    let stacks: Vec<&[u32]> = ids.iter().map(|id| table.stack(*id).unwrap_or_default()).collect();
+    let offsets = OffsetBuffer::<i32>::from_lengths(stacks.iter().map(|frames| frames.len()));
+    let all = || {
+        stacks
+            .iter()
+            .flat_map(|frames| frames.iter().map(|index| table.frame(*index)))
+    };
+    let text = |values: Vec<&str>| -> ArrayRef { Arc::new(StringArray::from_iter_values(values)) };
+    let columns: Vec<ArrayRef> = vec![
+        text(all().map(|frame| frame.function.as_ref()).collect()),
+        text(all().map(|frame| frame.file.as_ref()).collect()),
+        Arc::new(Int64Array::from_iter_values(all().map(|frame| frame.line))),
+        text(all().map(|frame| frame.mapping.as_ref()).collect()),
+        Arc::new(Int64Array::from_iter_values(all().map(|frame| frame.address))),
+        text(all().map(|frame| frame.build_id.as_ref()).collect()),
+        Arc::new(BooleanArray::from_iter(all().map(|frame| Some(frame.inlined)))),
+    ];
+    let values = StructArray::try_new(fields.clone(), columns, None)?;
+    Ok(Arc::new(ListArray::try_new(element, offsets, Arc::new(values), None)?))
+}

@@ -1,0 +1,96 @@
+//! What all queries of an engine share: the memory pool, the footer cache, the one object store and the session's settings.
+//!
+//! It gives no way to any file but the store's: the registry knows one store, the disk manager is off (nothing spills), and the session
+//! has no listing tables and no external tables.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
+use datafusion::execution::TaskContext;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::prelude::SessionConfig;
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+
+use crate::query::provider::OnlyStore;
+use crate::query::{QueryError, QueryLimits};
+
+/// The address of the store inside of plans; not a URL that a user can give.
+pub(crate) const STORE_URL: &str = "alluvium://store";
+
+/// Rows of a batch. Larger batches cost cache misses in the fold, smaller ones calls.
+const BATCH_ROWS: usize = 8192;
+
+/// Shared by all queries of one engine.
+pub(crate) struct Runtime {
+    pub(crate) environment: Arc<RuntimeEnv>,
+    pub(crate) task: Arc<TaskContext>,
+    pub(crate) config: SessionConfig,
+    pub(crate) url: ObjectStoreUrl,
+    pub(crate) readers: Arc<CachedParquetFileReaderFactory>,
+    pub(crate) parallelism: usize,
+    pub(crate) files_pruned: AtomicU64,
+    pub(crate) files_read: AtomicU64,
+}
+
+impl Runtime {
+    pub(crate) fn new(limits: &QueryLimits) -> Result<Self, QueryError> {
+        let store: Arc<dyn ObjectStore> = Arc::new(LocalFileSystem::new());
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(GreedyMemoryPool::new(limits.memory_bytes)))
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
+            .with_object_store_registry(Arc::new(OnlyStore(store.clone())))
+            .with_metadata_cache_limit(limits.footer_cache_bytes)
+            .build_arc()?;
+        let parallelism = match limits.parallelism {
+            0 => std::thread::available_parallelism().map_or(2, usize::from),
+            given => given,
+        };
+        let mut config = SessionConfig::new()
+            .with_target_partitions(parallelism)
+            .with_batch_size(BATCH_ROWS)
+            .with_information_schema(false)
+            .with_default_catalog_and_schema("alluvium", "public")
+            .with_create_default_catalog_and_schema(false);
+        let options = config.options_mut();
+        options.execution.parquet.pushdown_filters = true;
+        options.execution.parquet.reorder_filters = true;
+        // Answers go to clients that may not know view types.
+        options.optimizer.expand_views_at_output = true;
+        options.execution.time_zone = Some("+00:00".to_owned());
+        let task = Arc::new(TaskContext::new(
+            None,
+            "alluvium".to_owned(),
+            config.clone(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            environment.clone(),
+        ));
+        let readers = Arc::new(CachedParquetFileReaderFactory::new(
+            store,
+            environment.cache_manager.get_file_metadata_cache(),
+        ));
+        Ok(Self {
+            environment,
+            task,
+            config,
+            url: ObjectStoreUrl::parse(STORE_URL)?,
+            readers,
+            parallelism,
+            files_pruned: AtomicU64::new(0),
+            files_read: AtomicU64::new(0),
+        })
+    }
+
+    /// Counts what a scan left out and what it reads.
+    pub(crate) fn count_files(&self, pruned: usize, read: usize) {
+        self.files_pruned.fetch_add(pruned as u64, Ordering::Relaxed);
+        self.files_read.fetch_add(read as u64, Ordering::Relaxed);
+    }
+}

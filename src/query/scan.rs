@@ -1,0 +1,490 @@
+//! From a snapshot and a filter to rows: files are chosen by what the snapshot knows of them, read as a plain Parquet scan, and united
+//! with the heads.
+//!
+//! In: [`Snapshot`], [`ScanFilter`], column names. Out: streams of batches that hold exactly the rows asked for, or a physical plan for
+//! SQL. The fixed questions fold these streams themselves, which saves planning. No merging of rows here.
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, BooleanArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{Date32Type, Field, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
+use arrow::record_batch::RecordBatch;
+use datafusion::catalog::memory::DataSourceExec;
+use datafusion::common::ScalarValue;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::datasource::physical_plan::{FileGroup, FileGroupPartitioner, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, lit};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::union::UnionExec;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+
+use crate::base::BoxFuture;
+use crate::query::QueryError;
+use crate::query::provider::IdSet;
+use crate::query::runtime::Runtime;
+use crate::store::schema::Table;
+use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
+
+/// Rows on their way.
+pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
+
+/// Number of partition columns, which stand first in [`Table::schema`] and last in a Parquet scan.
+const PARTITION_COLUMNS: usize = 2;
+/// Files below this size together are read by one task.
+const MIN_SPLIT_BYTES: usize = 1 << 20;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// The days that a span of microseconds touches, first and last.
+pub(crate) fn days_of((start, end): (i64, i64)) -> (i32, i32) {
+    let day = |micros: i64| {
+        micros
+            .div_euclid(MICROS_PER_DAY)
+            .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
+    };
+    (day(start), day(end.saturating_sub(1)))
+}
+
+/// The files of a table that may hold rows that the filter lets through.
+pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &ScanFilter) -> Vec<&'a FileEntry> {
+    let bounds = filter.series.as_ref().map(|set| {
+        let low = set.iter().min().copied();
+        (low.unwrap_or(i64::MAX), set.iter().max().copied().unwrap_or(i64::MIN))
+    });
+    snapshot
+        .files
+        .iter()
+        .filter(|file| file.table == table && may_match(file, filter, bounds))
+        .collect()
+}
+
+/// The scan of `files` with the columns at `projection` (indices into [`Table::schema`]). `partitions` bounds how many tasks read.
+pub(crate) fn parquet_plan(
+    runtime: &Runtime,
+    snapshot: &Snapshot,
+    table: Table,
+    files: &[&FileEntry],
+    projection: &[usize],
+    predicate: Option<Arc<dyn PhysicalExpr>>,
+) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
+    let scan_schema = scan_schema(table);
+    let file_columns = scan_schema.file_schema().fields().len();
+    let mut source = ParquetSource::new(scan_schema)
+        .with_parquet_file_reader_factory(runtime.readers.clone())
+        .with_pushdown_filters(true)
+        .with_reorder_filters(true)
+        .with_enable_page_index(true);
+    if let Some(predicate) = predicate {
+        source = source.with_predicate(predicate);
+    }
+    let indices = projection
+        .iter()
+        .map(|index| match index.checked_sub(PARTITION_COLUMNS) {
+            Some(in_file) => in_file,
+            None => file_columns + index,
+        })
+        .collect();
+    let mut group = Vec::with_capacity(files.len());
+    for file in files {
+        group.push(partitioned(snapshot, file)?);
+    }
+    let groups = vec![FileGroup::new(group)];
+    let groups = FileGroupPartitioner::new()
+        .with_target_partitions(runtime.parallelism)
+        .with_repartition_file_min_size(MIN_SPLIT_BYTES)
+        .repartition_file_groups(&groups)
+        .unwrap_or(groups);
+    let config = FileScanConfigBuilder::new(runtime.url.clone(), Arc::new(source))
+        .with_file_groups(groups)
+        .with_projection_indices(Some(indices))?
+        .build();
+    Ok(DataSourceExec::from_data_source(config))
+}
+
+/// Files and heads as one plan for SQL. Files are exact as to the tenant and pruned by the rest of the filter, heads likewise; the
+/// conditions themselves are left to the filter above, which the optimiser moves into the Parquet scan.
+pub(crate) fn union_plan(
+    runtime: &Runtime,
+    snapshot: &Snapshot,
+    table: Table,
+    filter: &ScanFilter,
+    projection: Option<&Vec<usize>>,
+) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
+    let schema = table.schema();
+    let all: Vec<usize> = (0..schema.fields().len()).collect();
+    let projection = projection.unwrap_or(&all);
+    let files = choose(runtime, snapshot, table, filter);
+    let mut inputs = Vec::new();
+    if !files.is_empty() {
+        inputs.push(parquet_plan(runtime, snapshot, table, &files, projection, None)?);
+    }
+    let tenant_only = ScanFilter {
+        tenant: filter.tenant.clone(),
+        ..ScanFilter::default()
+    };
+    let wanted = schema.project(projection)?;
+    let names: Vec<&str> = wanted.fields().iter().map(|field| field.name().as_str()).collect();
+    let batches = head_batches(snapshot, table, filter, &tenant_only, &names)?;
+    if !batches.is_empty() || inputs.is_empty() {
+        inputs.push(MemorySourceConfig::try_new_exec(&[batches], Arc::new(wanted), None)?);
+    }
+    match inputs.len() {
+        1 => Ok(inputs.swap_remove(0)),
+        _ => Ok(UnionExec::try_new(inputs)?),
+    }
+}
+
+/// Files and heads as one plan whose rows are exactly those that the filter lets through, with `columns` in the order given.
+pub(crate) fn exact_plan(
+    runtime: &Runtime,
+    snapshot: &Snapshot,
+    table: Table,
+    filter: &ScanFilter,
+    columns: &[&str],
+) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
+    let schema = table.schema();
+    let projection = indices_of(&schema, columns)?;
+    let files = choose(runtime, snapshot, table, filter);
+    let mut inputs = Vec::new();
+    if !files.is_empty() {
+        let predicate = predicate(table, &files, filter)?;
+        inputs.push(parquet_plan(runtime, snapshot, table, &files, &projection, predicate)?);
+    }
+    let batches = head_batches(snapshot, table, filter, filter, columns)?;
+    if !batches.is_empty() || inputs.is_empty() {
+        let schema = Arc::new(schema.project(&projection)?);
+        inputs.push(MemorySourceConfig::try_new_exec(&[batches], schema, None)?);
+    }
+    match inputs.len() {
+        1 => Ok(inputs.swap_remove(0)),
+        _ => Ok(UnionExec::try_new(inputs)?),
+    }
+}
+
+/// Streams that together hold exactly the rows that the filter lets through, with `columns` in the order given.
+pub(crate) fn open(
+    runtime: &Arc<Runtime>,
+    snapshot: &Arc<Snapshot>,
+    table: Table,
+    filter: &ScanFilter,
+    columns: &[&str],
+) -> Result<Vec<BatchStream>, QueryError> {
+    let files = choose(runtime, snapshot, table, filter);
+    open_files(runtime, snapshot, table, &files, filter, columns).and_then(|mut streams| {
+        if !snapshot.heads.is_empty() {
+            streams.push(head_stream(snapshot, table, filter, columns)?);
+        }
+        Ok(streams)
+    })
+}
+
+/// As [`open`] for these files only, without heads.
+pub(crate) fn open_files(
+    runtime: &Arc<Runtime>,
+    snapshot: &Snapshot,
+    table: Table,
+    files: &[&FileEntry],
+    filter: &ScanFilter,
+    columns: &[&str],
+) -> Result<Vec<BatchStream>, QueryError> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let projection = indices_of(&table.schema(), columns)?;
+    let predicate = predicate(table, files, filter)?;
+    let plan = parquet_plan(runtime, snapshot, table, files, &projection, predicate)?;
+    let partitions = plan.properties().partitioning.partition_count();
+    let mut streams: Vec<BatchStream> = Vec::with_capacity(partitions + 1);
+    for partition in 0..partitions {
+        let stream = plan.execute(partition, runtime.task.clone())?;
+        streams.push(stream.map(|batch| batch.map_err(QueryError::from)).boxed());
+    }
+    Ok(streams)
+}
+
+/// The rows of the heads, filtered to the letter.
+pub(crate) fn head_stream(
+    snapshot: &Arc<Snapshot>,
+    table: Table,
+    filter: &ScanFilter,
+    columns: &[&str],
+) -> Result<BatchStream, QueryError> {
+    let mut asked = filter.clone();
+    asked.projection = Some(head_columns(&table.schema(), filter, columns)?);
+    let columns: Arc<[String]> = columns.iter().map(ToString::to_string).collect();
+    let batches = stream::iter(snapshot.heads.clone()).flat_map(move |head| {
+        let (filter, columns) = (asked.clone(), columns.clone());
+        stream::iter(head.scan(table, &filter)).map(move |batch| {
+            let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+            select(&batch, &filter, &names)
+        })
+    });
+    Ok(batches.boxed())
+}
+
+/// Runs every stream to its end, each in a task of its own, and folds its batches. Dropping the future stops the tasks.
+pub(crate) fn fold<A: Send + 'static>(
+    mut streams: Vec<BatchStream>,
+    make: impl Fn() -> A,
+    step: impl Fn(&mut A, &RecordBatch) -> Result<(), QueryError> + Send + Sync + 'static,
+) -> BoxFuture<'static, Result<Vec<A>, QueryError>> {
+    let step = Arc::new(step);
+    let run = move |mut stream: BatchStream, mut state: A| {
+        let step = step.clone();
+        async move {
+            while let Some(batch) = stream.next().await {
+                step(&mut state, &batch?)?;
+            }
+            Ok(state)
+        }
+    };
+    if streams.len() <= 1 {
+        let only = streams.pop().map(|stream| run(stream, make()));
+        return Box::pin(async move {
+            match only {
+                Some(running) => Ok(vec![running.await?]),
+                None => Ok(Vec::new()),
+            }
+        });
+    }
+    let running: Vec<_> = streams.into_iter().map(|stream| run(stream, make())).collect();
+    Box::pin(async move {
+        let mut tasks: tokio::task::JoinSet<Result<A, QueryError>> = running.into_iter().collect();
+        let mut states = Vec::with_capacity(tasks.len());
+        while let Some(joined) = tasks.join_next().await {
+            let state = joined.map_err(|error| QueryError::internal(format!("a scan task failed: {error}")))?;
+            states.push(state?);
+        }
+        Ok(states)
+    })
+}
+
+fn choose<'a>(runtime: &Runtime, snapshot: &'a Snapshot, table: Table, filter: &ScanFilter) -> Vec<&'a FileEntry> {
+    let files = live_files(snapshot, table, filter);
+    let all = snapshot.files.iter().filter(|file| file.table == table).count();
+    runtime.count_files(all - files.len(), files.len());
+    files
+}
+
+fn may_match(file: &FileEntry, filter: &ScanFilter, series_bounds: Option<(i64, i64)>) -> bool {
+    if filter.tenant.as_ref().is_some_and(|tenant| *tenant != file.tenant) {
+        return false;
+    }
+    if let Some(time) = filter.time {
+        let (first, last) = days_of(time);
+        if time.0 >= time.1 || file.day < first || file.day > last {
+            return false;
+        }
+        if file.time.is_some_and(|(low, high)| high < time.0 || low >= time.1) {
+            return false;
+        }
+    }
+    if let (Some(wanted), Some((low, high))) = (&filter.profile_type, &file.profile_type)
+        && (wanted < low || wanted > high)
+    {
+        return false;
+    }
+    if let (Some(set), Some((set_low, set_high))) = (&filter.series, series_bounds) {
+        if set.is_empty() {
+            return false;
+        }
+        if let Some((low, high)) = file.series {
+            if set_low > high || set_high < low {
+                return false;
+            }
+            // Ids are hashes: only a small set can miss a whole span.
+            if set.len() <= 64 && !set.iter().any(|id| (low..=high).contains(id)) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// The conditions that the chosen files do not fulfil as a whole, as an expression over the scan's columns.
+fn predicate(
+    table: Table,
+    files: &[&FileEntry],
+    filter: &ScanFilter,
+) -> Result<Option<Arc<dyn PhysicalExpr>>, QueryError> {
+    let schema = table.schema();
+    let column = |name: &str| -> Result<Arc<dyn PhysicalExpr>, QueryError> {
+        let index = indices_of(&schema, &[name])?[0];
+        Ok(Arc::new(Column::new(name, index - PARTITION_COLUMNS)))
+    };
+    let has = |name: &str| schema.index_of(name).is_ok();
+    let mut terms: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
+    if let Some(wanted) = &filter.profile_type
+        && has("profile_type")
+        && !files.iter().all(|file| {
+            file.profile_type
+                .as_ref()
+                .is_some_and(|(low, high)| low == wanted && high == wanted)
+        })
+    {
+        let value = lit(ScalarValue::Utf8(Some(wanted.to_string())));
+        terms.push(Arc::new(BinaryExpr::new(column("profile_type")?, Operator::Eq, value)));
+    }
+    if let Some((start, end)) = filter.time
+        && has("time")
+    {
+        let bound = |micros| lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())));
+        let covered = |low_side: bool| {
+            files.iter().all(|file| {
+                file.time
+                    .is_some_and(|(low, high)| if low_side { low >= start } else { high < end })
+            })
+        };
+        if !covered(true) {
+            terms.push(Arc::new(BinaryExpr::new(column("time")?, Operator::GtEq, bound(start))));
+        }
+        if !covered(false) {
+            terms.push(Arc::new(BinaryExpr::new(column("time")?, Operator::Lt, bound(end))));
+        }
+    }
+    for (name, set) in [("series", &filter.series), ("stack", &filter.stacks)] {
+        if let Some(set) = set
+            && has(name)
+        {
+            terms.push(IdSet::expression(column(name)?, set.clone(), &schema)?);
+        }
+    }
+    Ok(terms
+        .into_iter()
+        .reduce(|left, right| Arc::new(BinaryExpr::new(left, Operator::And, right))))
+}
+
+/// Rows of the heads: `asked` is what they may leave out, `checked` what is checked here row by row.
+fn head_batches(
+    snapshot: &Snapshot,
+    table: Table,
+    asked: &ScanFilter,
+    checked: &ScanFilter,
+    columns: &[&str],
+) -> Result<Vec<RecordBatch>, QueryError> {
+    let asked = ScanFilter {
+        projection: Some(head_columns(&table.schema(), checked, columns)?),
+        ..asked.clone()
+    };
+    let mut batches = Vec::new();
+    for head in &snapshot.heads {
+        for batch in head.scan(table, &asked) {
+            let batch = select(&batch, checked, columns)?;
+            if batch.num_rows() > 0 {
+                batches.push(batch);
+            }
+        }
+    }
+    Ok(batches)
+}
+
+/// What to ask a head for: the columns wanted and those that the filter is checked on.
+fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Result<Arc<[usize]>, QueryError> {
+    let mut indices = indices_of(schema, columns)?;
+    let checked = [
+        ("tenant", filter.tenant.is_some()),
+        ("day", filter.time.is_some()),
+        ("time", filter.time.is_some()),
+        ("profile_type", filter.profile_type.is_some()),
+        ("series", filter.series.is_some()),
+        ("stack", filter.stacks.is_some()),
+    ];
+    for (name, needed) in checked {
+        // The day is checked only where there is no time.
+        let needed = needed && !(name == "day" && schema.index_of("time").is_ok());
+        if let Ok(index) = schema.index_of(name)
+            && needed
+            && !indices.contains(&index)
+        {
+            indices.push(index);
+        }
+    }
+    Ok(indices.into())
+}
+
+/// The rows of a head's batch that the filter lets through, with these columns.
+fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<RecordBatch, QueryError> {
+    let rows = batch.num_rows();
+    let mut keep: Option<BooleanBuffer> = None;
+    let mut also = |mask: BooleanBuffer| {
+        if mask.count_set_bits() < rows || keep.is_some() {
+            keep = Some(match keep.take() {
+                Some(before) => &before & &mask,
+                None => mask,
+            });
+        }
+    };
+    if let (Some(tenant), Some(column)) = (&filter.tenant, batch.column_by_name("tenant")) {
+        let values = column.as_string::<i32>();
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            values.value(row) == tenant.as_ref()
+        }));
+    }
+    if let Some((start, end)) = filter.time {
+        if let Some(column) = batch.column_by_name("time") {
+            let values = column.as_primitive::<TimestampMicrosecondType>().values();
+            also(BooleanBuffer::collect_bool(rows, |row| {
+                values[row] >= start && values[row] < end
+            }));
+        } else if let Some(column) = batch.column_by_name("day") {
+            let (first, last) = days_of((start, end));
+            let values = column.as_primitive::<Date32Type>().values();
+            also(BooleanBuffer::collect_bool(rows, |row| {
+                values[row] >= first && values[row] <= last
+            }));
+        }
+    }
+    if let (Some(wanted), Some(column)) = (&filter.profile_type, batch.column_by_name("profile_type")) {
+        let values = column.as_string::<i32>();
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            values.value(row) == wanted.as_ref()
+        }));
+    }
+    for (name, set) in [("series", &filter.series), ("stack", &filter.stacks)] {
+        if let (Some(set), Some(column)) = (set, batch.column_by_name(name)) {
+            let values = column.as_primitive::<Int64Type>().values();
+            also(BooleanBuffer::collect_bool(rows, |row| set.contains(&values[row])));
+        }
+    }
+    let narrow = batch.project(&indices_of(&batch.schema(), columns)?)?;
+    match keep {
+        Some(mask) => Ok(filter_record_batch(&narrow, &BooleanArray::new(mask, None))?),
+        None => Ok(narrow),
+    }
+}
+
+fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile, QueryError> {
+    let path = snapshot.root.join(&file.path);
+    let absolute = std::path::absolute(&path)
+        .map_err(|error| QueryError::internal(format!("finding the absolute path of {}: {error}", path.display())))?;
+    let location = object_store::path::Path::from_absolute_path(&absolute)
+        .map_err(|error| QueryError::internal(format!("path {} of a table: {error}", path.display())))?;
+    let mut partitioned = PartitionedFile::new("", file.size);
+    partitioned.object_meta.location = location;
+    Ok(partitioned.with_partition_values(vec![
+        ScalarValue::Utf8(Some(file.tenant.to_string())),
+        ScalarValue::Date32(Some(file.day)),
+    ]))
+}
+
+fn scan_schema(table: Table) -> TableSchema {
+    let schema = table.schema();
+    let (partition, in_file) = schema.fields().split_at(PARTITION_COLUMNS);
+    let in_file = Schema::new(in_file.iter().cloned().collect::<Vec<Arc<Field>>>());
+    TableSchema::builder(Arc::new(in_file))
+        .with_table_partition_cols(partition.to_vec())
+        .build()
+}
+
+fn indices_of(schema: &SchemaRef, columns: &[&str]) -> Result<Vec<usize>, QueryError> {
+    columns
+        .iter()
+        .map(|name| schema.index_of(name).map_err(QueryError::from))
+        .collect()
+}

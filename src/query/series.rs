@@ -1,0 +1,300 @@
+//! Series and their labels: which series a matcher selects, and the questions for label names, label values, series and profile types.
+//!
+//! In: matchers and a range. Out: id sets and label sets. Labels of a series id never change, and neither do files, so both are remembered:
+//! a warm query reads no Parquet for them. The synthetic labels of Pyroscope (`__profile_type__`, ...) are made here.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::Int64Type;
+use arrow::record_batch::RecordBatch;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::base::BoxFuture;
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::selector::Matcher;
+use crate::profile::{Labels, ProfileType};
+use crate::query::runtime::Runtime;
+use crate::query::{QueryError, TimeRange, scan};
+use crate::store::schema::Table;
+use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
+
+/// Synthetic label: the whole type.
+pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
+
+/// What was read of the `series` table before.
+#[derive(Default)]
+pub(crate) struct SeriesCache(Mutex<HashMap<Arc<str>, Arc<Mutex<TenantSeries>>>>);
+
+#[derive(Default)]
+struct TenantSeries {
+    labels: HashMap<i64, Labels>,
+    /// Ids in a file, by path.
+    files: HashMap<String, Arc<[i64]>>,
+    strings: HashSet<Arc<str>>,
+}
+
+/// Entries after which a tenant's memory starts anew.
+const MAX_REMEMBERED: usize = 1_000_000;
+
+/// A series that occurs with a type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Active {
+    pub(crate) series: i64,
+    pub(crate) profile_type: Arc<str>,
+}
+
+/// The labels of all series of a tenant on the days of `time` (microseconds), by id.
+pub(crate) fn load(
+    runtime: Arc<Runtime>,
+    cache: Arc<SeriesCache>,
+    snapshot: Arc<Snapshot>,
+    tenant: Arc<str>,
+    time: (i64, i64),
+) -> BoxFuture<'static, Result<HashMap<i64, Labels>, QueryError>> {
+    Box::pin(async move {
+        let filter = ScanFilter {
+            tenant: Some(tenant.clone()),
+            time: Some(time),
+            ..ScanFilter::default()
+        };
+        let known = cache.0.lock().entry(tenant).or_default().clone();
+        let files = scan::live_files(&snapshot, Table::Series, &filter);
+        let missing: Vec<&FileEntry> = {
+            let known = known.lock();
+            files
+                .iter()
+                .copied()
+                .filter(|file| !known.files.contains_key(&file.path))
+                .collect()
+        };
+        runtime.count_files(files.len() - missing.len(), missing.len());
+        for file in missing {
+            let streams = scan::open_files(
+                &runtime,
+                &snapshot,
+                Table::Series,
+                &[file],
+                &filter,
+                &["series", "labels"],
+            )?;
+            let target = known.clone();
+            let ids = scan::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
+                target.lock().insert(batch, ids)
+            })
+            .await?;
+            known.lock().files.insert(file.path.clone(), ids.concat().into());
+        }
+        let mut in_heads = Vec::new();
+        if !snapshot.heads.is_empty() {
+            let streams = vec![scan::head_stream(
+                &snapshot,
+                Table::Series,
+                &filter,
+                &["series", "labels"],
+            )?];
+            let target = known.clone();
+            in_heads = scan::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
+                target.lock().insert(batch, ids)
+            })
+            .await?
+            .concat();
+        }
+        let mut known = known.lock();
+        let ids = files
+            .iter()
+            .filter_map(|file| known.files.get(&file.path))
+            .flat_map(|ids| ids.iter());
+        let found = ids
+            .chain(&in_heads)
+            .filter_map(|id| Some((*id, known.labels.get(id)?.clone())))
+            .collect();
+        if known.labels.len() + known.files.values().map(|ids| ids.len()).sum::<usize>() > MAX_REMEMBERED {
+            *known = TenantSeries::default();
+        }
+        Ok(found)
+    })
+}
+
+/// Which series occur with which type in `time` (microseconds); `profile_type` narrows it.
+pub(crate) fn active(
+    runtime: Arc<Runtime>,
+    snapshot: Arc<Snapshot>,
+    tenant: Arc<str>,
+    profile_type: Option<Arc<str>>,
+    time: Option<(i64, i64)>,
+) -> BoxFuture<'static, Result<Vec<Active>, QueryError>> {
+    Box::pin(async move {
+        let filter = ScanFilter {
+            tenant: Some(tenant),
+            time,
+            profile_type,
+            ..ScanFilter::default()
+        };
+        let streams = scan::open(
+            &runtime,
+            &snapshot,
+            Table::Profiles,
+            &filter,
+            &["series", "profile_type"],
+        )?;
+        let states = scan::fold(streams, HashSet::new, |found: &mut HashSet<Active>, batch| {
+            let series = batch.column(0).as_primitive::<Int64Type>().values();
+            let types = batch.column(1).as_string::<i32>();
+            let mut last: Option<Active> = None;
+            for row in 0..batch.num_rows() {
+                let name = types.value(row);
+                if let Some(last) = &mut last {
+                    if last.series == series[row] && last.profile_type.as_ref() == name {
+                        continue;
+                    }
+                    last.series = series[row];
+                    if last.profile_type.as_ref() != name {
+                        last.profile_type = name.into();
+                    }
+                }
+                let next = last.get_or_insert_with(|| Active {
+                    series: series[row],
+                    profile_type: name.into(),
+                });
+                if !found.contains(next) {
+                    found.insert(next.clone());
+                }
+            }
+            Ok(())
+        })
+        .await?;
+        let mut all: Vec<Active> = states
+            .into_iter()
+            .flatten()
+            .collect::<HashSet<_>>()
+            .into_iter()
+            .collect();
+        all.sort_unstable_by(|left, right| (&left.profile_type, left.series).cmp(&(&right.profile_type, right.series)));
+        Ok(all)
+    })
+}
+
+/// The ids of the series whose labels, with those made of the type, every matcher accepts; `None` when there are no matchers.
+pub(crate) fn select(
+    labels: &HashMap<i64, Labels>,
+    profile_type: &ProfileType,
+    matchers: &[Matcher],
+) -> Option<Arc<HashSet<i64>>> {
+    if matchers.is_empty() {
+        return None;
+    }
+    let synthetic = matchers.iter().any(|matcher| matcher.name().starts_with("__"));
+    let chosen = labels
+        .iter()
+        .filter(|(_, labels)| {
+            if synthetic {
+                let all = with_synthetic(labels, profile_type);
+                matchers.iter().all(|matcher| matcher.matches(&all))
+            } else {
+                matchers.iter().all(|matcher| matcher.matches(labels))
+            }
+        })
+        .map(|(id, _)| *id)
+        .collect();
+    Some(Arc::new(chosen))
+}
+
+/// Labels with those that Pyroscope makes of the type and the service.
+pub(crate) fn with_synthetic(labels: &Labels, profile_type: &ProfileType) -> Labels {
+    let id = profile_type.to_string();
+    let service = labels.get(SERVICE_NAME).unwrap_or_default();
+    let made = [
+        (PROFILE_TYPE, id.as_str()),
+        (PROFILE_NAME, &profile_type.name),
+        ("__type__", &profile_type.sample_type),
+        ("__unit__", &profile_type.sample_unit),
+        ("__period_type__", &profile_type.period_type),
+        ("__period_unit__", &profile_type.period_unit),
+        ("__service_name__", service),
+    ];
+    Labels::from_pairs(labels.iter().chain(made))
+}
+
+/// All label sets, synthetic labels included, of series that occur in the range and that at least one group of matchers accepts.
+pub(crate) fn label_sets(
+    runtime: Arc<Runtime>,
+    cache: Arc<SeriesCache>,
+    snapshot: Arc<Snapshot>,
+    tenant: Arc<str>,
+    groups: Vec<Vec<Matcher>>,
+    range: TimeRange,
+) -> BoxFuture<'static, Result<Vec<Labels>, QueryError>> {
+    Box::pin(async move {
+        let time = range.micros();
+        let labels = load(runtime.clone(), cache, snapshot.clone(), tenant.clone(), time).await?;
+        let active = active(runtime, snapshot, tenant, None, Some(time)).await?;
+        let mut sets = Vec::with_capacity(active.len());
+        let mut last: Option<(Arc<str>, ProfileType)> = None;
+        for pair in active {
+            let Some(own) = labels.get(&pair.series) else { continue };
+            if last.as_ref().is_none_or(|(text, _)| *text != pair.profile_type) {
+                let Ok(parsed) = pair.profile_type.parse() else {
+                    continue;
+                };
+                last = Some((pair.profile_type, parsed));
+            }
+            let Some((_, profile_type)) = &last else { continue };
+            let all = with_synthetic(own, profile_type);
+            // Several selector strings narrow each other, as Pyroscope has it.
+            if groups.iter().flatten().all(|matcher| matcher.matches(&all)) {
+                sets.push(all);
+            }
+        }
+        Ok(sets)
+    })
+}
+
+/// Distinct label sets cut down to `names` (all for none), sorted.
+pub(crate) fn narrowed(sets: Vec<Labels>, names: &[String]) -> Vec<Labels> {
+    let distinct: BTreeSet<Labels> = if names.is_empty() {
+        sets.into_iter().collect()
+    } else {
+        sets.iter()
+            .map(|labels| labels.filtered(|name| names.iter().any(|wanted| wanted == name)))
+            .filter(|labels| !labels.is_empty())
+            .collect()
+    };
+    distinct.into_iter().collect()
+}
+
+impl TenantSeries {
+    /// Takes in a batch of the columns `series` and `labels` and notes the ids in it.
+    fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<i64>) -> Result<(), QueryError> {
+        let column = batch.column(0).as_primitive::<Int64Type>().values();
+        let maps = batch.column(1).as_map();
+        let texts = |column: &dyn Array| column.as_string_opt::<i32>().cloned();
+        let (Some(keys), Some(values)) = (texts(maps.keys().as_ref()), texts(maps.values().as_ref())) else {
+            return Err(QueryError::internal("the labels of a series are not a map of text"));
+        };
+        let offsets = maps.value_offsets();
+        ids.extend_from_slice(column);
+        for (row, id) in column.iter().enumerate() {
+            if self.labels.contains_key(id) {
+                continue;
+            }
+            let pairs: Vec<(Arc<str>, Arc<str>)> = (offsets[row] as usize..offsets[row + 1] as usize)
+                .filter(|at| values.is_valid(*at))
+                .map(|at| (self.intern(keys.value(at)), self.intern(values.value(at))))
+                .collect();
+            self.labels.insert(*id, Labels::from_pairs(pairs));
+        }
+        Ok(())
+    }
+
+    fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.strings.get(text) {
+            return known.clone();
+        }
+        let text: Arc<str> = text.into();
+        self.strings.insert(text.clone());
+        text
+    }
+}

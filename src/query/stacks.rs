@@ -1,0 +1,248 @@
+//! Decoded stacks, kept between queries: stack id to frames. Ids are content hashes, so what is kept is never stale; it is bounded by bytes.
+//!
+//! In: ids that a query met. Out: a [`StackTable`] that holds their frames, each distinct frame and string once. A table only grows while
+//! someone holds it; when it is over its share the next query begins a new one.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, BooleanArray, Int64Array, StringArray};
+use arrow::datatypes::Int64Type;
+use arrow::record_batch::RecordBatch;
+use hashbrown::HashMap;
+use parking_lot::{Mutex, RwLock};
+
+use crate::base::BoxFuture;
+use crate::profile::flamegraph::address_name;
+use crate::query::QueryError;
+use crate::query::runtime::Runtime;
+use crate::query::scan;
+use crate::store::schema::Table;
+use crate::store::snapshot::{ScanFilter, Snapshot};
+
+/// A frame as the `stacks` table has it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Frame {
+    pub(crate) function: Arc<str>,
+    pub(crate) file: Arc<str>,
+    pub(crate) line: i64,
+    pub(crate) mapping: Arc<str>,
+    pub(crate) address: i64,
+    pub(crate) build_id: Arc<str>,
+    pub(crate) inlined: bool,
+}
+
+/// Stacks of one tenant.
+#[derive(Default)]
+pub(crate) struct StackTable {
+    strings: HashSet<Arc<str>>,
+    frames: Vec<Frame>,
+    /// What people read for a frame: its function, or binary and address where the function is unknown.
+    names: Vec<Arc<str>>,
+    index: HashMap<Frame, u32>,
+    stacks: HashMap<i64, Box<[u32]>>,
+    bytes: usize,
+}
+
+/// The tables of all tenants.
+pub(crate) struct StackCache {
+    limit: usize,
+    tenants: Mutex<HashMap<Arc<str>, Arc<RwLock<StackTable>>>>,
+}
+
+/// Overhead of a map entry and an allocation, for the accounting.
+const ENTRY_BYTES: usize = 64;
+
+impl StackTable {
+    /// Frame indices of a stack, leaf first.
+    pub(crate) fn stack(&self, id: i64) -> Option<&[u32]> {
+        self.stacks.get(&id).map(AsRef::as_ref)
+    }
+
+    /// The frame at an index that [`StackTable::stack`] gave.
+    pub(crate) fn frame(&self, index: u32) -> &Frame {
+        &self.frames[index as usize]
+    }
+
+    /// Name to show for the frame at an index: never empty.
+    pub(crate) fn name(&self, index: u32) -> &Arc<str> {
+        &self.names[index as usize]
+    }
+
+    /// Number of distinct frames.
+    pub(crate) fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.strings.get(text) {
+            return known.clone();
+        }
+        let text: Arc<str> = text.into();
+        self.bytes += text.len() + ENTRY_BYTES;
+        self.strings.insert(text.clone());
+        text
+    }
+
+    fn insert_frame(&mut self, frame: Frame) -> u32 {
+        if let Some(index) = self.index.get(&frame) {
+            return *index;
+        }
+        let index = self.frames.len() as u32;
+        let name = display_name(&frame);
+        let name = match name {
+            None => frame.function.clone(),
+            Some(name) => self.intern(&name),
+        };
+        self.names.push(name);
+        self.frames.push(frame.clone());
+        self.index.insert(frame, index);
+        self.bytes += 2 * size_of::<Frame>() + ENTRY_BYTES;
+        index
+    }
+
+    /// Takes in a batch of the columns `stack` and `frames`.
+    fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+        let ids = batch.column(0).as_primitive::<Int64Type>().values();
+        let lists = batch.column(1).as_list::<i32>();
+        let columns = FrameColumns::new(lists.values().as_ref())?;
+        // Within a batch a string of the dictionary repeats often in a row: the last one of each column is tried first.
+        let mut recent: [Option<Arc<str>>; 4] = [const { None }; 4];
+        let offsets = lists.value_offsets();
+        for (row, id) in ids.iter().enumerate() {
+            if self.stacks.contains_key(id) {
+                continue;
+            }
+            let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
+            let mut indices = Vec::with_capacity(end - start);
+            for at in start..end {
+                let texts = columns.texts.each_ref().map(|column| column.value(at));
+                for (slot, text) in recent.iter_mut().zip(texts) {
+                    if slot.as_deref() != Some(text) {
+                        *slot = Some(self.intern(text));
+                    }
+                }
+                let [Some(function), Some(file), Some(mapping), Some(build_id)] = &recent else {
+                    return Err(QueryError::internal("a frame lacks its strings"));
+                };
+                let frame = Frame {
+                    function: function.clone(),
+                    file: file.clone(),
+                    mapping: mapping.clone(),
+                    build_id: build_id.clone(),
+                    line: columns.line.value(at),
+                    address: columns.address.value(at),
+                    inlined: columns.inlined.value(at),
+                };
+                indices.push(self.insert_frame(frame));
+            }
+            self.bytes += indices.len() * 4 + ENTRY_BYTES;
+            self.stacks.insert(*id, indices.into_boxed_slice());
+        }
+        Ok(())
+    }
+}
+
+impl StackCache {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            tenants: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// The table to use for a query of this tenant. Called once a query; drops what is over the limit.
+    fn table(&self, tenant: &Arc<str>) -> Arc<RwLock<StackTable>> {
+        let mut tenants = self.tenants.lock();
+        // A table that a query is filling right now is counted by the next query.
+        let size = |table: &Arc<RwLock<StackTable>>| table.try_read().map_or(0, |table| table.bytes);
+        let total: usize = tenants.values().map(size).sum();
+        if total > self.limit {
+            let share = self.limit / tenants.len().max(1);
+            tenants.retain(|_, table| size(table) <= share);
+        }
+        tenants.entry(tenant.clone()).or_default().clone()
+    }
+}
+
+/// A table that holds the frames of all `ids` that occur in the snapshot within `time` (microseconds).
+pub(crate) fn load(
+    runtime: Arc<Runtime>,
+    cache: Arc<StackCache>,
+    snapshot: Arc<Snapshot>,
+    tenant: Arc<str>,
+    time: (i64, i64),
+    ids: Vec<i64>,
+) -> BoxFuture<'static, Result<Arc<RwLock<StackTable>>, QueryError>> {
+    Box::pin(async move {
+        let table = cache.table(&tenant);
+        let missing: HashSet<i64> = {
+            let known = table.read();
+            ids.into_iter().filter(|id| !known.stacks.contains_key(id)).collect()
+        };
+        if missing.is_empty() {
+            return Ok(table);
+        }
+        let filter = ScanFilter {
+            tenant: Some(tenant),
+            time: Some(time),
+            stacks: Some(Arc::new(missing)),
+            ..ScanFilter::default()
+        };
+        let streams = scan::open(&runtime, &snapshot, Table::Stacks, &filter, &["stack", "frames"])?;
+        let target = table.clone();
+        scan::fold(streams, || (), move |(), batch| target.write().insert(batch)).await?;
+        Ok(table)
+    })
+}
+
+/// The children of a list of frames, by name.
+pub(crate) struct FrameColumns<'a> {
+    /// function, file, mapping, build id.
+    pub(crate) texts: [&'a StringArray; 4],
+    pub(crate) line: &'a Int64Array,
+    pub(crate) address: &'a Int64Array,
+    pub(crate) inlined: &'a BooleanArray,
+}
+
+impl<'a> FrameColumns<'a> {
+    pub(crate) fn new(frames: &'a dyn Array) -> Result<Self, QueryError> {
+        let error = || QueryError::internal("the frames of a stack do not have the columns of the layout");
+        let frames = frames.as_struct_opt().ok_or_else(error)?;
+        let text = |name: &str| {
+            frames
+                .column_by_name(name)
+                .and_then(|column| column.as_string_opt::<i32>())
+        };
+        let number = |name: &str| {
+            frames
+                .column_by_name(name)
+                .and_then(|column| column.as_primitive_opt::<Int64Type>())
+        };
+        Ok(Self {
+            texts: [
+                text("function").ok_or_else(error)?,
+                text("file").ok_or_else(error)?,
+                text("mapping").ok_or_else(error)?,
+                text("build_id").ok_or_else(error)?,
+            ],
+            line: number("line").ok_or_else(error)?,
+            address: number("address").ok_or_else(error)?,
+            inlined: frames
+                .column_by_name("inlined")
+                .and_then(|column| column.as_boolean_opt())
+                .ok_or_else(error)?,
+        })
+    }
+}
+
+/// A name for a frame without a function; `None` when the function is known.
+fn display_name(frame: &Frame) -> Option<String> {
+    if !frame.function.is_empty() {
+        return None;
+    }
+    if frame.mapping.is_empty() && frame.address == 0 {
+        return Some("[unknown]".to_owned());
+    }
+    Some(address_name(&frame.mapping, frame.address as u64))
+}

@@ -1,0 +1,179 @@
+//! Time lines: the totals of `profiles` put into steps, by labels. No sample is read.
+//!
+//! In: [`SeriesQuery`]. Out: points at the right edge of their step: the point at `t` holds the profiles of `(t - step, t]`, and the first
+//! point is at the start of the range, so profiles from one step before it count (as Pyroscope has it).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
+use hashbrown::HashMap;
+
+use crate::base::BoxFuture;
+use crate::profile::Labels;
+use crate::query::engine::Context;
+use crate::query::{Aggregation, QueryError, SeriesPoints, SeriesQuery, scan, series};
+use crate::store::schema::Table;
+use crate::store::snapshot::ScanFilter;
+
+/// Most points of an answer: a step of a millisecond over a month must not fill the memory.
+const MAX_POINTS: usize = 1_000_000;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    sum: i64,
+    count: u64,
+}
+
+/// Answers the question.
+pub(crate) fn select(
+    context: Arc<Context>,
+    query: SeriesQuery,
+) -> BoxFuture<'static, Result<Vec<SeriesPoints>, QueryError>> {
+    Box::pin(async move {
+        let step_ms = query.step * 1000.0;
+        if !step_ms.is_finite() || step_ms < 1.0 {
+            return Err(QueryError::invalid("step must be at least one millisecond"));
+        }
+        let step_us = (step_ms.round() * 1000.0) as i64;
+        let (start, end) = query.range.micros();
+        // (start - step, end): the left edge of the first step does not belong to it.
+        let time = (start.saturating_sub(step_us).saturating_add(1), end);
+        let needs_labels = !query.matchers.is_empty() || !query.group_by.is_empty();
+        let labels = if needs_labels {
+            series::load(
+                context.runtime.clone(),
+                context.series.clone(),
+                context.snapshot.clone(),
+                context.tenant.clone(),
+                time,
+            )
+            .await?
+        } else {
+            HashMap::new()
+        };
+        let filter = ScanFilter {
+            tenant: Some(context.tenant.clone()),
+            time: Some(time),
+            profile_type: Some(query.profile_type.to_string().into()),
+            series: series::select(&labels, &query.profile_type, &query.matchers),
+            ..ScanFilter::default()
+        };
+        let groups = Arc::new(Groups::new(&labels, &query));
+        let columns = ["time", "series", "total"];
+        let streams = scan::open(&context.runtime, &context.snapshot, Table::Profiles, &filter, &columns)?;
+        let lookup = groups.clone();
+        let states = scan::fold(
+            streams,
+            HashMap::new,
+            move |cells: &mut HashMap<(u32, i64), Cell>, batch| {
+                let times = batch.column(0).as_primitive::<TimestampMicrosecondType>().values();
+                let series = batch.column(1).as_primitive::<Int64Type>().values();
+                let totals = batch.column(2).as_primitive::<Int64Type>().values();
+                for row in 0..batch.num_rows() {
+                    let group = lookup.by_series.get(&series[row]).copied().unwrap_or(0);
+                    let cell = cells
+                        .entry((group, steps_after(start, times[row], step_us)))
+                        .or_default();
+                    cell.sum = cell.sum.saturating_add(totals[row]);
+                    cell.count += 1;
+                }
+                if cells.len() > MAX_POINTS {
+                    return Err(QueryError::Limit(format!(
+                        "the answer has more than {MAX_POINTS} points; take a longer step or fewer series"
+                    )));
+                }
+                Ok(())
+            },
+        )
+        .await?;
+        let mut lines: BTreeMap<u32, BTreeMap<i64, Cell>> = BTreeMap::new();
+        for ((group, steps), cell) in states.into_iter().flatten() {
+            let into = lines.entry(group).or_default().entry(steps).or_default();
+            into.sum = into.sum.saturating_add(cell.sum);
+            into.count += cell.count;
+        }
+        let step_ms = step_us / 1000;
+        let edge = |steps: i64| query.range.start_ms.saturating_add(steps.saturating_mul(step_ms));
+        let mut answer: Vec<SeriesPoints> = lines
+            .into_iter()
+            .map(|(group, cells)| SeriesPoints {
+                labels: groups.labels[group as usize].clone(),
+                points: cells
+                    .into_iter()
+                    .map(|(steps, cell)| (edge(steps), value(cell, query.aggregation)))
+                    .collect(),
+            })
+            .collect();
+        if query.limit > 0 && answer.len() > query.limit {
+            let total = |line: &SeriesPoints| line.points.iter().map(|(_, value)| value).sum::<f64>();
+            answer.sort_by(|left, right| total(right).total_cmp(&total(left)));
+            answer.truncate(query.limit);
+        }
+        answer.sort_by(|left, right| left.labels.cmp(&right.labels));
+        Ok(answer)
+    })
+}
+
+/// Which line a series belongs to. Line 0 has no labels.
+struct Groups {
+    by_series: HashMap<i64, u32>,
+    labels: Vec<Labels>,
+}
+
+impl Groups {
+    fn new(labels: &HashMap<i64, Labels>, query: &SeriesQuery) -> Self {
+        let mut groups = Self {
+            by_series: HashMap::new(),
+            labels: vec![Labels::default()],
+        };
+        if query.group_by.is_empty() {
+            return groups;
+        }
+        let synthetic = query.group_by.iter().any(|name| name.starts_with("__"));
+        let mut index: HashMap<Labels, u32> = HashMap::from([(Labels::default(), 0)]);
+        for (id, labels) in labels {
+            let wanted = |name: &str| query.group_by.iter().any(|by| by == name);
+            let key = if synthetic {
+                series::with_synthetic(labels, &query.profile_type).filtered(wanted)
+            } else {
+                labels.filtered(wanted)
+            };
+            let group = *index.entry(key).or_insert_with_key(|key| {
+                groups.labels.push(key.clone());
+                (groups.labels.len() - 1) as u32
+            });
+            groups.by_series.insert(*id, group);
+        }
+        groups
+    }
+}
+
+/// How many steps after `start` the right edge of the step lies into which `time` falls.
+fn steps_after(start: i64, time: i64, step: i64) -> i64 {
+    let distance = time.saturating_sub(start);
+    let whole = distance.div_euclid(step);
+    whole + i64::from(distance.rem_euclid(step) != 0)
+}
+
+fn value(cell: Cell, aggregation: Aggregation) -> f64 {
+    match aggregation {
+        Aggregation::Sum => cell.sum as f64,
+        Aggregation::Average => cell.sum as f64 / cell.count.max(1) as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_holds_its_right_edge_and_not_its_left() {
+        assert_eq!(steps_after(100, 100, 15), 0);
+        assert_eq!(steps_after(100, 86, 15), 0);
+        assert_eq!(steps_after(100, 101, 15), 1);
+        assert_eq!(steps_after(100, 115, 15), 1);
+        assert_eq!(steps_after(100, 116, 15), 2);
+    }
+}

@@ -1,0 +1,480 @@
+// The page in a real Chromium. BASE_URL names a server with some data (it may be any Pyroscope-compatible one behind our
+// page); without it the stand-in of mock.mjs is started, and the tests that need its modes run too.
+// UPDATE_IMAGES=1 writes the screenshots of docs/images.
+
+import assert from 'node:assert/strict';
+import { mkdir, readFile } from 'node:fs/promises';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { chromium } from 'playwright-core';
+import { bigFlamegraph, startMock } from './mock.mjs';
+
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const WIDE = { width: 1440, height: 900 };
+const IMAGES = new URL('../../docs/images/', import.meta.url);
+const AXE = new URL('../node_modules/axe-core/axe.min.js', import.meta.url);
+
+let mock;
+let base;
+let browser;
+let services;
+
+async function api(method, request) {
+  const response = await fetch(`${base}querier.v1.QuerierService/${method}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) });
+  assert.equal(response.status, 200, `${method} answered ${response.status}`);
+  return response.json();
+}
+
+const lastHour = () => ({ start: String(Date.now() - 3_600_000), end: String(Date.now()) });
+
+before(async () => {
+  if (process.env.BASE_URL) {
+    base = process.env.BASE_URL.replace(/\/*$/, '/');
+  } else {
+    mock = await startMock();
+    base = mock.url;
+  }
+  browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+  services = (await api('LabelValues', { name: 'service_name', matchers: ['{}'], ...lastHour() })).names ?? [];
+  assert.ok(services.length > 0, 'the server has no service with data in the last hour');
+});
+
+after(async () => {
+  await browser?.close();
+  await mock?.close();
+});
+
+/** A fresh context whose every error and foreign request is remembered. */
+async function open(path = '', { allowErrors = false, ...options } = {}) {
+  const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  const troubles = [];
+  page.on('console', (message) => message.type() === 'error' && !allowErrors && troubles.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => troubles.push(`page: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    troubles.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.protocol.startsWith('http') && url.origin !== new URL(base).origin) troubles.push(`foreign request: ${url}`);
+  });
+  await page.goto(path.startsWith('http') ? path : base + path);
+  return {
+    page,
+    context,
+    param: (name) => new URL(page.url()).searchParams.get(name),
+    async done() {
+      assert.deepEqual(troubles, []);
+      await context.close();
+    },
+  };
+}
+
+const profilePath = (more = {}) => `profile?${new URLSearchParams({ v: '1', service: services[0], ...more })}`;
+
+/** Waits until a flame graph is drawn; gives its number of nodes. */
+async function drawn(page) {
+  const canvas = page.locator('.flame canvas[data-nodes]');
+  await canvas.waitFor({ state: 'visible' });
+  await page.waitForFunction(() => Number(document.querySelector('.flame canvas')?.dataset.nodes) > 1);
+  await page.waitForTimeout(250); // the glide of a zoom
+  return Number(await canvas.getAttribute('data-nodes'));
+}
+
+/** Clicks into a row of the flame graph, at a share of its width. */
+async function clickFrame(page, row, share = 0.3) {
+  const box = await page.locator('.flame canvas').boundingBox();
+  await page.mouse.click(box.x + box.width * share, box.y + row * 20 + 10);
+  await page.waitForTimeout(300);
+}
+
+async function image(page, name) {
+  if (process.env.UPDATE_IMAGES !== '1') return;
+  await mkdir(IMAGES, { recursive: true });
+  await page.waitForTimeout(400);
+  await page.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname });
+}
+
+async function accessible(page, what) {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
+  assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.slice(0, 2).map(({ html, failureSummary }) => `${html} ${failureSummary}`).join(' | ')}`), []);
+}
+
+describe('the services view', () => {
+  it('shows a card a service, filters, sorts, and leads to the profile', async (t) => {
+    if (services.length < 2) return t.skip('one service only');
+    const { page, param, done } = await open();
+    await page.locator('.card').first().waitFor();
+    assert.equal(await page.locator('.card').count(), services.length);
+    await accessible(page, 'services, light');
+    await image(page, 'services-light');
+    await page.getByRole('button', { name: 'Name', exact: true }).click();
+    assert.deepEqual(await page.locator('.card h2').allTextContents(), [...services].sort((a, b) => a.localeCompare(b)));
+    await page.keyboard.press('/');
+    await page.keyboard.type(services[1]);
+    await page.waitForFunction((wanted) => document.querySelector('.card h2')?.textContent === wanted, services[1]);
+    await page.locator('.card').first().click();
+    await drawn(page);
+    assert.equal(param('service'), services[1]);
+    assert.equal(param('filter'), null);
+    await page.goBack();
+    await page.locator('.card').first().waitFor();
+    await done();
+  });
+
+  it('goes straight to the profile when there is one service only', async (t) => {
+    if (!mock) return t.skip('needs the stand-in');
+    mock.mode = 'one';
+    try {
+      const { page, param, done } = await open();
+      await drawn(page);
+      assert.match(page.url(), /\/profile\?/);
+      assert.ok(param('service'));
+      await done();
+    } finally {
+      mock.mode = 'normal';
+    }
+  });
+});
+
+describe('the profile view', () => {
+  it('picks a service and a profile type', async () => {
+    const { page, param, done } = await open('profile');
+    await drawn(page);
+    assert.ok(services.includes(param('service')), 'a service is chosen and in the link');
+    assert.ok(param('type'), 'a type is chosen and in the link');
+    const wanted = services[services.length - 1];
+    await page.locator('#pick-service').click();
+    await page.getByRole('combobox', { name: 'Service' }).fill(wanted);
+    await page.keyboard.press('Enter');
+    await page.waitForFunction((name) => new URL(location.href).searchParams.get('service') === name, wanted);
+    await drawn(page);
+    await page.locator('#pick-type').click();
+    const options = page.getByRole('option');
+    const count = await options.count();
+    assert.ok(count >= 1);
+    await options.nth(count - 1).click();
+    await drawn(page);
+    await done();
+  });
+
+  it('zooms by click, names the place in the URL, goes up by Escape, and Back works', async () => {
+    const { page, param, done } = await open(profilePath());
+    await drawn(page);
+    await image(page, 'profile-light');
+    await accessible(page, 'profile, light');
+    await clickFrame(page, 1);
+    const first = param('focus');
+    assert.ok(first, 'the zoomed frame is in the URL');
+    assert.ok((await page.locator('.crumbs li').count()) >= 2, 'a breadcrumb is shown');
+    await page.goBack();
+    await page.waitForFunction(() => !location.search.includes('focus='));
+    await page.goForward();
+    await page.waitForFunction(() => location.search.includes('focus='));
+    await page.locator('.flame').focus();
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(() => !location.search.includes('focus='));
+    await done();
+  });
+
+  it('shows a tooltip that does not cover the frame, and a menu', async () => {
+    const { page, param, done } = await open(profilePath(), { permissions: ['clipboard-read', 'clipboard-write'] });
+    await drawn(page);
+    const box = await page.locator('.flame canvas').boundingBox();
+    const at = { x: box.x + box.width * 0.3, y: box.y + 30 };
+    await page.mouse.move(at.x, at.y);
+    const tip = page.locator('.tooltip');
+    await tip.waitFor();
+    const text = await tip.textContent();
+    assert.match(text, /Total.*%.*Self/s);
+    const over = await tip.boundingBox();
+    assert.ok(at.x < over.x || at.x > over.x + over.width || at.y < over.y || at.y > over.y + over.height);
+    await page.mouse.click(at.x, at.y, { button: 'right' });
+    assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['FocusEnter', 'Show in table', 'Search for this', 'Copy name', 'Copy file:line']);
+    await page.getByRole('menuitem', { name: 'Show in table' }).click();
+    assert.ok(param('sel'));
+    await page.locator('.grid-row[aria-selected=true]').waitFor();
+    await page.mouse.click(at.x, at.y, { button: 'right' });
+    await page.getByRole('menuitem', { name: 'Search for this' }).click();
+    await page.waitForFunction(() => location.search.includes('search='));
+    assert.equal(await page.locator('#search').inputValue(), param('sel'));
+    await done();
+  });
+
+  it('searches, shows the share, steps, and refuses a broken expression', async () => {
+    const { page, param, done } = await open(profilePath());
+    await drawn(page);
+    const name = await page.locator('.grid-body .grid-row .text').first().textContent();
+    await page.keyboard.press('/');
+    await page.keyboard.type(name);
+    await page.waitForFunction(() => /%/.test(document.querySelector('.tools .match')?.textContent ?? ''));
+    assert.equal(param('search'), name);
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => /\b1 of|places?/.test(document.querySelector('.tools .match')?.textContent ?? ''));
+    await page.locator('#search').fill('/(/');
+    await page.locator('.match.bad').waitFor();
+    await page.locator('#search').fill('/./');
+    await page.waitForFunction(() => /^100%|^99/.test(document.querySelector('.tools .match')?.textContent ?? ''));
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(() => !location.search.includes('search='));
+    await done();
+  });
+
+  it('links the table and the graph both ways, sorts and filters', async () => {
+    const { page, param, done } = await open(profilePath());
+    await drawn(page);
+    const row = page.locator('.grid-body .grid-row').first();
+    const title = await row.locator('.name-cell').getAttribute('title');
+    await row.click();
+    assert.equal(param('sel'), title);
+    await page.locator('.tools .match').waitFor();
+    await page.getByRole('button', { name: 'Total' }).click();
+    assert.equal(param('sort'), '-total');
+    assert.equal(await page.getByRole('columnheader', { name: 'Total' }).getAttribute('aria-sort'), 'descending');
+    const all = Number(await page.getByRole('grid').getAttribute('aria-rowcount'));
+    await page.getByRole('searchbox', { name: 'Filter functions' }).fill(title);
+    await page.waitForFunction((before) => Number(document.querySelector('[role=grid]').getAttribute('aria-rowcount')) < before, all);
+    await done();
+  });
+
+  it('changes the range by drag and by preset', async () => {
+    const { page, param, done } = await open(profilePath());
+    await drawn(page);
+    const over = await page.locator('.chart .u-over').boundingBox();
+    await page.mouse.move(over.x + over.width * 0.4, over.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(over.x + over.width * 0.8, over.y + 44, { steps: 8 });
+    await page.mouse.up();
+    await page.getByRole('group', { name: 'Selected range' }).waitFor();
+    await page.getByRole('button', { name: 'Clear', exact: true }).click();
+    await page.mouse.move(over.x + over.width * 0.4, over.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(over.x + over.width * 0.8, over.y + 44, { steps: 8 });
+    await page.mouse.up();
+    await page.getByRole('button', { name: 'Zoom', exact: true }).click();
+    const [from, until] = [Number(param('from')), Number(param('until'))];
+    assert.ok(until > from && until - from < 3_600_000 * 0.45 && until - from > 3_600_000 * 0.35, `${from} to ${until}`);
+    await page.locator('#time-range').click();
+    await page.getByRole('button', { name: 'Last 3 hours' }).click();
+    assert.equal(param('from'), 'now-3h');
+    await page.getByRole('button', { name: 'Earlier' }).click();
+    assert.match(param('from'), /^\d{13}$/);
+    await done();
+  });
+
+  it('filters by label with values from the store', async (t) => {
+    const { names = [] } = await api('LabelNames', { matchers: [`{service_name=${JSON.stringify(services[0])}}`], ...lastHour() });
+    const label = names.find((name) => !/^__|^service_name$/.test(name));
+    if (!label) return t.skip('no label but the service');
+    const { page, param, done } = await open(profilePath());
+    await drawn(page);
+    await page.locator('#add-filter').click();
+    await page.getByRole('combobox', { name: 'Label' }).fill(label);
+    await page.keyboard.press('Enter');
+    const values = page.getByRole('option');
+    await values.first().waitFor();
+    await page.waitForFunction(() => document.querySelector('[role=option]:not([aria-disabled])'));
+    await values.first().click();
+    await page.waitForFunction(() => location.search.includes('q='));
+    assert.match(param('q'), new RegExp(`^${label}="`));
+    await drawn(page);
+    await page.getByRole('button', { name: `Remove filter ${label}` }).click();
+    await page.waitForFunction(() => !location.search.includes('q='));
+    await done();
+  });
+
+  it('opens a shared link in a fresh browser in the same state', async () => {
+    const { page, param, done } = await open(profilePath({ theirs: 'kept' }));
+    await drawn(page);
+    await clickFrame(page, 1);
+    const name = await page.locator('.grid-body .grid-row .text').first().textContent();
+    await page.locator('#search').fill(name);
+    await page.waitForFunction(() => location.search.includes('search='));
+    await page.getByRole('button', { name: 'Flame graph', exact: true }).click();
+    await page.getByRole('button', { name: 'Share' }).click();
+    const link = await page.locator('#share-link').inputValue();
+    assert.match(link, /from=\d{13}/, 'a relative range is pinned');
+    assert.match(link, /theirs=kept/);
+    const crumbs = (await page.locator('.crumbs li').allTextContents()).join();
+    await page.getByRole('button', { name: 'Copy link' }).click();
+    const focus = param('focus');
+    await done();
+
+    const other = await open(link);
+    await drawn(other.page);
+    assert.equal(other.param('focus'), focus);
+    assert.equal(await other.page.locator('#search').inputValue(), name);
+    assert.equal((await other.page.locator('.crumbs li').allTextContents()).join(), crumbs);
+    assert.equal(await other.page.locator('.table-part').count(), 0, 'the table is hidden, as it was');
+    await other.done();
+  });
+
+  it('downloads a gzipped pprof', async () => {
+    const { page, done } = await open(profilePath());
+    await drawn(page);
+    await page.getByRole('button', { name: 'Download' }).click();
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: /pprof/ }).click()]);
+    assert.match(download.suggestedFilename(), /\.pb\.gz$/);
+    const bytes = gunzipSync(await readFile(await download.path()));
+    assert.ok(bytes.length > 0);
+    await done();
+  });
+
+  it('works by keyboard alone', async () => {
+    const { page, param, done } = await open(profilePath());
+    await drawn(page);
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('s');
+    await page.getByRole('combobox', { name: 'Service' }).waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('combobox', { name: 'Service' }).waitFor({ state: 'detached' });
+    await drawn(page);
+    for (let tab = 0; tab < 60 && (await page.evaluate(() => document.activeElement?.id)) !== 'flame'; tab += 1) await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'flame', 'the flame graph is reached by Tab');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.locator('.tooltip').waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => location.search.includes('focus='));
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(() => !location.search.includes('focus='));
+    await page.keyboard.press('3');
+    assert.equal(param('view'), 'table');
+    await page.keyboard.press('1');
+    await page.keyboard.press('f');
+    assert.equal(param('orient'), 'flame');
+    await page.keyboard.press('f');
+    for (let tab = 0; tab < 60 && !(await page.evaluate(() => document.activeElement?.matches('.grid-body .grid-row'))); tab += 1) await page.keyboard.press('Tab');
+    await page.keyboard.press('ArrowDown');
+    await page.waitForFunction(() => document.activeElement?.getAttribute('data-index') === '1');
+    await page.keyboard.press('Enter');
+    assert.ok(param('sel'));
+    await page.keyboard.press('[');
+    assert.match(param('from'), /^\d{13}$/);
+    await done();
+  });
+
+  it('is dark when the system is, and remembers what was chosen', async () => {
+    const { page, done } = await open(profilePath(), { colorScheme: 'dark' });
+    await drawn(page);
+    const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const night = await paper();
+    await image(page, 'profile-dark');
+    await accessible(page, 'profile, dark');
+    await page.locator('#theme').click();
+    assert.notEqual(await paper(), night);
+    await page.reload();
+    await drawn(page);
+    assert.notEqual(await paper(), night, 'the choice outlives a reload');
+    await done();
+  });
+
+  it('fits 390 px', async () => {
+    const { page, done } = await open(profilePath(), { viewport: { width: 390, height: 844 } });
+    await drawn(page);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 390), 'nothing is wider than the screen');
+    const flame = await page.locator('.flame-part').boundingBox();
+    const table = await page.locator('.table-part').boundingBox();
+    assert.ok(table.y >= flame.y + flame.height - 1, 'the table is below the flame graph');
+    await accessible(page, 'profile, narrow');
+    await image(page, 'profile-narrow');
+    await done();
+  });
+
+  it('draws 50,000 nodes', async (t) => {
+    const { page, context, done } = await open(profilePath());
+    await drawn(page);
+    const flamegraph = bigFlamegraph(50_000);
+    await context.route('**/SelectMergeStacktraces', (route) => route.fulfill({ json: { flamegraph } }));
+    await page.getByRole('button', { name: 'Refresh now' }).click();
+    await page.waitForFunction(() => document.querySelector('.flame canvas')?.dataset.nodes === '50000');
+    const times = await page.evaluate(() => performance.getEntriesByName('flame:first-draw').map(({ duration, detail }) => ({ duration, ...detail })));
+    const last = times[times.length - 1];
+    assert.equal(last.nodes, 50_000);
+    const box = await page.locator('.flame canvas').boundingBox();
+    const hovers = [];
+    for (let step = 0; step < 40; step += 1) {
+      await page.mouse.move(box.x + (box.width * (step + 1)) / 42, box.y + 30 + (step % 8) * 20);
+      hovers.push(Number((await page.locator('.flame canvas').getAttribute('data-draw-ms')) ?? 0));
+    }
+    await clickFrame(page, 1, 0.5);
+    hovers.sort((a, b) => a - b);
+    t.diagnostic(`50,000 nodes: from the answer to the first picture ${last.duration.toFixed(1)} ms, of which drawing ${last.rectangles} rectangles ${last.drawMs.toFixed(1)} ms, redraw on hover median ${hovers[20]} ms, worst ${hovers[39]} ms`);
+    await done();
+  });
+});
+
+describe('when there is nothing to show', () => {
+  beforeEach(() => {
+    if (mock) mock.mode = 'normal';
+  });
+
+  it('suggests a name for a service that is not there', async () => {
+    const { page, param, done } = await open(`profile?v=1&service=${encodeURIComponent(`${services[0]}x`)}`);
+    await page.getByText('There is no service').waitFor();
+    await page.getByRole('button', { name: services[0], exact: true }).click();
+    await drawn(page);
+    assert.equal(param('service'), services[0]);
+    await done();
+  });
+
+  it('offers the nearest range that has data', async () => {
+    const at = Date.now() - 20 * 86_400_000;
+    const { page, done } = await open(profilePath({ from: String(at), until: String(at + 3_600_000) }));
+    await page.getByRole('heading', { name: /in this range/ }).waitFor();
+    await page.getByRole('button', { name: /^Show / }).click();
+    await drawn(page);
+    await done();
+  });
+
+  it('says how to store something when nothing is', async (t) => {
+    if (!mock) return t.skip('needs the stand-in');
+    mock.mode = 'empty';
+    for (const path of ['', 'profile']) {
+      const { page, done } = await open(path);
+      await page.getByText('alluvium demo').waitFor();
+      await accessible(page, 'nothing stored');
+      await done();
+    }
+  });
+
+  it('shows what the server says when it fails, and tries again', async (t) => {
+    if (!mock) return t.skip('needs the stand-in');
+    mock.mode = 'error';
+    const { page, done } = await open(profilePath(), { allowErrors: true });
+    await page.getByText('replaying its log').first().waitFor();
+    mock.mode = 'normal';
+    await page.getByRole('button', { name: 'Try again' }).first().click();
+    await drawn(page);
+    await done();
+  });
+
+  it('works under a path prefix', async (t) => {
+    if (!mock) return t.skip('needs the stand-in');
+    const { page, done } = await open('profile/');
+    await page.locator('.card').first().click();
+    await drawn(page);
+    assert.match(new URL(page.url()).pathname, /^\/profile\/profile$/);
+    await page.reload();
+    await drawn(page);
+    await done();
+  });
+
+  it('shows names as text, never as markup', async (t) => {
+    if (!mock) return t.skip('needs the stand-in');
+    const { page, done } = await open(profilePath({ filter: 'onerror', search: 'onerror' }));
+    await drawn(page);
+    assert.match(await page.locator('.grid-body .grid-row').first().textContent(), /<img/);
+    assert.equal(await page.locator('img[src="x"]').count(), 0);
+    await done();
+  });
+});
