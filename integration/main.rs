@@ -13,6 +13,10 @@ mod docs;
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+#[cfg(feature = "server")]
+mod http_listen;
+#[cfg(feature = "server")]
+mod http_store;
 mod lang;
 mod pprof;
 mod protos;
