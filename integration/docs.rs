@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use alluvium::components;
-use alluvium::lang;
+use alluvium::pipeline::component::Stability;
+use alluvium::{components, lang, pipeline};
 
 use crate::tidy::{Findings, root, tracked_files};
 
@@ -101,6 +101,40 @@ fn every_configuration_in_the_documentation_is_whole_valid_and_formatted() {
                     );
                 }
                 Ok(_) => {}
+            }
+            let sources = [(page.path.clone(), text.to_owned())];
+            let diagnostics = pipeline::validate(&sources, components::ALL, Stability::Experimental);
+            if diagnostics.has_errors() {
+                found.add(&page.path, block.line, "is not valid", &diagnostics.render(false));
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn every_metric_in_the_operations_page_exists() {
+    let mut found = Findings::default();
+    let sources: String = tracked_files()
+        .iter()
+        .filter(|path| path.starts_with("src/") && path.ends_with(".rs"))
+        .map(|path| std::fs::read_to_string(root().join(path)).unwrap())
+        .collect();
+    let page = std::fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    for (line, text) in prose(&page) {
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        for word in text.split(|c| !is_name(c)) {
+            let ours = ["alluvium_", "pyroscope_", "discovery_", "process_"];
+            if !ours.iter().any(|prefix| word.starts_with(prefix)) || word.ends_with('_') {
+                continue;
+            }
+            let endings = ["_total", "_bucket", "_info", "_sum", "_count", ""];
+            let known = endings.iter().any(|ending| {
+                word.strip_suffix(ending)
+                    .is_some_and(|name| sources.contains(&format!("\"{name}\"")))
+            });
+            if !known {
+                found.add("docs/operations.md", line, "there is no such metric", word);
             }
         }
     }
