@@ -2,6 +2,7 @@
 
 import { createSignal, Show, type JSX } from 'solid-js';
 import { ApiError } from '../lib/api.ts';
+import { BASE } from '../lib/base.ts';
 import { copyText } from '../lib/clipboard.ts';
 import { Icon, type IconName } from './Icon.tsx';
 
@@ -50,7 +51,7 @@ export function Command(props: { text: string }) {
   const [copied, setCopied] = createSignal(false);
   return (
     <div class="command">
-      <code>{props.text}</code>
+      <code tabindex="0">{props.text}</code>
       <button
         type="button"
         class="button plain"
@@ -73,7 +74,7 @@ export function NothingStored() {
       <p>As soon as a profile arrives it shows up here. This starts a collector that profiles itself and this host:</p>
       <Command text="alluvium demo" />
       <p>Or send a pprof file of your own:</p>
-      <Command text={`curl --data-binary @cpu.pprof '${location.origin}${new URL('ingest', new URL('.', document.baseURI)).pathname}?name=my-service&format=pprof'`} />
+      <Command text={`curl --data-binary @cpu.pprof '${location.origin}${BASE}ingest?name=my-service&format=pprof'`} />
     </Notice>
   );
 }

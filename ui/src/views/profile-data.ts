@@ -1,9 +1,9 @@
 // What the Profile view asks the server, and what it makes of the answers: the list of services, the series of the
 // chart, the flame graph, and the reason when there is nothing to show.
 
-import { createMemo, type Accessor } from 'solid-js';
+import { createEffect, createMemo, createSignal, on, type Accessor } from 'solid-js';
 import type { Line } from '../components/Chart.tsx';
-import { layout, type Flame } from '../flame/layout.ts';
+import { findPath, foldedShare, layout, type Flame } from '../flame/layout.ts';
 import { mergeStacktraces, profileTypes, services } from '../lib/api.ts';
 import { createLoader } from '../lib/loader.ts';
 import { nearestRange } from '../lib/nearest.ts';
@@ -19,6 +19,9 @@ import type { Range } from '../lib/time.ts';
 const MAX_LINES = 10;
 /** Enough for a wide screen: frames below a fraction of a pixel come as `other`. */
 const MAX_NODES = 16_384;
+/** A zoomed frame of which more than this was folded away is asked for in more detail, up to so many nodes. */
+const FOLDED_SHARE = 0.02;
+const MOST_NODES = 262_144;
 /** Points over the width of the chart. */
 const POINTS = 180;
 
@@ -77,10 +80,23 @@ export function createProfileData(range: Accessor<Range>) {
   });
 
   const chart = createLoader(chartQuery, loadChart);
-  const flame = createLoader(query, async (wanted, signal): Promise<{ flame: Flame; query: Query }> => {
-    const message = await mergeStacktraces(wanted.type.id, wanted.selector, wanted.range, MAX_NODES, signal);
-    return { flame: layout(message), query: wanted };
+  const [maxNodes, setMaxNodes] = createSignal(MAX_NODES);
+  createEffect(on([service, typeId, q], () => setMaxNodes(MAX_NODES), { defer: true }));
+  const flameQuery = createMemo(() => {
+    const wanted = query();
+    return wanted === null ? null : { query: wanted, nodes: maxNodes() };
   });
+  const flame = createLoader(flameQuery, async (wanted, signal): Promise<{ flame: Flame; query: Query; nodes: number }> => {
+    const { type: profile, selector: labels, range: when } = wanted.query;
+    const message = await mergeStacktraces(profile.id, labels, when, wanted.nodes, signal);
+    return { flame: layout(message), ...wanted };
+  });
+  const focus = createMemo(() => state().focus);
+  createEffect(on([focus, flame.data], ([path, answer]) => {
+    if (path === '' || !answer || answer.nodes !== maxNodes() || answer.nodes >= MOST_NODES) return;
+    const node = findPath(answer.flame, path);
+    if (node > 0 && foldedShare(answer.flame, node) > FOLDED_SHARE) setMaxNodes(answer.nodes * 4);
+  }));
 
   const missing = createMemo(() => {
     const known = all.data();
