@@ -7,6 +7,7 @@
 //! diagnostics), `engine` (loads one after another, what the components were told, and their state after each).
 
 mod components;
+mod engine_tests;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -167,6 +168,36 @@ fn state(controller: &Controller) -> String {
             );
             out
         })
+}
+
+#[test]
+fn shipped_configurations_are_formatted_and_valid() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if !path
+            .extension()
+            .is_some_and(|extension| extension == "river" || extension == "alloy")
+        {
+            continue;
+        }
+        count += 1;
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            alluvium::lang::fmt_named(&name, &text).unwrap(),
+            text,
+            "{name} is not formatted"
+        );
+        let found = validate(
+            &[(name, text)],
+            alluvium::components::ALL,
+            Stability::GenerallyAvailable,
+        );
+        assert!(found.is_empty(), "{}", found.render(false));
+    }
+    assert!(count > 0);
 }
 
 // === The harness ===

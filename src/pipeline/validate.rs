@@ -4,7 +4,7 @@
 //! for references the type of the export is compared; a component's own check runs when all its arguments are known.
 
 use crate::lang::ast::{Expression, ExpressionKind};
-use crate::lang::convert::{convert, kind_name};
+use crate::lang::convert::{convert, full_kind_name, kind_name};
 use crate::lang::decode::{Resolve, decode, locate, wrong_type};
 use crate::lang::eval::{NoScope, evaluate, traversal};
 use crate::lang::schema::{Arguments, Kind};
@@ -77,11 +77,17 @@ impl Broken {
             .places
             .iter()
             .any(|(source, place)| *source == text.source && span.start <= *place && *place < span.end);
-        let missing = |found: &Diagnostic| [codes::MISSING_ATTRIBUTE, codes::MISSING_BLOCK].contains(&found.code);
-        diagnostics
-            .into_iter()
-            .filter(|found| !(unread && missing(found)))
-            .collect()
+        // A block that is never closed swallows those after it.
+        let unclosed = self
+            .places
+            .iter()
+            .any(|(source, place)| *source == text.source && *place == span.start);
+        let echo = |found: &Diagnostic| match found.code {
+            codes::MISSING_ATTRIBUTE | codes::MISSING_BLOCK => unread,
+            codes::UNKNOWN_BLOCK => unclosed,
+            _ => false,
+        };
+        diagnostics.into_iter().filter(|found| !echo(found)).collect()
     }
 
     fn without_echoes(&self, diagnostics: Diagnostics) -> Diagnostics {
@@ -149,7 +155,11 @@ impl Static<'_> {
                 .try_for_each(|argument| self.check(source, argument, kind)),
             _ => match self.kind_of(expression) {
                 Some(found) if !fits(&found, kind) => {
-                    let message = format!("expected {}, got {}", kind_name(kind), kind_name(&found));
+                    let (mut wanted, mut got) = (kind_name(kind), kind_name(&found));
+                    if wanted == got {
+                        (wanted, got) = (full_kind_name(kind), full_kind_name(&found));
+                    }
+                    let message = format!("expected {wanted}, got {got}");
                     Err(Diagnostic::error(codes::WRONG_TYPE, source, expression.span, message))
                 }
                 _ => Ok(()),
