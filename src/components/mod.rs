@@ -13,6 +13,8 @@ pub mod pyroscope;
 pub const ALL: &[&Definition] = &[
     &discovery::file::DEFINITION,
     &discovery::relabel::DEFINITION,
+    &pyroscope::relabel::DEFINITION,
+    &pyroscope::scrape::DEFINITION,
     &pyroscope::write::DEFINITION,
 ];
 

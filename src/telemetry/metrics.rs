@@ -72,9 +72,9 @@ impl Scope {
         }
     }
 
-    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text form adds; `help` is a sentence without its full stop.
+    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text form adds; `help` is a sentence; it gets its full stop if it has none.
     pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
-        self.own.lock().register(name, help, metric);
+        self.own.lock().register(name, help.trim_end_matches('.'), metric);
     }
 
     /// Registers a source of metrics that are read when they are asked for.

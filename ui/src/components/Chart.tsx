@@ -6,11 +6,16 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { formatClock, formatMoment, formatSpan, formatValue, type Unit } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
+import { alignLines } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
 import { Icon } from './Icon.tsx';
 
+const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** exponent);
+
 export interface Line {
   label: string;
+  /** Value of the label that splits the chart; undefined for the rest of them. */
+  value?: string;
   colour: string;
   points: readonly (readonly [number, number])[];
 }
@@ -23,28 +28,6 @@ export interface ChartProps {
   unit: Unit;
   title: string;
   onZoom: (range: Range) => void;
-}
-
-/** One row of times and one row of values a line; where data is missing for longer than a step there is a hole. */
-export function alignLines(lines: readonly Line[], step: number): (number | null)[][] {
-  const times = new Set<number>();
-  for (const { points } of lines) for (const [ms] of points) times.add(ms / 1000);
-  const sorted = [...times].sort((a, b) => a - b);
-  const grid: number[] = [];
-  for (const time of sorted) {
-    const last = grid[grid.length - 1];
-    if (last !== undefined && time - last > step * 1.5) grid.push(last + step);
-    grid.push(time);
-  }
-  const at = new Map(grid.map((time, index) => [time, index]));
-  return [
-    grid,
-    ...lines.map(({ points }) => {
-      const row = new Array<number | null>(grid.length).fill(null);
-      for (const [ms, value] of points) row[at.get(ms / 1000)!] = value;
-      return row;
-    }),
-  ];
 }
 
 export function Chart(props: ChartProps) {
@@ -92,6 +75,8 @@ export function Chart(props: ChartProps) {
         },
         {
           stroke: muted, font, size: 64, gap: 6, space: 28,
+          // Bytes are counted in powers of two, and so are their ticks.
+          ...(props.unit.startsWith('bytes') ? { incrs: POWERS_OF_TWO } : {}),
           grid: { stroke: line, width: 1 }, ticks: { show: false },
           values: (_, splits) => splits.map((value) => (value === 0 ? '0' : formatValue(value, props.unit))),
         },

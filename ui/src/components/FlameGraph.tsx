@@ -204,6 +204,7 @@ export function FlameGraph(props: FlameGraphProps) {
     else if (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey)) {
       const at = hover();
       const frame = canvas.getBoundingClientRect();
+      leave();
       props.onMenu(node, at?.x ?? frame.left + 40, at?.y ?? frame.top + 40);
     } else return;
     event.preventDefault();
@@ -244,6 +245,7 @@ export function FlameGraph(props: FlameGraphProps) {
         onContextMenu={(event) => {
           event.preventDefault();
           const node = nodeUnder(event);
+          leave();
           if (node >= 0) props.onMenu(node, event.clientX, event.clientY);
         }}
       />

@@ -1,7 +1,7 @@
 // An input with a list below it: type to filter, arrows to move, Enter to choose. The list is always shown; a popover
 // around it decides when that is. Optionally what was typed may be chosen as it is.
 
-import { createEffect, createMemo, createSignal, createUniqueId, For, on, Show } from 'solid-js';
+import { createEffect, createMemo, createSignal, createUniqueId, For, on, onMount, Show } from 'solid-js';
 import { filterItems } from '../lib/suggest.ts';
 import { Icon } from './Icon.tsx';
 
@@ -32,6 +32,8 @@ export function Suggest(props: SuggestProps) {
   const [typed, setTyped] = createSignal(props.initial ?? '');
   const [active, setActive] = createSignal(0);
   let list!: HTMLDivElement;
+  let input!: HTMLInputElement;
+  onMount(() => input.focus());
   const hits = createMemo<Choice[]>(() => {
     // The text to begin with is a choice made earlier, not a filter.
     const filter = typed() === (props.initial ?? '') ? '' : typed();
@@ -70,7 +72,7 @@ export function Suggest(props: SuggestProps) {
         <input
           class="field"
           type="text"
-          autofocus
+          ref={input}
           role="combobox"
           aria-label={props.label}
           aria-expanded="true"

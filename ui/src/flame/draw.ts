@@ -140,8 +140,10 @@ export function draw(context: CanvasRenderingContext2D, picture: Picture): numbe
       const grey = picture.matched !== null && !stripMatched;
       context.fillStyle = grey || stripName < 0 ? ink.grey : picture.colours[stripName]!;
       context.globalAlpha = grey ? 1 : 0.75;
-      context.fillRect(stripFrom, top, Math.max(0.5, stripTo - stripFrom), ROW - 1);
+      const wide = Math.max(0.5, stripTo - stripFrom);
+      context.fillRect(stripFrom, top, wide, ROW - 1);
       context.globalAlpha = 1;
+      if (stripMatched) underline(context, ink, stripFrom, top, wide);
       rectangles += 1;
       stripFrom = -1;
     };
@@ -213,6 +215,7 @@ function frame(context: CanvasRenderingContext2D, picture: Picture, node: number
   if (caller) context.globalAlpha = 0.55;
   context.fillRect(left, top, shown, ROW - 1);
   if (caller) context.globalAlpha = 1;
+  if (matched !== null && !grey) underline(context, ink, left, top, shown);
   if (!grey && (name === picture.hoverName || name === picture.selectedName)) {
     context.fillStyle = ink.hover;
     context.fillRect(left, top, shown, ROW - 1);
@@ -222,6 +225,12 @@ function frame(context: CanvasRenderingContext2D, picture: Picture, node: number
   if (label === '') return;
   context.fillStyle = grey ? ink.faint : ink.text;
   context.fillText(label, left + 4, top + ROW / 2);
+}
+
+/** A match is known by a line below it too: runtime frames in their own colour are nearly as grey as the rest. */
+function underline(context: CanvasRenderingContext2D, ink: Ink, left: number, top: number, width: number): void {
+  context.fillStyle = ink.mark;
+  context.fillRect(left, top + ROW - 3, width, 2);
 }
 
 function outline(context: CanvasRenderingContext2D, picture: Picture, scale: number): void {

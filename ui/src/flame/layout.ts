@@ -150,6 +150,19 @@ export function children(flame: Flame, node: number): [number, number] {
   return [from, to];
 }
 
+/** The share of a node that was sent only as `other`, because it was too small for the whole picture. */
+export function foldedShare(flame: Flame, node: number): number {
+  const other = flame.names.indexOf('other');
+  const total = flame.total[node] ?? 0;
+  if (other < 0 || total <= 0) return 0;
+  const from = flame.start[node]!;
+  let sum = 0;
+  for (let at = node + 1; at < flame.count; at += 1) {
+    if (flame.name[at] === other && flame.start[at]! >= from && flame.start[at]! < from + total) sum += flame.total[at]!;
+  }
+  return sum / total;
+}
+
 /** Stacks with their own values, `a;b;c 12`: the text that flamegraph.pl and others read. */
 export function collapsed(flame: Flame): string {
   const lines: string[] = [];

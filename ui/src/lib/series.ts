@@ -67,3 +67,25 @@ export function sumPoints(lines: readonly { points: readonly (readonly [number, 
 }
 
 export const meanOf = (points: readonly (readonly [number, number])[]): number => (points.length > 0 ? points.reduce((sum, [, value]) => sum + value, 0) / points.length : 0);
+
+/** One row of times and one row of values a line; where data is missing for longer than a step there is a hole. */
+export function alignLines(lines: readonly { points: readonly (readonly [number, number])[] }[], step: number): (number | null)[][] {
+  const times = new Set<number>();
+  for (const { points } of lines) for (const [ms] of points) times.add(ms / 1000);
+  const sorted = [...times].sort((a, b) => a - b);
+  const grid: number[] = [];
+  for (const time of sorted) {
+    const last = grid[grid.length - 1];
+    if (last !== undefined && time - last > step * 1.5) grid.push(last + step);
+    grid.push(time);
+  }
+  const at = new Map(grid.map((time, index) => [time, index]));
+  return [
+    grid,
+    ...lines.map(({ points }) => {
+      const row = new Array<number | null>(grid.length).fill(null);
+      for (const [ms, value] of points) row[at.get(ms / 1000)!] = value;
+      return row;
+    }),
+  ];
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ancestors, children, collapsed, findPath, fnv1a32, layout, nodeAt, pathText } from '../../src/flame/layout.ts';
+import { ancestors, children, collapsed, findPath, fnv1a32, foldedShare, layout, nodeAt, pathText } from '../../src/flame/layout.ts';
 import { compileSearch, searchFlame, SearchError } from '../../src/flame/search.ts';
 import { sortRows, topRows } from '../../src/flame/top.ts';
 
@@ -114,5 +114,14 @@ describe('search', () => {
 
   it('does not match the synthetic root', () => {
     expect(searchFlame(flame, compileSearch('total')!).nodes).toEqual([]);
+  });
+});
+
+describe('what was folded away', () => {
+  it('is told by its share of the zoomed frame', () => {
+    const flame = layout({ names: ['total', 'a', 'b', 'other'], levels: [{ values: [0, 100, 0, 0] }, { values: [0, 60, 0, 1, 0, 40, 40, 2] }, { values: [0, 15, 15, 3] }] });
+    expect(foldedShare(flame, 1)).toBe(0.25);
+    expect(foldedShare(flame, 2)).toBe(0);
+    expect(foldedShare(flame, 0)).toBe(0.15);
   });
 });

@@ -1,0 +1,156 @@
+//! SIGKILL under load: what was acknowledged is there after the restart, once.
+//!
+//! Scenario: the real program, 8 clients that push small distinct profiles, 25 kills at different moments, some of them while memory is
+//! flushed to the tables. Guarantee: after every restart the profiles in `profiles` and the rows in `samples` are those that were
+//! acknowledged, each once; of those that were not acknowledged some, each at most once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use alluvium::base::Shutdown;
+use alluvium::profile::pprof::{self, Function, Line, Location, Profile, ValueType};
+use alluvium::profile::{Labels, RawProfile};
+use alluvium::wire::call::Caller;
+use alluvium::wire::push::PushClient;
+
+use crate::harness::client;
+use crate::program::{Program, free_address, sql};
+
+const ROUNDS: u64 = 25;
+const CLIENTS: u64 = 8;
+
+/// A profile of one sample whose value is its number, so that it can be found again.
+fn numbered(number: u64, client: u64) -> RawProfile {
+    let function = format!("work_{}", number % 50);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let profile = Profile {
+        sample_types: vec![ValueType {
+            kind: "cpu",
+            unit: "nanoseconds",
+        }],
+        period_type: ValueType {
+            kind: "cpu",
+            unit: "nanoseconds",
+        },
+        period: 10_000_000,
+        time_nanos: i64::try_from(now.as_nanos()).unwrap(),
+        functions: vec![Function {
+            name: &function,
+            ..Function::default()
+        }],
+        lines: vec![Line {
+            function: 0,
+            ..Line::default()
+        }],
+        locations: vec![Location {
+            mapping: Location::NO_MAPPING,
+            address: 0,
+            lines_start: 0,
+            lines_end: 1,
+            is_folded: false,
+        }],
+        sample_locations: vec![0],
+        sample_starts: vec![0, 1],
+        values: vec![i64::try_from(number).unwrap()],
+        label_starts: vec![0, 0],
+        ..Profile::default()
+    };
+    let name = format!("client-{client}");
+    RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", name.as_str())]),
+        id: "".into(),
+        pprof: pprof::gzip(&pprof::encode(&profile)).into(),
+    }
+}
+
+/// Pushes until the server is gone; the numbers that were acknowledged.
+async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
+    let caller = Caller::new(client(), url.parse().unwrap()).with_timeout(Duration::from_secs(30));
+    let pusher = PushClient::new(caller);
+    let mut acknowledged = Vec::new();
+    while !stop.is_cancelled() {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        match pusher.push(&[numbered(number, client_number)]).await {
+            Ok(()) => acknowledged.push(number),
+            // Refused or cut off in the middle: it may be there or not.
+            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
+    acknowledged
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let data = folder.path().join("data").to_string_lossy().into_owned();
+    let address = free_address();
+    let url = format!("http://{address}");
+    let http = client();
+    let next = Arc::new(AtomicU64::new(1));
+    let mut acknowledged = BTreeSet::new();
+    let arguments = ["serve", "--listen", &address, "--data", &data, "--log.level", "warn"];
+
+    for round in 0..=ROUNDS {
+        let mut server = Program::alluvium(&arguments, &log);
+        server.ready(&http, &format!("{url}/ready")).await;
+        check(&http, &url, &acknowledged, round).await;
+        if round == ROUNDS {
+            let status = server.terminate();
+            assert!(status.success(), "{status}\n{}", server.tail());
+            break;
+        }
+
+        let stop = Shutdown::new();
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|number| tokio::spawn(push_until_gone(url.clone(), number, next.clone(), stop.clone())))
+            .collect();
+        // Different moments: in the first writes, in the middle, and in every third round within a flush.
+        tokio::time::sleep(Duration::from_millis(60 + round * 83 % 500)).await;
+        let flush = (round % 3 == 2).then(|| tokio::spawn(http.post(format!("{url}/flush")).send()));
+        tokio::time::sleep(Duration::from_millis(round * 17 % 120)).await;
+        server.kill();
+        stop.cancel();
+        for client in clients {
+            acknowledged.extend(client.await.unwrap());
+        }
+        if let Some(flush) = flush {
+            let _ = flush.await.unwrap();
+        }
+    }
+
+    // Once more with everything in files, and none of it doubled by the flush at the end.
+    let mut server = Program::alluvium(&arguments, &log);
+    server.ready(&http, &format!("{url}/ready")).await;
+    check(&http, &url, &acknowledged, ROUNDS + 1).await;
+    assert!(
+        acknowledged.len() as u64 > ROUNDS * CLIENTS,
+        "only {} were acknowledged",
+        acknowledged.len()
+    );
+    println!(
+        "{} profiles acknowledged in {ROUNDS} rounds, all there once",
+        acknowledged.len()
+    );
+}
+
+async fn check(http: &reqwest::Client, url: &str, acknowledged: &BTreeSet<u64>, round: u64) {
+    for (table, column) in [("profiles", "total"), ("samples", "value")] {
+        let rows = sql(http, url, &format!("SELECT {column}, count(*) FROM {table} GROUP BY 1")).await;
+        let found: BTreeMap<u64, u64> = rows
+            .iter()
+            .map(|row| (row[0].parse().unwrap(), row[1].parse().unwrap()))
+            .collect();
+        let lost: Vec<_> = acknowledged
+            .iter()
+            .filter(|number| !found.contains_key(number))
+            .collect();
+        let doubled: Vec<_> = found.iter().filter(|(_, count)| **count != 1).collect();
+        assert!(
+            lost.is_empty() && doubled.is_empty(),
+            "round {round}, {table}: lost {lost:?}, more than once {doubled:?}"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! A small profile of which every number is known: `main` calls `alpha` and `beta`.
+//!
+//! Out: its bytes, its totals, and a push of it to a server. For tests that compare what several readers find.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use alluvium::profile::pprof::{self, Function, Line, Location, Profile, ValueType};
+use alluvium::profile::{Labels, RawProfile};
+use alluvium::wire::call::Caller;
+use alluvium::wire::push::PushClient;
+
+use crate::harness::client;
+
+/// Leaf functions and their values, sorted.
+pub const LEAVES: [(&str, i64); 2] = [("alpha", 70_000_000), ("beta", 30_000_000)];
+/// Sum of the values.
+pub const TOTAL: i64 = 100_000_000;
+
+/// gzip pprof of it, taken now.
+pub fn bytes() -> Vec<u8> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let cpu = ValueType {
+        kind: "cpu",
+        unit: "nanoseconds",
+    };
+    let function = |name| Function {
+        name,
+        system_name: name,
+        file: "known.go",
+        ..Function::default()
+    };
+    let names = ["main", LEAVES[0].0, LEAVES[1].0];
+    let line = |function: u32| Line {
+        function,
+        line: i64::from(function) + 10,
+        ..Line::default()
+    };
+    let location = |at: u32| Location {
+        mapping: Location::NO_MAPPING,
+        address: 0,
+        lines_start: at,
+        lines_end: at + 1,
+        is_folded: false,
+    };
+    let profile = Profile {
+        sample_types: vec![cpu],
+        period_type: cpu,
+        period: 10_000_000,
+        time_nanos: i64::try_from(now.as_nanos()).unwrap(),
+        duration_nanos: 1_000_000_000,
+        functions: names.map(function).to_vec(),
+        lines: (0..3).map(line).collect(),
+        locations: (0..3).map(location).collect(),
+        sample_locations: vec![1, 0, 2, 0],
+        sample_starts: vec![0, 2, 4],
+        values: vec![LEAVES[0].1, LEAVES[1].1],
+        label_starts: vec![0, 0, 0],
+        ..Profile::default()
+    };
+    pprof::gzip(&pprof::encode(&profile))
+}
+
+/// Pushes it as `process_cpu` with these labels.
+pub async fn push(url: &str, labels: &[(&str, &str)]) {
+    let labels = labels.iter().copied().chain([("__name__", "process_cpu")]);
+    let profile = RawProfile {
+        labels: Labels::from_pairs(labels),
+        id: "".into(),
+        pprof: bytes().into(),
+    };
+    let pusher = PushClient::new(Caller::new(client(), url.parse().unwrap()));
+    pusher.push(&[profile]).await.unwrap();
+}

@@ -1,0 +1,81 @@
+//! A bounded map from labels to what the rules make of them.
+//!
+//! Two generations instead of a list in order of use: what is used moves to the young one, and when that is half the bound, the old one goes. Never
+//! more than the bound, and what comes every few seconds stays.
+
+use std::collections::HashMap;
+
+use crate::profile::Labels;
+
+/// The cache.
+pub struct Cache {
+    young: HashMap<Labels, Option<Labels>>,
+    old: HashMap<Labels, Option<Labels>>,
+    max: usize,
+}
+
+impl Cache {
+    /// An empty cache for `max` entries.
+    pub fn new(max: usize) -> Self {
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            max,
+        }
+    }
+
+    /// The remembered result: outer `None` for not known, inner for dropped.
+    pub fn get(&mut self, labels: &Labels) -> Option<Option<Labels>> {
+        if let Some(known) = self.young.get(labels) {
+            return Some(known.clone());
+        }
+        let known = self.old.remove(labels)?;
+        self.insert(labels.clone(), known.clone());
+        Some(known)
+    }
+
+    /// Remembers a result.
+    pub fn insert(&mut self, labels: Labels, result: Option<Labels>) {
+        if self.young.len() >= self.max.div_ceil(2) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        // With an odd bound two full halves would be one too many.
+        if self.len() >= self.max {
+            self.old.clear();
+        }
+        self.young.insert(labels, result);
+    }
+
+    /// Number of remembered results.
+    pub fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(number: usize) -> Labels {
+        Labels::from_pairs([("n", number.to_string())])
+    }
+
+    #[test]
+    fn the_bound_holds_and_what_is_used_stays() {
+        for max in [1, 2, 3, 10, 11] {
+            let mut cache = Cache::new(max);
+            for number in 0..100 {
+                cache.insert(labels(number), None);
+                assert!(cache.len() <= max);
+                assert_eq!(cache.get(&labels(number)), Some(None));
+            }
+            assert_eq!(cache.get(&labels(0)), None);
+        }
+        let mut cache = Cache::new(10);
+        cache.insert(labels(1000), Some(labels(1)));
+        for number in 0..100 {
+            cache.insert(labels(number), None);
+            assert_eq!(cache.get(&labels(1000)), Some(Some(labels(1))));
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `pyroscope.relabel`: changes or drops profiles on their way by relabel rules on the labels of their series.
+//!
+//! In: profiles through the exported receiver. Out: profiles to `forward_to`. The pprof bytes are not looked at. What the rules make of a set of labels is
+//! remembered in a bounded cache, since a series comes again every few seconds.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::fanout::Fanout;
+use crate::components::common::relabel::{RULE_BLOCK, RULES, Rules};
+use crate::lang::schema::{Arguments, Attribute, Kind, RECEIVER, RECEIVERS, Schema};
+use crate::lang::value::{Capsule, Number, Value};
+use crate::pipeline::component::{
+    ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
+};
+use crate::profile::sink::Receiver;
+use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
+
+mod cache;
+mod metrics;
+#[cfg(test)]
+mod tests;
+
+use cache::Cache;
+use metrics::RelabelMetrics;
+
+/// The component's definition.
+pub const DEFINITION: Definition = Definition {
+    name: "pyroscope.relabel",
+    stability: Stability::GenerallyAvailable,
+    arguments: &Schema {
+        attributes: &[
+            Attribute::required("forward_to", RECEIVERS, "Receivers of the profiles that are kept."),
+            Attribute::with_default(
+                "max_cache_size",
+                Kind::Int,
+                "10000",
+                "Sets of labels whose result is remembered.",
+            ),
+        ],
+        blocks: &[RULE_BLOCK],
+    },
+    exports: &[
+        Attribute::required("receiver", Kind::Capsule(RECEIVER), "Takes the profiles to change."),
+        Attribute::required(
+            "rules",
+            Kind::Capsule(RULES),
+            "The rules, for components that take them.",
+        ),
+    ],
+    validate: |arguments| settings(arguments).map(drop),
+    build,
+    doc: "`pyroscope.relabel` changes the labels of profiles by relabeling rules, drops profiles that are not wanted, and forwards the rest.",
+};
+
+struct Relabel {
+    context: Context,
+    metrics: RelabelMetrics,
+    fanout: Fanout,
+    state: Mutex<State>,
+}
+
+struct State {
+    rules: Rules,
+    cache: Cache,
+}
+
+fn settings(arguments: &Arguments) -> Result<State, ArgumentError> {
+    let size = usize::try_from(arguments.int("max_cache_size")).unwrap_or(0);
+    if size == 0 {
+        return Err(ArgumentError {
+            path: "max_cache_size".to_owned(),
+            message: "max_cache_size must be greater than 0".to_owned(),
+        });
+    }
+    Ok(State {
+        rules: Rules::from_arguments(arguments)?,
+        cache: Cache::new(size),
+    })
+}
+
+fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+    let component = Arc::new_cyclic(|weak: &Weak<Relabel>| Relabel {
+        metrics: RelabelMetrics::new(&context.metrics),
+        context: Context {
+            exports: with_receiver(context.exports.clone(), Arc::new(RelabelReceiver(weak.clone()))),
+            ..context
+        },
+        fanout: Fanout::default(),
+        state: Mutex::new(State {
+            rules: Rules::default(),
+            cache: Cache::new(1),
+        }),
+    });
+    component.update(arguments)?;
+    Ok(component)
+}
+
+/// Adds the receiver, always the same one, to every set of exports.
+fn with_receiver(
+    exports: crate::pipeline::component::ExportsSender,
+    receiver: Receiver,
+) -> crate::pipeline::component::ExportsSender {
+    let capsule = Value::Capsule(Capsule::new(RECEIVER, receiver));
+    Arc::new(move |mut set: BTreeMap<Arc<str>, Value>| {
+        set.insert("receiver".into(), capsule.clone());
+        exports(set);
+    })
+}
+
+impl Relabel {
+    /// What the rules make of labels; `None` for dropped.
+    fn relabel(&self, labels: &Labels) -> Option<Labels> {
+        let mut state = self.state.lock();
+        if let Some(known) = state.cache.get(labels) {
+            self.metrics.cache_hits.inc();
+            return known;
+        }
+        self.metrics.cache_misses.inc();
+        let pairs = labels
+            .iter()
+            .map(|(name, value)| (Arc::from(name), Arc::from(value)))
+            .collect();
+        let result = state.rules.apply(pairs).map(Labels::from_pairs);
+        state.cache.insert(labels.clone(), result.clone());
+        self.metrics.cache_size.set(state.cache.len() as i64);
+        result
+    }
+
+    async fn append(&self, profiles: Vec<RawProfile>) -> Vec<(usize, SinkError)> {
+        let mut places = Vec::with_capacity(profiles.len());
+        let mut kept = Vec::with_capacity(profiles.len());
+        for (place, profile) in profiles.into_iter().enumerate() {
+            self.metrics.processed.inc();
+            match self.relabel(&profile.labels) {
+                Some(labels) => {
+                    places.push(place);
+                    kept.push(RawProfile { labels, ..profile });
+                }
+                None => {
+                    self.metrics.dropped.inc();
+                }
+            }
+        }
+        if kept.is_empty() {
+            return Vec::new();
+        }
+        self.metrics.written.inc_by(kept.len() as i64);
+        let errors = self.fanout.append(kept).await;
+        errors
+            .into_iter()
+            .filter_map(|(index, error)| Some((*places.get(index)?, error)))
+            .collect()
+    }
+}
+
+impl Component for Relabel {
+    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+        let state = settings(&arguments)
+            .map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))?;
+        let rules = state.rules.capsule();
+        *self.state.lock() = state;
+        self.metrics.cache_size.set(0);
+        self.fanout.update(&arguments);
+        (self.context.exports)(BTreeMap::from([("rules".into(), Value::Capsule(rules))]));
+        (self.context.health)(HealthState::Healthy, "relabeling profiles".to_owned());
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            shutdown.cancelled().await;
+            Ok(())
+        })
+    }
+
+    fn debug_info(&self) -> Value {
+        let number = |value: i64| Value::Number(Number::Int(value));
+        Value::object([
+            ("processed", number(self.metrics.processed.get())),
+            ("written", number(self.metrics.written.get())),
+            ("dropped", number(self.metrics.dropped.get())),
+            ("cached", number(self.metrics.cache_size.get())),
+        ])
+    }
+}
+
+/// The receiver that is exported; it does not keep the component alive.
+struct RelabelReceiver(Weak<Relabel>);
+
+impl ProfileSink for RelabelReceiver {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(relabel) => relabel.append(profiles).await,
+                None => {
+                    let gone = SinkError::new(SinkErrorKind::Unavailable, "the pyroscope.relabel component has ended");
+                    (0..profiles.len()).map(|place| (place, gone.clone())).collect()
+                }
+            }
+        })
+    }
+}

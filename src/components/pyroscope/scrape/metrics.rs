@@ -1,0 +1,88 @@
+//! Metrics of `pyroscope.scrape`.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+
+use crate::telemetry::metrics::Scope;
+
+type Labels = Vec<(&'static str, String)>;
+
+/// Bounds of the duration histogram in seconds: quick snapshots, and profiles taken over 14 or 29 seconds.
+const DURATION_SECONDS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0];
+
+/// How a scrape ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A profile was forwarded.
+    Forwarded,
+    /// A cumulative profile was taken as the start of differences.
+    Baseline,
+    /// The target gave no profile.
+    Failed,
+    /// A receiver refused the profile.
+    Refused,
+}
+
+impl Outcome {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Forwarded => "forwarded",
+            Self::Baseline => "baseline",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// Handles of the component's metrics.
+#[derive(Clone)]
+pub struct ScrapeMetrics {
+    scrapes: Family<Labels, Counter>,
+    /// Seconds of a scrape.
+    pub duration: Histogram,
+    /// Bytes received.
+    pub bytes: Counter,
+    /// Profiles scraped now: targets times kinds.
+    pub targets: Gauge,
+}
+
+impl ScrapeMetrics {
+    /// Registers the metrics.
+    pub fn new(scope: &Scope) -> Self {
+        let metrics = Self {
+            scrapes: Family::default(),
+            duration: Histogram::new(DURATION_SECONDS),
+            bytes: Counter::default(),
+            targets: Gauge::default(),
+        };
+        scope.register(
+            "pyroscope_scrape_scrapes",
+            "Scrapes, by outcome",
+            metrics.scrapes.clone(),
+        );
+        scope.register(
+            "pyroscope_scrape_duration_seconds",
+            "Seconds that a scrape took",
+            metrics.duration.clone(),
+        );
+        scope.register(
+            "pyroscope_scrape_received_bytes",
+            "Bytes of profiles received from targets",
+            metrics.bytes.clone(),
+        );
+        scope.register(
+            "pyroscope_scrape_targets",
+            "Profiles scraped now: targets times kinds",
+            metrics.targets.clone(),
+        );
+        metrics
+    }
+
+    /// Counts a scrape.
+    pub fn scraped(&self, outcome: Outcome) {
+        let labels = vec![("outcome", outcome.name().to_owned())];
+        self.scrapes.get_or_create_owned(&labels).inc();
+    }
+}

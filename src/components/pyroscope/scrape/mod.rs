@@ -1,0 +1,265 @@
+//! `pyroscope.scrape`: fetches pprof profiles from targets over HTTP.
+//!
+//! In: targets and settings. Out: profiles to the receivers. Each kind of profile of each target has a loop of its own, so a slow or dead target delays
+//! nobody else. `target` makes URLs and labels, `scraper` is the loop, `response` judges answers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::fanout::Fanout;
+use crate::lang::schema::Arguments;
+use crate::lang::value::Value;
+use crate::pipeline::component::{
+    ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
+};
+use crate::wire::client::HttpClient;
+
+mod arguments;
+mod metrics;
+mod response;
+mod scraper;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use arguments::{ScrapeArguments, Settings};
+use metrics::ScrapeMetrics;
+use scraper::{Scraper, TargetState};
+use target::{Identity, ScrapeTarget};
+
+/// New targets are taken up at most this often: a discovery that changes all the time does not restart loops all the time.
+const SYNC_AT_MOST_EVERY: Duration = Duration::from_secs(5);
+
+/// The component's definition.
+pub const DEFINITION: Definition = Definition {
+    name: "pyroscope.scrape",
+    stability: Stability::GenerallyAvailable,
+    arguments: &arguments::SCHEMA,
+    exports: &[],
+    validate: |arguments| ScrapeArguments::from_arguments(arguments, "".into()).map(drop),
+    build,
+    doc: "`pyroscope.scrape` fetches pprof profiles from targets over HTTP and forwards them.",
+};
+
+struct Scrape {
+    context: Context,
+    metrics: ScrapeMetrics,
+    fanout: Arc<Fanout>,
+    wanted: Mutex<Wanted>,
+    /// Loops that run now, for debug info.
+    running: Mutex<Vec<Shown>>,
+    changed: Notify,
+}
+
+/// What the arguments ask for.
+#[derive(Clone)]
+struct Wanted {
+    arguments: ScrapeArguments,
+    client: HttpClient,
+    /// Raised when loops must start anew: anything but targets and receivers changed.
+    generation: u64,
+    /// The arguments without targets and receivers.
+    rest: Arguments,
+}
+
+/// A loop as people see it.
+#[derive(Clone)]
+struct Shown {
+    target: ScrapeTarget,
+    state: Arc<Mutex<TargetState>>,
+}
+
+/// A loop as its owner sees it.
+struct Loop {
+    generation: u64,
+    stop: Shutdown,
+    shown: Shown,
+}
+
+fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+    let wanted = Wanted::new(&arguments, &context, None)?;
+    Ok(Arc::new(Scrape {
+        metrics: ScrapeMetrics::new(&context.metrics),
+        context,
+        fanout: Arc::new(Fanout::from_arguments(&arguments)),
+        wanted: Mutex::new(wanted),
+        running: Mutex::default(),
+        changed: Notify::new(),
+    }))
+}
+
+impl Wanted {
+    fn new(arguments: &Arguments, context: &Context, before: Option<&Wanted>) -> Result<Self, ComponentError> {
+        let typed = ScrapeArguments::from_arguments(arguments, context.user_agent.clone())
+            .map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))?;
+        let mut rest = arguments.clone();
+        rest.attributes.remove("targets");
+        rest.attributes.remove("forward_to");
+        let (client, generation) = match before {
+            Some(before) if before.rest == rest => (before.client.clone(), before.generation),
+            _ => {
+                let client =
+                    HttpClient::new(&typed.settings.client).map_err(|error| ComponentError(error.to_string()))?;
+                (client, before.map_or(0, |before| before.generation + 1))
+            }
+        };
+        Ok(Self {
+            arguments: typed,
+            client,
+            generation,
+            rest,
+        })
+    }
+}
+
+impl Scrape {
+    /// Starts and stops loops so that they are what is wanted.
+    fn sync(&self, loops: &mut HashMap<Identity, Loop>, tasks: &mut JoinSet<()>, shutdown: &Shutdown) {
+        let wanted = self.wanted.lock().clone();
+        let mut targets: HashMap<Identity, ScrapeTarget> = HashMap::new();
+        let mut refused = 0;
+        for target in scrape_targets(&wanted.arguments) {
+            match target {
+                Ok(target) => {
+                    targets.insert(target.identity(), target);
+                }
+                Err(error) => {
+                    refused += 1;
+                    tracing::warn!(component = %self.context.id, error = %error, "target cannot be scraped");
+                }
+            }
+        }
+        loops.retain(|identity, running| {
+            let stays = running.generation == wanted.generation && targets.contains_key(identity);
+            if !stays {
+                running.stop.cancel();
+            }
+            stays
+        });
+        for (identity, target) in targets {
+            loops.entry(identity).or_insert_with(|| {
+                let shown = Shown {
+                    target: target.clone(),
+                    state: Arc::default(),
+                };
+                let scraper = Scraper {
+                    component: self.context.id.clone(),
+                    target,
+                    settings: wanted.arguments.settings.clone(),
+                    client: wanted.client.clone(),
+                    fanout: self.fanout.clone(),
+                    metrics: self.metrics.clone(),
+                    state: shown.state.clone(),
+                };
+                let stop = shutdown.child_token();
+                tasks.spawn(scraper.run(stop.clone()));
+                Loop {
+                    generation: wanted.generation,
+                    stop,
+                    shown,
+                }
+            });
+        }
+        self.metrics.targets.set(loops.len() as i64);
+        let mut running: Vec<Shown> = loops.values().map(|running| running.shown.clone()).collect();
+        running.sort_by(|left, right| left.target.url.cmp(&right.target.url));
+        *self.running.lock() = running;
+        let message = format!("{} profiles are scraped", loops.len());
+        if refused == 0 {
+            (self.context.health)(HealthState::Healthy, message);
+        } else {
+            let message = format!("{message}, {refused} cannot be: their targets have no usable address");
+            (self.context.health)(HealthState::Unhealthy, message);
+        }
+    }
+
+    async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
+        let mut loops = HashMap::new();
+        let mut tasks = JoinSet::new();
+        loop {
+            self.sync(&mut loops, &mut tasks, &shutdown);
+            let earliest = tokio::time::Instant::now() + SYNC_AT_MOST_EVERY;
+            loop {
+                tokio::select! {
+                    () = shutdown.cancelled() => {
+                        while tasks.join_next().await.is_some() {}
+                        return Ok(());
+                    }
+                    Some(ended) = tasks.join_next() => {
+                        if let Err(error) = ended && error.is_panic() {
+                            return Err(ComponentError(format!("a scrape loop panicked: {error}")));
+                        }
+                    }
+                    () = self.changed.notified() => break,
+                }
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = tokio::time::sleep_until(earliest) => {}
+            }
+        }
+    }
+}
+
+/// Every enabled kind of every target.
+fn scrape_targets(arguments: &ScrapeArguments) -> impl Iterator<Item = Result<ScrapeTarget, target::TargetError>> {
+    let settings: &Settings = &arguments.settings;
+    arguments.targets.iter().flat_map(move |discovered| {
+        settings
+            .kinds
+            .iter()
+            .map(move |kind| ScrapeTarget::new(discovered, kind, settings))
+    })
+}
+
+impl Component for Scrape {
+    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+        let mut wanted = self.wanted.lock();
+        *wanted = Wanted::new(&arguments, &self.context, Some(&wanted))?;
+        drop(wanted);
+        self.fanout.update(&arguments);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(self.work(shutdown))
+    }
+
+    /// Alloy's shape: a list of targets with job, url, health, labels and the last scrape.
+    fn debug_info(&self) -> Value {
+        let entry = |shown: &Shown| {
+            let state = shown.state.lock().clone();
+            let health = match (&state.last_scrape, &state.last_error) {
+                (None, _) => "unknown",
+                (Some(_), None) => "up",
+                (Some(_), Some(_)) => "down",
+            };
+            let last_scrape = state.last_scrape.map_or(Value::Null, |time| {
+                let time: chrono::DateTime<chrono::Utc> = SystemTime::into(time);
+                Value::string(time.to_rfc3339())
+            });
+            let labels = target::public_labels(&shown.target.labels).map(|(name, value)| (name, Value::String(value)));
+            Value::object([
+                ("job", Value::string(shown.target.labels.get("job").unwrap_or_default())),
+                ("url", Value::string(shown.target.url.as_str())),
+                ("health", Value::string(health)),
+                ("labels", Value::object(labels)),
+                ("last_error", Value::string(state.last_error.unwrap_or_default())),
+                ("last_scrape", last_scrape),
+                (
+                    "scrape_duration",
+                    Value::string(crate::base::duration::format(state.duration)),
+                ),
+            ])
+        };
+        let running = self.running.lock().clone();
+        Value::object([("targets", Value::array(running.iter().map(entry)))])
+    }
+}

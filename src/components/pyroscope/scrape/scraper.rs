@@ -1,0 +1,208 @@
+//! The loop of one profile of one target: wait, fetch, difference, forward.
+//!
+//! In: a target. Out: profiles to the receivers, and the target's state. Ends when cancelled, wherever it is.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::time::MissedTickBehavior;
+
+use crate::base::Shutdown;
+use crate::components::common::fanout::Fanout;
+use crate::components::pyroscope::scrape::arguments::Settings;
+use crate::components::pyroscope::scrape::metrics::{Outcome, ScrapeMetrics};
+use crate::components::pyroscope::scrape::response::{self, ResponseError};
+use crate::components::pyroscope::scrape::target::ScrapeTarget;
+use crate::profile::RawProfile;
+use crate::profile::delta::{Delta, cumulative_types};
+use crate::profile::pprof;
+use crate::wire::client::{HttpClient, error_chain};
+
+/// Largest cumulative profile after decompression, 512 MiB.
+const MAX_UNCOMPRESSED_BYTES: usize = 512 << 20;
+
+/// State of a target, for people.
+#[derive(Clone, Debug, Default)]
+pub struct TargetState {
+    /// When the last scrape began.
+    pub last_scrape: Option<SystemTime>,
+    /// How long it took.
+    pub duration: Duration,
+    /// Why it failed; `None` when it did not.
+    pub last_error: Option<String>,
+}
+
+/// One loop.
+pub struct Scraper {
+    /// Id of the component, for logs.
+    pub component: Arc<str>,
+    /// What is scraped.
+    pub target: ScrapeTarget,
+    /// How.
+    pub settings: Arc<Settings>,
+    /// By what.
+    pub client: HttpClient,
+    /// Where to.
+    pub fanout: Arc<Fanout>,
+    /// Counted where.
+    pub metrics: ScrapeMetrics,
+    /// Shown state.
+    pub state: Arc<Mutex<TargetState>>,
+}
+
+impl Scraper {
+    /// Scrapes at every interval until `shutdown`; the first time at the target's own place within the interval.
+    pub async fn run(self, shutdown: Shutdown) {
+        let interval = self.settings.interval;
+        let start = tokio::time::Instant::now() + first_wait(interval, self.target.spread(), SystemTime::now());
+        let mut ticks = tokio::time::interval_at(start, interval);
+        // A slow scrape delays the next to the next full interval; scrapes never pile up.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut delta = Delta::new();
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                _ = ticks.tick() => {}
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                next = self.scrape(delta) => delta = next,
+            }
+        }
+    }
+
+    /// One scrape. Gives the state of differences back.
+    async fn scrape(&self, delta: Delta) -> Delta {
+        let started = Instant::now();
+        let began = SystemTime::now();
+        let (delta, result) = self.take(delta).await;
+        let duration = started.elapsed();
+        self.metrics.duration.observe(duration.as_secs_f64());
+        let (outcome, error) = match result {
+            Ok(None) => (Outcome::Baseline, None),
+            Ok(Some(profile)) => match self.fanout.append(vec![profile]).await.pop() {
+                None => (Outcome::Forwarded, None),
+                Some((_, error)) => (Outcome::Refused, Some(format!("cannot forward the profile: {error}"))),
+            },
+            Err(error) => (Outcome::Failed, Some(error)),
+        };
+        self.metrics.scraped(outcome);
+        let is_new = {
+            let mut state = self.state.lock();
+            let is_new = error.is_some() && state.last_error != error;
+            *state = TargetState {
+                last_scrape: Some(began),
+                duration,
+                last_error: error.clone(),
+            };
+            is_new
+        };
+        if let Some(error) = error {
+            // A target that is down says so once, not at every interval.
+            if is_new {
+                tracing::warn!(component = %self.component, target = %self.target, error = %error, "scrape failed");
+            } else {
+                tracing::debug!(component = %self.component, target = %self.target, error = %error, "scrape failed again");
+            }
+        }
+        delta
+    }
+
+    /// Fetches a profile and makes it what is sent; `None` for the first of a cumulative kind.
+    async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, String>) {
+        let body = match self.fetch().await {
+            Ok(body) => body,
+            Err(error) => return (delta, Err(error)),
+        };
+        self.metrics.bytes.inc_by(body.len() as u64);
+        if !self.target.kind.cumulative {
+            return (delta, Ok(Some(self.profile(body))));
+        }
+        // Milliseconds of CPU for large heaps: off the runtime's threads.
+        let kind = self.target.kind.kind.clone();
+        let worked = tokio::task::spawn_blocking(move || {
+            let mut delta = delta;
+            let result = difference(&mut delta, &kind, &body);
+            (delta, result)
+        });
+        match worked.await {
+            Ok((delta, Ok(body))) => (delta, Ok(body.map(|body| self.profile(body)))),
+            Ok((delta, Err(error))) => (delta, Err(error)),
+            Err(error) => (Delta::new(), Err(format!("taking the difference failed: {error}"))),
+        }
+    }
+
+    async fn fetch(&self) -> Result<Bytes, String> {
+        let deadline = self.settings.deadline(&self.target.kind);
+        let fetch = async {
+            let request = self
+                .client
+                .get(self.target.url.clone())
+                .await
+                .map_err(|error| error.to_string())?;
+            let response = request
+                .send()
+                .await
+                .map_err(|error| ResponseError::Transport(error_chain(&error)).to_string())?;
+            response::read(response).await.map_err(|error| error.to_string())
+        };
+        tokio::time::timeout(deadline, fetch)
+            .await
+            .unwrap_or_else(|_| Err(ResponseError::Timeout(crate::base::duration::format(deadline)).to_string()))
+    }
+
+    fn profile(&self, pprof: Bytes) -> RawProfile {
+        let labels = if self.target.kind.increase {
+            // The server must not take differences of differences.
+            self.target.labels.with("__delta__", "false")
+        } else {
+            self.target.labels.clone()
+        };
+        RawProfile {
+            labels,
+            id: "".into(),
+            pprof,
+        }
+    }
+}
+
+/// The increase since the last profile, gzip-compressed; `None` for the first.
+fn difference(delta: &mut Delta, kind: &str, body: &Bytes) -> Result<Option<Bytes>, String> {
+    let plain =
+        pprof::gunzip(body, MAX_UNCOMPRESSED_BYTES).map_err(|error| format!("cannot unpack the profile: {error}"))?;
+    let profile = pprof::decode(&plain).map_err(|error| format!("cannot read the profile: {error}"))?;
+    let cumulative = cumulative_types(kind, &profile.sample_types);
+    if cumulative.is_empty() {
+        // Not what the kind promises (a custom path): it goes on as it is.
+        return Ok(Some(body.clone()));
+    }
+    Ok(delta
+        .next(&profile, &cumulative)
+        .map(|plain| pprof::gzip(&plain).into()))
+}
+
+/// Time to the first scrape: targets keep their place within the interval through restarts and reloads.
+fn first_wait(interval: Duration, spread: u64, now: SystemTime) -> Duration {
+    let length = interval.as_nanos().max(1);
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() % length;
+    let place = u128::from(spread) % length;
+    let wait = (place + length - now) % length;
+    Duration::from_nanos(u64::try_from(wait).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_scrape_is_at_the_targets_place_in_the_interval() {
+        let interval = Duration::from_secs(10);
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let place = Duration::from_secs(3).as_nanos() as u64;
+        assert_eq!(first_wait(interval, place, at(1000)), Duration::from_secs(3));
+        assert_eq!(first_wait(interval, place, at(1005)), Duration::from_secs(8));
+        assert_eq!(first_wait(interval, place, at(1003)), Duration::ZERO);
+    }
+}

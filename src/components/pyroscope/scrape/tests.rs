@@ -1,0 +1,244 @@
+//! The component from outside: a target on this machine, profiles at a sink.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+use http::HeaderMap;
+use parking_lot::Mutex;
+
+use crate::components::common::testing::{
+    Body, Collector, Recorder, Running, Server, eventually, receivers, serve, targets,
+};
+use crate::components::pyroscope::scrape::DEFINITION;
+use crate::lang::value::Value;
+use crate::profile::pprof::{self, Function, Line, Location, Profile, ValueType};
+use crate::profile::{RawProfile, pprof::gunzip};
+
+#[derive(Default)]
+struct Target {
+    scrapes: AtomicUsize,
+    allocated: AtomicI64,
+    seen: Mutex<Vec<(String, String)>>,
+}
+
+impl Target {
+    async fn start() -> (Arc<Self>, String, Server) {
+        let target = Arc::new(Self::default());
+        let router = Router::new()
+            .route("/debug/pprof/allocs", get(allocs))
+            .route("/debug/pprof/goroutine", get(goroutine))
+            .route("/debug/pprof/profile", get(goroutine))
+            .route("/html", get(|| async { Html("<html>not here</html>") }))
+            .route("/slow", get(|| tokio::time::sleep(Duration::from_secs(60))))
+            .with_state(target.clone());
+        let (url, server) = serve(router).await;
+        (target, url.trim_start_matches("http://").to_owned(), server)
+    }
+}
+
+/// A memory profile whose allocations grow by 10 at every scrape, with 7 in use.
+async fn allocs(State(target): State<Arc<Target>>) -> impl IntoResponse {
+    target.scrapes.fetch_add(1, Ordering::Relaxed);
+    let allocated = target.allocated.fetch_add(10, Ordering::Relaxed) + 100;
+    let profile = Profile {
+        sample_types: vec![
+            ValueType {
+                kind: "alloc_objects",
+                unit: "count",
+            },
+            ValueType {
+                kind: "inuse_objects",
+                unit: "count",
+            },
+        ],
+        functions: vec![Function {
+            name: "main",
+            ..Function::default()
+        }],
+        lines: vec![Line { function: 0, line: 1 }],
+        locations: vec![Location {
+            mapping: Location::NO_MAPPING,
+            lines_end: 1,
+            ..Location::default()
+        }],
+        sample_locations: vec![0],
+        sample_starts: vec![0, 1],
+        values: vec![allocated, 7],
+        label_starts: vec![0, 0],
+        ..Profile::default()
+    };
+    (
+        [("content-type", "application/x-gzip")],
+        pprof::gzip(&pprof::encode(&profile)),
+    )
+}
+
+const GOROUTINE: &[u8] = &[0x0a, 4, 8, 1, 16, 2];
+
+async fn goroutine(
+    State(target): State<Arc<Target>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> impl IntoResponse {
+    let agent = headers["user-agent"].to_str().unwrap().to_owned();
+    target.seen.lock().push((agent, query.unwrap_or_default()));
+    ([("content-type", "application/octet-stream")], GOROUTINE)
+}
+
+/// Arguments that take one kind only.
+fn body(address: &str, sink: &Arc<Collector>, kind: &'static str, path: &str) -> Body {
+    let mut config = Body::new();
+    for other in ["block", "goroutine", "memory", "mutex", "process_cpu"] {
+        let name: &'static str = match other {
+            "block" => "profile.block",
+            "goroutine" => "profile.goroutine",
+            "memory" => "profile.memory",
+            "mutex" => "profile.mutex",
+            _ => "profile.process_cpu",
+        };
+        let mut block = Body::new().with("enabled", Value::Bool(other == kind));
+        if other == kind && !path.is_empty() {
+            block = block.text("path", path);
+        } else {
+            // Written blocks get the defaults of their kind.
+            block = block.with("delta", Value::Bool(other == "process_cpu"));
+        }
+        config = config.block(name, block);
+    }
+    Body::new()
+        .with(
+            "targets",
+            targets(&[&[("__address__", address), ("service_name", "s")]]),
+        )
+        .with("forward_to", receivers([sink.clone() as _]))
+        .text("scrape_interval", "50ms")
+        .block("profiling_config", config)
+}
+
+fn recorder() -> Recorder {
+    Recorder::new("pyroscope.scrape.test", Path::new("/nonexistent"))
+}
+
+fn values(profile: &RawProfile) -> Vec<i64> {
+    let plain = gunzip(&profile.pprof, 1 << 20).unwrap();
+    pprof::decode(&plain).unwrap().values
+}
+
+#[tokio::test]
+async fn a_snapshot_goes_on_as_it_came() {
+    let (target, address, _server) = Target::start().await;
+    let sink = Arc::new(Collector::default());
+    let recorder = recorder();
+    let running = Running::start(&DEFINITION, &recorder, &body(&address, &sink, "goroutine", ""));
+    eventually("two profiles", || sink.profiles().len() >= 2).await;
+    let profile = &sink.profiles()[0];
+    assert_eq!(profile.pprof.as_ref(), GOROUTINE);
+    for (name, value) in [("__name__", "goroutine"), ("instance", &address), ("service_name", "s")] {
+        assert_eq!(profile.labels.get(name), Some(value));
+    }
+    assert_eq!(profile.labels.get("__delta__"), None);
+    assert_eq!(target.seen.lock()[0], ("alluvium-test".to_owned(), String::new()));
+    let info = format!("{:?}", running.component.debug_info());
+    for part in [
+        r#""health": "up""#,
+        &format!(r#""url": "http://{address}/debug/pprof/goroutine""#),
+        r#""last_error": """#,
+    ] {
+        assert!(info.contains(part), "{info}");
+    }
+    let metrics = recorder.context.metrics.encode();
+    assert!(
+        metrics.contains("pyroscope_scrape_scrapes_total{outcome=\"forwarded\"}"),
+        "{metrics}"
+    );
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn cumulative_profiles_become_increases_and_the_first_is_not_sent() {
+    let (target, address, _server) = Target::start().await;
+    let sink = Arc::new(Collector::default());
+    let recorder = recorder();
+    let running = Running::start(&DEFINITION, &recorder, &body(&address, &sink, "memory", ""));
+    eventually("two profiles", || sink.profiles().len() >= 2).await;
+    assert!(target.scrapes.load(Ordering::Relaxed) >= 3);
+    for profile in sink.profiles() {
+        assert_eq!(values(&profile), [10, 7]);
+        assert_eq!(profile.labels.get("__delta__"), Some("false"));
+        assert_eq!(profile.labels.get("__name__"), Some("memory"));
+    }
+    let metrics = recorder.context.metrics.encode();
+    assert!(
+        metrics.contains("pyroscope_scrape_scrapes_total{outcome=\"baseline\"} 1"),
+        "{metrics}"
+    );
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_profile_over_time_is_asked_for_with_its_seconds() {
+    let (target, address, _server) = Target::start().await;
+    let sink = Arc::new(Collector::default());
+    let body = body(&address, &sink, "process_cpu", "").text("scrape_interval", "2s");
+    let running = Running::start(&DEFINITION, &recorder(), &body);
+    eventually("a profile", || !sink.profiles().is_empty()).await;
+    assert_eq!(target.seen.lock()[0].1, "seconds=1");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn wrong_answers_are_shown_at_their_target() {
+    let (_target, address, _server) = Target::start().await;
+    for (path, reason) in [
+        ("/html", "not a pprof profile but HTML"),
+        ("/nowhere", "HTTP status 404 Not Found"),
+        ("/slow", "did not answer within 100ms"),
+    ] {
+        let sink = Arc::new(Collector::default());
+        let recorder = recorder();
+        let body = body(&address, &sink, "goroutine", path).text("scrape_timeout", "100ms");
+        let running = Running::start(&DEFINITION, &recorder, &body);
+        let info = || format!("{:?}", running.component.debug_info());
+        eventually(reason, || info().contains(reason)).await;
+        assert!(info().contains(r#""health": "down""#) && sink.profiles().is_empty());
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn targets_come_and_go_and_receivers_change_at_once() {
+    let (target, address, _server) = Target::start().await;
+    let (first, second) = (Arc::new(Collector::default()), Arc::new(Collector::default()));
+    let running = Running::start(&DEFINITION, &recorder(), &body(&address, &first, "goroutine", ""));
+    eventually("a profile", || !first.profiles().is_empty()).await;
+    let swapped = body(&address, &second, "goroutine", "");
+    running.component.update(swapped.arguments(&DEFINITION)).unwrap();
+    eventually("a profile at the new receiver", || !second.profiles().is_empty()).await;
+
+    let none = swapped.with("targets", targets(&[]));
+    running.component.update(none.arguments(&DEFINITION)).unwrap();
+    eventually("the target to go", || {
+        format!("{:?}", running.component.debug_info()) == r#"{"targets": []}"#
+    })
+    .await;
+    let scrapes = target.seen.lock().len();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(target.seen.lock().len() <= scrapes + 1);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_target_without_an_address_makes_the_component_unhealthy() {
+    let sink = Arc::new(Collector::default());
+    let recorder = recorder();
+    let body = body("", &sink, "goroutine", "");
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    eventually("the health", || recorder.health().1.contains("1 cannot be")).await;
+    running.stop().await;
+}
