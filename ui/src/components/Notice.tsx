@@ -75,10 +75,10 @@ export function NothingStored() {
   onCleanup(() => clearInterval(timer));
   return (
     <Notice icon="empty" title="Nothing is stored yet">
-      <p>As soon as a profile arrives it shows up here. This starts a collector that profiles itself and this host:</p>
-      <Command text="alluvium demo" />
-      <p>Or send a pprof file of your own:</p>
+      <p>As soon as a profile arrives it shows up here. Send one:</p>
       <Command text={`curl --data-binary @cpu.pprof '${location.origin}${BASE}ingest?name=my-service&format=pprof'`} />
+      <p>Or start a demo instead of this server: it profiles itself and, where it may, this host.</p>
+      <Command text="alluvium demo" />
     </Notice>
   );
 }
