@@ -7,6 +7,7 @@
 //! diagnostics), `engine` (loads one after another, what the components were told, and their state after each).
 
 mod components;
+mod engine_tests;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -167,6 +168,100 @@ fn state(controller: &Controller) -> String {
             );
             out
         })
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1000))]
+
+    /// Parts of configurations in any order: every mistake is a diagnostic that can be shown.
+    #[test]
+    fn checking_never_panics(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..30)) {
+        let text = parts.concat();
+        let found = validate(&[("x".to_owned(), text.clone())], DEFINITIONS, Stability::Experimental);
+        let _ = found.render(true);
+        let _ = found.to_json();
+        let _ = answer(&text);
+    }
+}
+
+const PARTS: &[&str] = &[
+    "test.value \"a\" {\n",
+    "test.checked \"c\" {\n",
+    "test.receiving \"r\" { }\n",
+    "}\n",
+    "\n",
+    "input = ",
+    "targets = ",
+    "limit = ",
+    "names = ",
+    "forward_to = ",
+    "endpoint {\n",
+    "url = ",
+    "logging {\n",
+    "level = ",
+    "[",
+    "]",
+    "{a = ",
+    "}",
+    ",",
+    "(",
+    ")",
+    "1",
+    "-9223372036854775808",
+    "0.5",
+    "\"x\"",
+    "\"\u{e9}",
+    "null",
+    "true",
+    "test.value.a.output",
+    "test.receiving.r.receiver",
+    "test.checked.c",
+    ".targets",
+    "[0]",
+    " + ",
+    " / ",
+    " ^ ",
+    " == ",
+    "!",
+    "concat(",
+    "string.format(",
+    "encoding.from_json(",
+    "coalesce(",
+    "\"%s %d\"",
+    "sys.env(",
+    "constants.os",
+    "// c\n",
+    "`",
+];
+
+#[test]
+fn shipped_configurations_are_formatted_and_valid() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if !path
+            .extension()
+            .is_some_and(|extension| extension == "river" || extension == "alloy")
+        {
+            continue;
+        }
+        count += 1;
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            alluvium::lang::fmt_named(&name, &text).unwrap(),
+            text,
+            "{name} is not formatted"
+        );
+        let found = validate(
+            &[(name, text)],
+            alluvium::components::ALL,
+            Stability::GenerallyAvailable,
+        );
+        assert!(found.is_empty(), "{}", found.render(false));
+    }
+    assert!(count > 0);
 }
 
 // === The harness ===

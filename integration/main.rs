@@ -21,5 +21,7 @@ mod lang;
 mod pprof;
 mod protos;
 #[cfg(feature = "server")]
+mod query;
+#[cfg(feature = "server")]
 mod store;
 mod tidy;

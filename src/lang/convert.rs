@@ -84,6 +84,15 @@ pub fn kind_name(kind: &Kind) -> String {
     .to_owned()
 }
 
+/// The name of a type with what is in it: `list(map(string))`.
+pub fn full_kind_name(kind: &Kind) -> String {
+    match kind {
+        Kind::List(inner) => format!("list({})", full_kind_name(inner)),
+        Kind::Map(inner) => format!("map({})", full_kind_name(inner)),
+        other => kind_name(other),
+    }
+}
+
 /// The name of a value's type as messages write it.
 pub fn value_name(value: &Value) -> String {
     match value {

@@ -245,23 +245,32 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance in characters; long names are not compared (`usize::MAX`).
+/// Edit distance in characters, two swapped neighbours counting once; long names are not compared (`usize::MAX`).
 fn distance(left: &str, right: &str) -> usize {
+    let left: Vec<char> = left.chars().collect();
     let right: Vec<char> = right.chars().collect();
     if left.len() > 200 || right.len() > 200 {
         return usize::MAX;
     }
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, letter) in left.chars().enumerate() {
-        let mut diagonal = index;
-        row[0] = index + 1;
-        for (column, other) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = substituted.min(diagonal + 1).min(row[column] + 1);
+    let width = right.len() + 1;
+    let mut cells: Vec<usize> = vec![0; (left.len() + 1) * width];
+    for row in 0..=left.len() {
+        for column in 0..width {
+            let at = row * width + column;
+            if row == 0 || column == 0 {
+                cells[at] = row + column;
+                continue;
+            }
+            let same = left[row - 1] == right[column - 1];
+            let mut best = cells[at - width - 1] + usize::from(!same);
+            best = best.min(cells[at - width] + 1).min(cells[at - 1] + 1);
+            if row > 1 && column > 1 && left[row - 1] == right[column - 2] && left[row - 2] == right[column - 1] {
+                best = best.min(cells[at - 2 * width - 2] + 1);
+            }
+            cells[at] = best;
         }
     }
-    row[right.len()]
+    cells[cells.len() - 1]
 }
 
 fn floor_boundary(text: &str, offset: usize) -> usize {
@@ -304,6 +313,7 @@ mod tests {
     #[test]
     fn near_names_are_suggested() {
         assert_eq!(nearest("target", ["targets", "forward_to"]), Some("targets"));
+        assert_eq!(nearest("jion", ["join", "split"]), Some("join"));
         assert_eq!(nearest("xyz", ["targets", "forward_to"]), None);
     }
 }

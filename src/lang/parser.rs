@@ -613,13 +613,8 @@ impl<'a> Parser<'a> {
         if self.at(TokenKind::Assign) {
             self.next();
         } else {
-            let hint = self
-                .source
-                .slice(self.token.span)
-                .starts_with(':')
-                .then_some("objects use `=`, not `:`");
             let message = format!("expected `=` after the field name, got {}", self.token.kind);
-            self.report(codes::EXPECTED_TOKEN, self.token.span, message, hint);
+            self.report(codes::EXPECTED_TOKEN, self.token.span, message, None);
             if self.at(TokenKind::Illegal) {
                 self.next();
             }

@@ -112,6 +112,7 @@ impl<'a> Scanner<'a> {
                     '\0' => "illegal character NUL".to_owned(),
                     '\u{feff}' => "illegal byte order mark".to_owned(),
                     ';' => "illegal character `;`; statements end with a new line".to_owned(),
+                    ':' => "illegal character `:`; attributes and fields take `=`".to_owned(),
                     other => format!("illegal character {other:?}"),
                 };
                 self.report(codes::ILLEGAL_CHARACTER, start, message);

@@ -4,10 +4,10 @@
 //! for references the type of the export is compared; a component's own check runs when all its arguments are known.
 
 use crate::lang::ast::{Expression, ExpressionKind};
-use crate::lang::convert::{convert, kind_name};
+use crate::lang::convert::{convert, full_kind_name, kind_name};
 use crate::lang::decode::{Resolve, decode, locate, wrong_type};
 use crate::lang::eval::{NoScope, evaluate, traversal};
-use crate::lang::schema::{Arguments, Kind};
+use crate::lang::schema::{Arguments, Kind, TARGETS};
 use crate::lang::token::TokenKind;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse, stdlib};
@@ -77,11 +77,17 @@ impl Broken {
             .places
             .iter()
             .any(|(source, place)| *source == text.source && span.start <= *place && *place < span.end);
-        let missing = |found: &Diagnostic| [codes::MISSING_ATTRIBUTE, codes::MISSING_BLOCK].contains(&found.code);
-        diagnostics
-            .into_iter()
-            .filter(|found| !(unread && missing(found)))
-            .collect()
+        // A block that is never closed swallows those after it.
+        let unclosed = self
+            .places
+            .iter()
+            .any(|(source, place)| *source == text.source && *place == span.start);
+        let echo = |found: &Diagnostic| match found.code {
+            codes::MISSING_ATTRIBUTE | codes::MISSING_BLOCK => unread,
+            codes::UNKNOWN_BLOCK => unclosed,
+            _ => false,
+        };
+        diagnostics.into_iter().filter(|found| !echo(found)).collect()
     }
 
     fn without_echoes(&self, diagnostics: Diagnostics) -> Diagnostics {
@@ -137,6 +143,9 @@ impl Static<'_> {
         match (&expression.kind, kind) {
             _ if is_constant(expression) => self.resolve(source, expression, kind).map(|_| ()),
             (ExpressionKind::Paren(inner), _) => self.check(source, inner, kind),
+            (ExpressionKind::Array(items), _) if *kind == TARGETS => {
+                items.iter().try_for_each(|item| self.check_target(source, item))
+            }
             (ExpressionKind::Array(items), Kind::List(inner)) => {
                 items.iter().try_for_each(|item| self.check(source, item, inner))
             }
@@ -149,12 +158,33 @@ impl Static<'_> {
                 .try_for_each(|argument| self.check(source, argument, kind)),
             _ => match self.kind_of(expression) {
                 Some(found) if !fits(&found, kind) => {
-                    let message = format!("expected {}, got {}", kind_name(kind), kind_name(&found));
+                    let (mut wanted, mut got) = (kind_name(kind), kind_name(&found));
+                    if wanted == got {
+                        (wanted, got) = (full_kind_name(kind), full_kind_name(&found));
+                    }
+                    let message = format!("expected {wanted}, got {got}");
                     Err(Diagnostic::error(codes::WRONG_TYPE, source, expression.span, message))
                 }
                 _ => Ok(()),
             },
         }
+    }
+
+    /// A target: labels may be of any plain type.
+    fn check_target(&self, source: &Source, expression: &Expression) -> Result<(), Diagnostic> {
+        let ExpressionKind::Object(fields) = &expression.kind else {
+            return self.check(source, expression, &Kind::Map(&Kind::String));
+        };
+        fields.iter().try_for_each(|field| {
+            let flag = match is_constant(&field.value) {
+                true => matches!(evaluate(source, &field.value, &NoScope), Ok(Value::Bool(_))),
+                false => self.kind_of(&field.value) == Some(Kind::Bool),
+            };
+            if flag {
+                return Ok(());
+            }
+            self.check(source, &field.value, &Kind::String)
+        })
     }
 
     /// The type of an expression as far as it can be told.

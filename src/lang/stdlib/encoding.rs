@@ -30,8 +30,12 @@ pub fn from_yaml(arguments: &[Value]) -> Result<Value, FunctionError> {
     if document.trim().is_empty() {
         return Ok(Value::Null);
     }
-    let value: serde_json::Value =
-        serde_saphyr::from_str(&document).map_err(|error| fail(0, format!("not valid YAML: {error}")))?;
+    let value: serde_json::Value = serde_saphyr::from_str(&document).map_err(|error| {
+        // The rest of the message is an excerpt.
+        let error = error.to_string();
+        let line = error.lines().next().unwrap_or_default();
+        fail(0, format!("not valid YAML: {}", line.trim_start_matches("error: ")))
+    })?;
     Ok(from_serde(&value, &lists::whole_or_float))
 }
 

@@ -46,7 +46,7 @@ fn select<'a>(value: &'a Json, step: &Step, out: &mut Vec<&'a Json>) {
         match (selector, value) {
             (Selector::Name(name), Json::Object(fields)) => out.extend(fields.get(name)),
             (Selector::Index(index), Json::Array(items)) => {
-                out.extend(position(*index, items.len()).and_then(|at| items.get(at)))
+                out.extend(position(*index, items.len()).and_then(|at| items.get(at)));
             }
             (Selector::Slice(start, end, stride), Json::Array(items)) => {
                 let length = items.len() as i64;
