@@ -62,5 +62,5 @@ fuzz-smoke: ## a minute of fuzzing for every target, with the sanitizer's help
 release: ## the optimised program, as it is shipped
 	cargo build --locked --profile dist --bin alluvium
 
-images: ## take the screenshots of docs/images from a running demo
-	$(STEP) cd ui && npm run images
+images: ## take the screenshots of docs/images; BASE_URL=http://localhost:4040 takes them from a running demo
+	$(STEP) cd ui && UPDATE_IMAGES=1 npm run browser

@@ -6,8 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use alluvium::components;
-use alluvium::lang;
+use alluvium::cli::Cli;
+use alluvium::pipeline::component::Stability;
+use alluvium::{components, lang, pipeline};
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::tidy::{Findings, root, tracked_files};
 
@@ -102,6 +104,110 @@ fn every_configuration_in_the_documentation_is_whole_valid_and_formatted() {
                 }
                 Ok(_) => {}
             }
+            let sources = [(page.path.clone(), text.to_owned())];
+            let diagnostics = pipeline::validate(&sources, components::ALL, Stability::Experimental);
+            if diagnostics.has_errors() {
+                found.add(&page.path, block.line, "is not valid", &diagnostics.render(false));
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn every_command_and_each_of_its_flags_is_on_its_page() {
+    let mut found = Findings::default();
+    for command in Cli::command().get_subcommands() {
+        let path = format!("docs/commands/{}.md", command.get_name());
+        let Ok(page) = std::fs::read_to_string(root().join(&path)) else {
+            found.add(&path, 1, "a command without its page", command.get_name());
+            continue;
+        };
+        for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
+            if flag != "help" && !page.contains(&format!("`--{flag}")) {
+                found.add(&path, 1, "a flag that its page does not name", &format!("--{flag}"));
+            }
+        }
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let example = format!("alluvium {}", command.get_name());
+        if !help.contains(&example) {
+            found.add(&path, 1, "a command whose --help has no example", command.get_name());
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn every_command_line_in_the_documentation_is_one_that_the_program_takes() {
+    let mut found = Findings::default();
+    let mut seen = 0;
+    for page in pages() {
+        for block in blocks(&page.text).iter().filter(|block| block.language == "sh") {
+            for (at, line) in block.text.lines().enumerate() {
+                let Some(words) = command_line(line) else { continue };
+                seen += 1;
+                if let Err(error) = Cli::try_parse_from(&words)
+                    && error.use_stderr()
+                {
+                    found.add(
+                        &page.path,
+                        block.line + at,
+                        "the program does not take this",
+                        &error.to_string(),
+                    );
+                }
+            }
+        }
+    }
+    assert!(seen >= 10, "only {seen} command lines found");
+    found.none();
+}
+
+/// The words of a line that calls our program, up to a pipe, a redirection, a comment or the next command; quotes are taken off.
+fn command_line(line: &str) -> Option<Vec<String>> {
+    let line = line.trim().trim_start_matches("$ ");
+    if line.ends_with('\\') || !line.starts_with("alluvium ") {
+        return None;
+    }
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '|' | '>' | '<' | '#' | ';' | '&') => break,
+            (None, ' ') => words.push(String::new()),
+            (_, c) => words.last_mut()?.push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    Some(words)
+}
+
+#[test]
+fn every_metric_in_the_operations_page_exists() {
+    let mut found = Findings::default();
+    let sources: String = tracked_files()
+        .iter()
+        .filter(|path| path.starts_with("src/") && path.ends_with(".rs"))
+        .map(|path| std::fs::read_to_string(root().join(path)).unwrap())
+        .collect();
+    let page = std::fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    for (line, text) in prose(&page) {
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        for word in text.split(|c| !is_name(c)) {
+            let ours = ["alluvium_", "pyroscope_", "discovery_", "process_"];
+            if !ours.iter().any(|prefix| word.starts_with(prefix)) || word.ends_with('_') {
+                continue;
+            }
+            let endings = ["_total", "_bucket", "_info", "_sum", "_count", ""];
+            let known = endings.iter().any(|ending| {
+                word.strip_suffix(ending)
+                    .is_some_and(|name| sources.contains(&format!("\"{name}\"")))
+            });
+            if !known {
+                found.add("docs/operations.md", line, "there is no such metric", word);
+            }
         }
     }
     found.none();
@@ -178,7 +284,7 @@ fn headings(page: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_reader_of_pages_sees_links_headings_and_blocks() {
+fn the_reader_of_pages_sees_links_headings_blocks_and_commands() {
     let page =
         "# The `a.b` page: x\n[one](two.md#three) and ![four](five.png \"t\") `[no](no)`\n```sh\n[no](no)\n# no\n```\n";
     assert_eq!(
@@ -186,6 +292,11 @@ fn the_reader_of_pages_sees_links_headings_and_blocks() {
         [(2, "two.md#three".to_owned()), (2, "five.png".to_owned())]
     );
     assert_eq!(headings(page).into_iter().collect::<Vec<_>>(), ["the-ab-page-x"]);
+    assert_eq!(
+        command_line("$ alluvium sql \"SELECT 'a b' > 1\" | head").unwrap(),
+        ["alluvium", "sql", "SELECT 'a b' > 1"]
+    );
+    assert_eq!(command_line("curl alluvium"), None);
     let block = Block {
         line: 4,
         language: "sh".into(),

@@ -106,7 +106,8 @@ const AT_HOME: [(&str, &[&str], &str); 17] = [
     ),
     (
         "pyroscope",
-        &["src/telemetry/profiling/"],
+        // The family of components has that name, too.
+        &["src/telemetry/profiling/", "src/components/"],
         "our own profiles are taken in one place",
     ),
     (

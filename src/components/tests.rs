@@ -1,5 +1,8 @@
 //! The table as a whole: what must be true of every component.
 
+mod engine;
+mod reference;
+
 use crate::components::ALL;
 use crate::components::common::testing::literal;
 use crate::lang::schema::{Attribute, Kind, Schema};

@@ -1,8 +1,8 @@
 //! Metric handles: one tree of registries for the process, handed down in scopes.
 //!
 //! In: handles of `prometheus-client`, registered under a name without the `_total` of counters. Out: Prometheus text of all
-//! scopes together, each family once. Whoever makes a child scope keeps it for as long as its metrics shall be seen (the engine
-//! does so for a component); a removed component therefore leaves nothing behind. No metric is process-wide.
+//! scopes together, each family once. Whoever makes a child scope keeps it for as long as its metrics shall be seen (a
+//! component does by keeping its context); a removed component therefore leaves nothing behind. No metric is process-wide.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
