@@ -170,6 +170,70 @@ fn state(controller: &Controller) -> String {
         })
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1000))]
+
+    /// Parts of configurations in any order: every mistake is a diagnostic that can be shown.
+    #[test]
+    fn checking_never_panics(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..30)) {
+        let text = parts.concat();
+        let found = validate(&[("x".to_owned(), text.clone())], DEFINITIONS, Stability::Experimental);
+        let _ = found.render(true);
+        let _ = found.to_json();
+        let _ = answer(&text);
+    }
+}
+
+const PARTS: &[&str] = &[
+    "test.value \"a\" {\n",
+    "test.checked \"c\" {\n",
+    "test.receiving \"r\" { }\n",
+    "}\n",
+    "\n",
+    "input = ",
+    "targets = ",
+    "limit = ",
+    "names = ",
+    "forward_to = ",
+    "endpoint {\n",
+    "url = ",
+    "logging {\n",
+    "level = ",
+    "[",
+    "]",
+    "{a = ",
+    "}",
+    ",",
+    "(",
+    ")",
+    "1",
+    "-9223372036854775808",
+    "0.5",
+    "\"x\"",
+    "\"\u{e9}",
+    "null",
+    "true",
+    "test.value.a.output",
+    "test.receiving.r.receiver",
+    "test.checked.c",
+    ".targets",
+    "[0]",
+    " + ",
+    " / ",
+    " ^ ",
+    " == ",
+    "!",
+    "concat(",
+    "string.format(",
+    "encoding.from_json(",
+    "coalesce(",
+    "\"%s %d\"",
+    "sys.env(",
+    "constants.os",
+    "// c\n",
+    "`",
+];
+
 #[test]
 fn shipped_configurations_are_formatted_and_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");

@@ -266,6 +266,95 @@ async fn metrics_tell_of_loads_and_components() {
     engine.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn status_has_the_shapes_of_alloys_api_and_hides_secrets() {
+    let engine = Engine::start(|options| options.stability = Stability::PublicPreview);
+    let text = r#"
+test.checked "c" {
+	targets    = [{__address__ = "x:1"}]
+	forward_to = [test.receiving.r.receiver]
+	password   = "hush"
+
+	endpoint {
+		url = "u"
+	}
+}
+
+test.receiving "r" { }
+
+test.value "v" {
+	input = test.checked.c.limit
+}
+"#;
+    engine.load(text).await.unwrap();
+    until("all run", || {
+        engine
+            .controller
+            .components()
+            .iter()
+            .all(|component| component.health.state == "healthy")
+    })
+    .await;
+    let list = serde_json::to_value(engine.controller.components()).unwrap();
+    assert_eq!(list[0]["localID"], "test.checked.c");
+    assert_eq!(list[0]["name"], "test.checked");
+    assert_eq!(list[0]["label"], "c");
+    assert_eq!(list[0]["type"], "block");
+    assert_eq!(list[0]["referencesTo"], serde_json::json!(["test.receiving.r"]));
+    assert_eq!(list[0]["referencedBy"], serde_json::json!(["test.value.v"]));
+    assert_eq!(
+        list[0]["dataFlowEdgesTo"],
+        serde_json::json!(["test.receiving.r", "test.value.v"])
+    );
+    assert_eq!(list[1]["dataFlowEdgesTo"], serde_json::json!([]));
+    assert!(list[0].get("arguments").is_none());
+    let one = serde_json::to_value(engine.controller.component("test.checked.c").unwrap()).unwrap();
+    let attribute = |name: &str| {
+        let list = one["arguments"].as_array().unwrap();
+        list.iter().find(|item| item["name"] == name).unwrap().clone()
+    };
+    assert_eq!(
+        attribute("targets")["value"],
+        serde_json::json!({"type": "array", "value": [{"type": "object", "value": [
+            {"key": "__address__", "value": {"type": "string", "value": "x:1"}}]}]})
+    );
+    assert_eq!(
+        attribute("password")["value"],
+        serde_json::json!({"type": "capsule", "value": "(secret)"})
+    );
+    assert_eq!(attribute("endpoint")["type"], "block");
+    assert!(!one.to_string().contains("hush"));
+    assert!(engine.controller.component("test.checked.nobody").is_none());
+    engine.end().await;
+}
+
+/// The shipped example with the real components: targets travel from the file to the scraper, a reload disturbs nobody, and all end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_shipped_example_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let controller = Controller::new(alluvium::components::ALL, Options::new(folder.path()));
+    let stop = Shutdown::new();
+    let task = tokio::spawn({
+        let (controller, stop) = (controller.clone(), stop.clone());
+        async move { controller.run(stop).await }
+    });
+    let text = std::fs::read_to_string("config/alloy-like.river").unwrap();
+    let sources = vec![("config/alloy-like.river".to_owned(), text)];
+    controller.load(sources.clone()).await.unwrap();
+    until("the target has arrived", || {
+        let scrape = controller.component("pyroscope.scrape.go").unwrap();
+        let arguments = scrape.arguments.unwrap().to_string();
+        arguments.contains("localhost:9090") && arguments.contains("prometheus")
+    })
+    .await;
+    controller.load(sources).await.unwrap();
+    assert_eq!(controller.components().len(), 4);
+    let started = Instant::now();
+    stop.cancel();
+    task.await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
 /// Hundreds of reloads, good and bad ones in turn, while exports change: what runs is always what the last good one says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reloads_are_all_or_nothing_under_stress() {

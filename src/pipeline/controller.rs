@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
@@ -96,6 +97,8 @@ pub(crate) struct Inner {
     changing: Mutex<()>,
     running: Arc<RwLock<Arc<Running>>>,
     last_load: Mutex<Option<LastLoad>>,
+    /// A load has succeeded.
+    loaded: AtomicBool,
 }
 
 /// The graph in force and its nodes.
@@ -126,10 +129,12 @@ impl Controller {
     pub fn new(definitions: &[&'static Definition], options: Options) -> Self {
         let changes = Arc::new(Changes::default());
         let running: Arc<RwLock<Arc<Running>>> = Arc::default();
-        let counted = running.clone();
-        options
-            .metrics
-            .register_collector(RunningComponents(move || count_by_health(&counted.read().clone())));
+        // The registry may outlive the controller and must not keep its components.
+        let counted = Arc::downgrade(&running);
+        options.metrics.register_collector(RunningComponents(move || {
+            let running = counted.upgrade().map(|running| running.read().clone());
+            running.map(|running| count_by_health(&running)).unwrap_or_default()
+        }));
         let inner = Inner {
             definitions: definitions.to_vec(),
             stability: options.stability,
@@ -149,6 +154,7 @@ impl Controller {
             changing: Mutex::new(()),
             running,
             last_load: Mutex::new(None),
+            loaded: AtomicBool::new(false),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -185,6 +191,7 @@ impl Controller {
                 return Err(diagnostics);
             }
         };
+        self.inner.loaded.store(true, Ordering::Relaxed);
         self.inner.metrics.loaded(Some(&hash));
         let deadline = Instant::now() + self.inner.shutdown_deadline;
         for node in stop {
@@ -220,9 +227,9 @@ impl Controller {
         }
     }
 
-    /// True when at least one load succeeded: the program is ready.
+    /// True from the first successful load on: the program is ready.
     pub fn ready(&self) -> bool {
-        self.last_load().is_some_and(|load| load.error.is_none()) || !self.inner.running().nodes.is_empty()
+        self.inner.loaded.load(Ordering::Relaxed)
     }
 
     /// Ids of components that are not healthy; empty when all is well.

@@ -7,7 +7,7 @@ use crate::lang::ast::{Expression, ExpressionKind};
 use crate::lang::convert::{convert, full_kind_name, kind_name};
 use crate::lang::decode::{Resolve, decode, locate, wrong_type};
 use crate::lang::eval::{NoScope, evaluate, traversal};
-use crate::lang::schema::{Arguments, Kind};
+use crate::lang::schema::{Arguments, Kind, TARGETS};
 use crate::lang::token::TokenKind;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse, stdlib};
@@ -143,6 +143,9 @@ impl Static<'_> {
         match (&expression.kind, kind) {
             _ if is_constant(expression) => self.resolve(source, expression, kind).map(|_| ()),
             (ExpressionKind::Paren(inner), _) => self.check(source, inner, kind),
+            (ExpressionKind::Array(items), _) if *kind == TARGETS => {
+                items.iter().try_for_each(|item| self.check_target(source, item))
+            }
             (ExpressionKind::Array(items), Kind::List(inner)) => {
                 items.iter().try_for_each(|item| self.check(source, item, inner))
             }
@@ -165,6 +168,23 @@ impl Static<'_> {
                 _ => Ok(()),
             },
         }
+    }
+
+    /// A target: labels may be of any plain type.
+    fn check_target(&self, source: &Source, expression: &Expression) -> Result<(), Diagnostic> {
+        let ExpressionKind::Object(fields) = &expression.kind else {
+            return self.check(source, expression, &Kind::Map(&Kind::String));
+        };
+        fields.iter().try_for_each(|field| {
+            let flag = match is_constant(&field.value) {
+                true => matches!(evaluate(source, &field.value, &NoScope), Ok(Value::Bool(_))),
+                false => self.kind_of(&field.value) == Some(Kind::Bool),
+            };
+            if flag {
+                return Ok(());
+            }
+            self.check(source, &field.value, &Kind::String)
+        })
     }
 
     /// The type of an expression as far as it can be told.

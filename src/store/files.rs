@@ -11,7 +11,7 @@ use arrow::datatypes::Schema;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::SortingColumn;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
 use crate::store::StoreError;
@@ -110,11 +110,12 @@ fn create(path: &Path, table: Table, schema: Arc<Schema>) -> Result<ArrowWriter<
         .create_new(true)
         .open(path)
         .map_err(|error| error.to_string())?;
-    let properties = properties(table).map_err(|error| error.to_string())?;
+    let properties = builder(table).map_err(|error| error.to_string())?.build();
     ArrowWriter::try_new(file, schema, Some(properties)).map_err(|error| error.to_string())
 }
 
-fn properties(table: Table) -> Result<WriterProperties, parquet::errors::ParquetError> {
+/// How a table's files are written. Dictionaries, the default, are smallest for every column of the samples (`layout_tests.rs` measures).
+fn builder(table: Table) -> Result<WriterPropertiesBuilder, parquet::errors::ParquetError> {
     let schema = table.schema();
     // Partition columns are not in the files.
     let index = |name: &str| {
@@ -150,7 +151,7 @@ fn properties(table: Table) -> Result<WriterProperties, parquet::errors::Parquet
             builder = builder.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::Page);
         }
     }
-    Ok(builder.build())
+    Ok(builder)
 }
 
 /// Syncs the folders from that of `path` up to `root`, so that the names of new partitions are durable.
@@ -198,6 +199,10 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     }
     Ok(found)
 }
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod layout;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 // The frame around the views: rail, theme, keys that work everywhere, and the short messages at the bottom.
 
-import { createEffect, createSignal, Match, onCleanup, onMount, Show, Switch } from 'solid-js';
+import { createEffect, createSignal, ErrorBoundary, Match, onCleanup, onMount, Show, Switch } from 'solid-js';
 import { Help } from './components/Help.tsx';
-import { Notice } from './components/Notice.tsx';
+import { Failure, Notice } from './components/Notice.tsx';
 import { Rail } from './components/Rail.tsx';
 import { isTyping, tell } from './lib/keys.ts';
 import { nextTheme, theme } from './lib/preferences.ts';
@@ -58,6 +58,9 @@ export function App() {
         document.getElementById('main')?.focus();
       }}>Skip to the content</a>
       <Rail onHelp={() => setHelp(true)} />
+      <ErrorBoundary fallback={(error: unknown, reset) => (
+        <main class="view" id="main"><div class="fill"><Failure what="The page has a fault" error={error instanceof Error ? error : new Error(String(error))} retry={reset} /></div></main>
+      )}>
       <Switch>
         <Match when={route() === 'services'}><Services /></Match>
         <Match when={route() === 'profile'}><Profile /></Match>
@@ -69,6 +72,7 @@ export function App() {
           </main>
         </Match>
       </Switch>
+      </ErrorBoundary>
       <Show when={help()}><Help onClose={() => setHelp(false)} /></Show>
       <div class="toasts" role="status" aria-live="polite"><Show when={toast()}><div class="toast">{toast()}</div></Show></div>
     </div>

@@ -273,6 +273,13 @@ describe('the profile view', () => {
     if (!label) return t.skip('no label but the service');
     const { page, param, done } = await open(profilePath());
     await drawn(page);
+    await page.getByRole('button', { name: 'Split by' }).click();
+    await page.getByRole('combobox', { name: 'Split by' }).fill(label);
+    await page.keyboard.press('Enter');
+    await page.getByRole('group', { name: 'Lines' }).getByRole('button').first().click();
+    await page.waitForFunction(() => location.search.includes('q=') && !location.search.includes('by='));
+    await page.getByRole('button', { name: `Remove filter ${label}` }).click();
+    await page.waitForFunction(() => !location.search.includes('q='));
     await page.locator('#add-filter').click();
     await page.getByRole('combobox', { name: 'Label' }).fill(label);
     await page.keyboard.press('Enter');
@@ -436,13 +443,15 @@ describe('when there is nothing to show', () => {
     await done();
   });
 
-  it('says how to store something when nothing is', async (t) => {
+  it('says how to store something when nothing is, and shows it by itself when something is', async (t) => {
     if (!mock) return t.skip('needs the stand-in');
-    mock.mode = 'empty';
     for (const path of ['', 'profile']) {
+      mock.mode = 'empty';
       const { page, done } = await open(path);
       await page.getByText('alluvium demo').waitFor();
       await accessible(page, 'nothing stored');
+      mock.mode = 'normal';
+      await page.locator('.card, .flame canvas').first().waitFor({ timeout: 10_000 });
       await done();
     }
   });

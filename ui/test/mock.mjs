@@ -412,6 +412,9 @@ const METHODS = {
     const series = [...groups.values()].filter(({ points }) => points.size > 0).map(({ labels, points }) => ({ labels: pairs(labels), points: [...points].sort((a, b) => a[0] - b[0]).map(([timestamp, value]) => ({ value, timestamp: String(timestamp) })) }));
     return series.length ? { series } : {};
   },
+  GetProfileStats(_, mode, now) {
+    return mode === 'empty' ? {} : { dataIngested: true, oldestProfileTime: String(now - 8 * 3.6e6), newestProfileTime: String(now) };
+  },
   SelectMergeStacktraces(request, mode, now) {
     const type = request.profileTypeID ?? '';
     if (type.split(':').length < 5) throw fault('invalid_argument', `profile-type-ID must have 5 parts: ${type}`);

@@ -14,6 +14,8 @@ const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** exponent)
 
 export interface Line {
   label: string;
+  /** Value of the label that splits the chart; undefined for the rest of them. */
+  value?: string;
   colour: string;
   points: readonly (readonly [number, number])[];
 }

@@ -1,9 +1,10 @@
 // Empty and error states: what is the matter and what to do about it.
 
-import { createSignal, Show, type JSX } from 'solid-js';
+import { createSignal, onCleanup, Show, type JSX } from 'solid-js';
 import { ApiError } from '../lib/api.ts';
 import { BASE } from '../lib/base.ts';
 import { copyText } from '../lib/clipboard.ts';
+import { tell } from '../lib/keys.ts';
 import { Icon, type IconName } from './Icon.tsx';
 
 export function Notice(props: { icon: IconName; title: string; error?: boolean; children?: JSX.Element; actions?: JSX.Element }) {
@@ -69,12 +70,15 @@ export function Command(props: { text: string }) {
 
 /** Nothing was ever stored: the one command that would store something. */
 export function NothingStored() {
+  // Whoever runs the command should see the page come alive by itself.
+  const timer = setInterval(() => document.visibilityState === 'visible' && tell('refresh'), 3000);
+  onCleanup(() => clearInterval(timer));
   return (
     <Notice icon="empty" title="Nothing is stored yet">
-      <p>As soon as a profile arrives it shows up here. This starts a collector that profiles itself and this host:</p>
-      <Command text="alluvium demo" />
-      <p>Or send a pprof file of your own:</p>
+      <p>As soon as a profile arrives it shows up here. Send one:</p>
       <Command text={`curl --data-binary @cpu.pprof '${location.origin}${BASE}ingest?name=my-service&format=pprof'`} />
+      <p>Or start a demo instead of this server: it profiles itself and, where it may, this host.</p>
+      <Command text="alluvium demo" />
     </Notice>
   );
 }

@@ -13,22 +13,24 @@ export interface TopRow {
 }
 
 export function topRows(flame: Flame): TopRow[] {
-  const rows = new Map<number, TopRow>();
-  for (let node = 0; node < flame.count; node += 1) {
-    if (flame.level[node] === 0) continue;
-    const name = flame.name[node]!;
-    let row = rows.get(name);
-    if (!row) {
+  const byName: (TopRow | undefined)[] = new Array<undefined>(flame.names.length);
+  const rows: TopRow[] = [];
+  const { name: names, parent, total, self } = flame;
+  for (let node = flame.levelStart[1] ?? 0; node < flame.count; node += 1) {
+    const name = names[node]!;
+    let row = byName[name];
+    if (row === undefined) {
       row = { name, self: 0, total: 0, node };
-      rows.set(name, row);
+      byName[name] = row;
+      rows.push(row);
     }
-    row.self += flame.self[node]!;
-    let above = flame.parent[node]!;
-    while (above >= 0 && flame.name[above] !== name) above = flame.parent[above]!;
-    if (above < 0) row.total += flame.total[node]!;
-    if (flame.total[node]! > flame.total[row.node]!) row.node = node;
+    row.self += self[node]!;
+    let above = parent[node]!;
+    while (above >= 0 && names[above] !== name) above = parent[above]!;
+    if (above < 0) row.total += total[node]!;
+    if (total[node]! > total[row.node]!) row.node = node;
   }
-  return [...rows.values()];
+  return rows;
 }
 
 export type SortKey = 'name' | 'self' | 'total';

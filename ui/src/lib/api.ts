@@ -146,6 +146,13 @@ export async function selectSeries(query: SeriesQuery, signal?: AbortSignal): Pr
   }));
 }
 
+/** When the oldest and the newest stored profile are from; null when nothing is stored. */
+export async function storedRange(signal?: AbortSignal): Promise<Range | null> {
+  const answer = await call<{ dataIngested?: boolean; oldestProfileTime?: string | number; newestProfileTime?: string | number }>('GetProfileStats', {}, signal);
+  const end = Number(answer.newestProfileTime ?? 0);
+  return answer.dataIngested && end > 0 ? { start: Number(answer.oldestProfileTime ?? 0), end } : null;
+}
+
 export async function mergeStacktraces(type: string, selector: string, range: Range, maxNodes: number, signal?: AbortSignal): Promise<FlameGraphMessage> {
   const answer = await call<{ flamegraph?: Partial<FlameGraphMessage> }>(
     'SelectMergeStacktraces',

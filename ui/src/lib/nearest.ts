@@ -1,14 +1,29 @@
 // Where data is when the asked range has none: the nearest stretch within the last month, found by two coarse questions.
 
-import { selectSeries } from './api.ts';
+import { ApiError, selectSeries, storedRange } from './api.ts';
 import type { Range } from './time.ts';
 
 const MONTH = 30 * 86_400_000;
 const COARSE = 6 * 3600;
 const FINE = 300;
 
-/** A range as long as the asked one that holds the data nearest to it, or null when there is none. */
-export async function nearestRange(type: string, selector: string, asked: Range, now: number, signal?: AbortSignal): Promise<Range | null> {
+/**
+ * A range as long as the asked one that holds the data nearest to it; null when there is none, undefined when the server
+ * does not let us look.
+ */
+export async function nearestRange(type: string, selector: string, asked: Range, now: number, signal?: AbortSignal): Promise<Range | null | undefined> {
+  try {
+    return await search(type, selector, asked, now, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+  }
+  // A month may be longer than a question may be; what is stored at all can be asked without a range.
+  const stored = await storedRange(signal).catch(() => null);
+  if (!stored) return undefined;
+  return around(Math.min(stored.end, Math.max(stored.start, (asked.start + asked.end) / 2)), asked);
+}
+
+async function search(type: string, selector: string, asked: Range, now: number, signal?: AbortSignal): Promise<Range | null> {
   const wide = await selectSeries({ type, selector, range: { start: now - MONTH, end: now }, step: COARSE }, signal);
   const middle = (asked.start + asked.end) / 2;
   const edge = closest(wide.flatMap(({ points }) => points.map(([ms]) => ms)), middle);

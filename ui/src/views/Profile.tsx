@@ -134,7 +134,7 @@ export function Profile() {
           <div class="fill">
             <Show
               when={data.matchers().list.length > 0}
-              fallback={<NothingInRange nearest={data.nearest.data() ?? null} what={`No ${data.type()?.label ?? ''} profiles of ${state().service} in this range`} />}
+              fallback={<NothingInRange nearest={data.nearest.data()} what={`No ${data.type()?.label ?? ''} profiles of ${state().service} in this range`} />}
             >
               <Notice
                 icon="empty"
@@ -212,9 +212,14 @@ function ChartPanel(props: { data: Data; range: Range; onZoom: (range: Range) =>
             <div classList={{ stale: chart.pending() }}>
               <Chart lines={found().lines} range={props.range} step={found().step} unit={type()?.chartUnit ?? 'count'} title={type()?.chartTitle ?? ''} onZoom={props.onZoom} />
               <Show when={state().by !== ''}>
-                <div class="legend" role="list" aria-label="Lines">
+                <div class="legend" role="group" aria-label="Lines">
                   <For each={found().lines}>
-                    {(line) => <span class="item" role="listitem"><i class="swatch" style={{ background: line.colour.startsWith('--') ? `var(${line.colour})` : line.colour }} />{line.label}</span>}
+                    {(line) => (
+                      <button type="button" title={line.value === undefined ? '' : `Only ${state().by}=${line.value}`} disabled={line.value === undefined} onClick={() => props.data.only(state().by, line.value!)}>
+                        <i class="swatch" style={{ background: line.colour.startsWith('--') ? `var(${line.colour})` : line.colour }} />
+                        {line.label}
+                      </button>
+                    )}
                   </For>
                 </div>
               </Show>
@@ -228,9 +233,9 @@ function ChartPanel(props: { data: Data; range: Range; onZoom: (range: Range) =>
 
 function Absent(props: { data: Data }) {
   const found = () => props.data.absence.data();
-  const nearest = (): Range | null => {
+  const nearest = (): Range | null | undefined => {
     const absence = found();
-    return absence && 'nearest' in absence ? absence.nearest : null;
+    return absence && 'nearest' in absence ? absence.nearest : undefined;
   };
   const similar = (): string[] => {
     const absence = found();

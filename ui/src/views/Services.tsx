@@ -69,11 +69,11 @@ async function loadFleet(range: Range, signal: AbortSignal): Promise<Fleet> {
 }
 
 /** What there is to say when the range holds nothing. */
-async function whyEmpty(range: Range, signal: AbortSignal): Promise<{ stored: boolean; nearest: Range | null }> {
+async function whyEmpty(range: Range, signal: AbortSignal): Promise<{ stored: boolean; nearest: Range | null | undefined }> {
   const types = await profileTypes(null, signal);
   const first = types[0];
   if (first === undefined) return { stored: false, nearest: null };
-  return { stored: true, nearest: await nearestRange(first, '{}', range, Date.now(), signal).catch(() => null) };
+  return { stored: true, nearest: await nearestRange(first, '{}', range, Date.now(), signal) };
 }
 
 export function Services() {
@@ -171,7 +171,7 @@ export function Services() {
 }
 
 /** Nothing in this range, and the nearest range that has something. */
-export function NothingInRange(props: { nearest: Range | null; what?: string }) {
+export function NothingInRange(props: { nearest: Range | null | undefined; what?: string }) {
   return (
     <Notice
       icon="clock"
@@ -190,7 +190,7 @@ export function NothingInRange(props: { nearest: Range | null; what?: string }) 
         </>
       }
     >
-      <p>{props.nearest ? 'The nearest profiles are from another time.' : 'No profiles of the last 30 days were found either. Check that the collector runs and sends.'}</p>
+      <p>{props.nearest ? 'The nearest profiles are from another time.' : props.nearest === null ? 'No profiles of the last 30 days were found either. Check that the collector runs and sends.' : 'Try another range.'}</p>
     </Notice>
   );
 }

@@ -9,9 +9,9 @@ import { createLoader } from '../lib/loader.ts';
 import { nearestRange } from '../lib/nearest.ts';
 import { isCpu, profileType, sortTypes, type ProfileType } from '../lib/profile-types.ts';
 import { formatValue } from '../lib/format.ts';
-import { state } from '../lib/router.ts';
+import { go, state } from '../lib/router.ts';
 import { chartSeries, meanOf, sumPoints } from '../lib/series.ts';
-import { parseMatchers, printSelector, type Matcher } from '../lib/selector.ts';
+import { parseMatchers, printMatchers, printSelector, type Matcher } from '../lib/selector.ts';
 import { didYouMean } from '../lib/suggest.ts';
 import type { Range } from '../lib/time.ts';
 
@@ -41,7 +41,7 @@ export interface ChartData {
 
 export type Absence =
   | { kind: 'nothing stored' }
-  | { kind: 'nothing in range'; nearest: Range | null }
+  | { kind: 'nothing in range'; nearest: Range | null | undefined }
   | { kind: 'service elsewhere'; nearest: Range }
   | { kind: 'no such service'; similar: string[] };
 
@@ -98,17 +98,25 @@ export function createProfileData(range: Accessor<Range>) {
     if (node > 0 && foldedShare(answer.flame, node) > FOLDED_SHARE) setMaxNodes(answer.nodes * 4);
   }));
 
-  const missing = createMemo(() => {
+  interface Missing {
+    service: string;
+    type: string;
+    selector: string;
+    names: string[];
+    range: Range;
+  }
+  const missing = createMemo<Missing | null>((before) => {
     const known = all.data();
-    if (!known || all.pending()) return null;
+    // While the same question is asked again, what was missing stays missing.
+    if (!known || all.pending()) return before && before.service === service() ? before : null;
     if (known.size > 0 && (service() === '' || known.has(service()))) return null;
     return { service: service(), type: typeId(), selector: serviceSelector(), names: [...known.keys()], range: range() };
-  });
+  }, null);
   const absence = createLoader(missing, async (wanted, signal): Promise<Absence> => {
     const stored = await profileTypes(null, signal);
     if (stored.length === 0 && wanted.names.length === 0) return { kind: 'nothing stored' };
     const id = wanted.type || stored.find(isCpu) || stored[0];
-    const look = async (text: string): Promise<Range | null> => (id ? nearestRange(id, text, wanted.range, Date.now(), signal).catch(() => null) : null);
+    const look = async (text: string): Promise<Range | null | undefined> => (id ? nearestRange(id, text, wanted.range, Date.now(), signal) : null);
     if (wanted.service !== '') {
       const nearest = await look(wanted.selector);
       if (nearest) return { kind: 'service elsewhere', nearest };
@@ -132,24 +140,29 @@ export function createProfileData(range: Accessor<Range>) {
     return (value) => formatValue(value * scale, unit);
   });
 
-  const nothingMatches = createMemo(() => {
+  const nothingMatches = createMemo<Query | null>((before) => {
     const answer = flame.data();
-    return answer && !flame.pending() && answer.flame.sum === 0 && !missing() ? answer.query : null;
-  });
-  const nearest = createLoader(nothingMatches, (wanted, signal) => nearestRange(wanted.type.id, wanted.selector, wanted.range, Date.now(), signal).catch(() => null));
+    if (flame.pending()) return before;
+    return answer && answer.flame.sum === 0 && !missing() ? answer.query : null;
+  }, null);
+  const nearest = createLoader(nothingMatches, (wanted, signal) => nearestRange(wanted.type.id, wanted.selector, wanted.range, Date.now(), signal));
 
-  return { all, service, types, type, matchers, selector, query, chart, flame, amount, missing, absence, nothingMatches, nearest };
+  /** Narrows the view to one value of a label. */
+  const only = (name: string, value: string): void =>
+    go({ by: '', q: printMatchers([...matchers().list.filter((matcher) => matcher.name !== name), { name, op: '=', value }]) });
+
+  return { only, all, service, types, type, matchers, selector, query, chart, flame, amount, missing, absence, nothingMatches, nearest };
 }
 
 async function loadChart(query: Query & { by: string }, signal: AbortSignal): Promise<ChartData> {
   const { type, selector, range, by } = query;
   const { lines: found, step } = await chartSeries(type, selector, range, by ? [by] : [], POINTS, signal);
   const lines = found
-    .map(({ labels, points }) => ({ label: by ? labels[by] || '(none)' : type.label, points, sum: points.reduce((sum, [, value]) => sum + value, 0) }))
+    .map(({ labels, points }) => ({ label: by ? labels[by] || '(none)' : type.label, value: labels[by] ?? '', points, sum: points.reduce((sum, [, value]) => sum + value, 0) }))
     .sort((a, b) => b.sum - a.sum);
   const all = sumPoints(lines);
   const rest = lines.splice(MAX_LINES);
-  const drawn: Line[] = lines.map(({ label, points }, index) => ({ label, points, colour: by ? lineColour(index) : '--accent' }));
+  const drawn: Line[] = lines.map(({ label, value, points }, index) => ({ label, value, points, colour: by ? lineColour(index) : '--accent' }));
   if (rest.length > 0) drawn.push({ label: `${rest.length} others`, points: sumPoints(rest), colour: '--muted' });
   return { query, lines: drawn, step, mean: meanOf(all), max: all.reduce((max, [, value]) => Math.max(max, value), 0) };
 }
