@@ -5,8 +5,10 @@
 use std::sync::Arc;
 
 use alluvium::base::Shutdown;
+use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::listen::{ListenOptions, Listener};
 use alluvium::server::{ProfileStore, Readiness, ServerMetrics, ServerOptions, ServerState, router};
+use alluvium::store::snapshot::{Snapshot, SnapshotSource};
 use alluvium::telemetry::metrics::Scope;
 use alluvium::wire::call::Caller;
 use alluvium::wire::push::PushClient;
@@ -26,6 +28,15 @@ pub struct TestServer {
     task: Option<tokio::task::JoinHandle<usize>>,
 }
 
+/// No data.
+pub struct Nothing;
+
+impl SnapshotSource for Nothing {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::default()
+    }
+}
+
 /// A client for tests.
 pub fn client() -> reqwest::Client {
     // Only the first of all tests installs it.
@@ -34,12 +45,23 @@ pub fn client() -> reqwest::Client {
 }
 
 impl TestServer {
-    /// Starts a server over `store`.
+    /// Starts a server over a double of a store, with nothing to ask for.
     pub async fn start(store: Arc<dyn ProfileStore>, options: ServerOptions) -> Self {
+        Self::start_with(store, Arc::new(Nothing), options, ListenOptions::default()).await
+    }
+
+    /// Starts a server over `store` that answers questions from `source`.
+    pub async fn start_with(
+        store: Arc<dyn ProfileStore>,
+        source: Arc<dyn SnapshotSource>,
+        options: ServerOptions,
+        listen: ListenOptions,
+    ) -> Self {
         let metrics = Scope::new();
         let readiness = Readiness::ready();
-        let state = ServerState::new(store, options, readiness.clone(), ServerMetrics::new(&metrics));
-        let listener = Listener::bind("127.0.0.1:0", ListenOptions::default()).await.unwrap();
+        let engine = QueryEngine::new(source, QueryLimits::default()).unwrap();
+        let state = ServerState::new(store, engine, options, readiness.clone(), ServerMetrics::new(&metrics));
+        let listener = Listener::bind("127.0.0.1:0", listen).await.unwrap();
         let url = format!("http://{}", listener.local_addr());
         let shutdown = Shutdown::new();
         let task = tokio::spawn(listener.serve(router(state), shutdown.clone()));
@@ -77,6 +99,16 @@ impl TestServer {
     /// A client of querier.v1.
     pub fn querier(&self) -> QuerierClient {
         QuerierClient::new(self.caller(""))
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
+    /// Asks the server to stop without waiting for it.
+    pub fn begin_stop(&self) {
+        self.shutdown.cancel();
     }
 
     /// Stops the server; the number of connections that had to be cut off.

@@ -261,7 +261,13 @@ async fn wrong_requests_are_refused_with_status_and_reason_and_store_nothing() {
         ("/ingest?name=a%20b", vec![], packed.clone(), 400, "not allowed"),
         ("/ingest?name=a&from=x", vec![], packed.clone(), 400, "from"),
         ("/ingest?name=a&format=jfr", vec![], packed.clone(), 422, "jfr"),
-        ("/ingest?name=a", vec![], b"main;work 12\n".to_vec(), 422, "groups"),
+        (
+            "/ingest?name=a",
+            vec![],
+            b"main;work many\n".to_vec(),
+            400,
+            "not a count",
+        ),
         ("/nothing", vec![], Vec::new(), 404, "/nothing"),
     ];
     for (path, headers, body, status, reason) in cases {

@@ -13,9 +13,15 @@ mod docs;
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+#[cfg(feature = "server")]
+mod http_listen;
+#[cfg(feature = "server")]
+mod http_store;
 mod lang;
 mod pprof;
 mod protos;
+#[cfg(feature = "server")]
+mod query;
 #[cfg(feature = "server")]
 mod store;
 mod tidy;

@@ -1,1 +1,15 @@
-//! app
+//! The composition root: the only module that sees every layer. It builds what a command needs, joins it, and stops it in order.
+
+#[cfg(feature = "server")]
+pub mod config;
+#[cfg(feature = "server")]
+pub mod demo;
+#[cfg(feature = "server")]
+pub mod server;
+
+pub mod collector;
+pub mod signals;
+pub mod sources;
+
+/// `User-Agent` of our HTTP requests.
+pub const USER_AGENT: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));

@@ -1,15 +1,141 @@
-//! The command line.
+//! The command line: parses it, sets up logs, runs one command, and turns its end into an exit code.
+//!
+//! Exit codes: 0 done; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command line itself was wrong.
+//! Each command has a file; what a command composes of the layers below is in `app`.
 
 pub mod completions;
 pub mod flamegraph;
+pub mod fmt;
 pub mod remote;
+pub mod run;
 pub mod sql;
 mod table;
 pub mod time;
 pub mod top;
 pub mod upload;
+pub mod validate;
+
+#[cfg(feature = "server")]
+pub mod demo;
+#[cfg(feature = "server")]
+pub mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::telemetry::logs;
+
+/// The program.
+#[derive(Debug, Parser)]
+#[command(
+    name = "alluvium",
+    version,
+    about = "Continuous profiling: collector and store in one program",
+    long_about = "Continuous profiling: a collector that reads Grafana Alloy configuration, and a store that speaks Pyroscope's \
+                  protocols, keeps profiles as Parquet in Delta tables and answers SQL.\n\nStart with `alluvium demo`.",
+    after_help = "Example:\n  alluvium demo --target localhost:9090",
+    propagate_version = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Logging flags.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// Flags of logging, the same for every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Logging")]
+pub struct LogArgs {
+    /// Least severe level that is logged: debug, info, warn or error.
+    #[arg(long = "log.level", global = true, value_parser = clap::value_parser!(logs::Level), default_value = "info", env = "ALLUVIUM_LOG_LEVEL")]
+    pub level: logs::Level,
+    /// Form of the log lines on standard error: logfmt or json.
+    #[arg(long = "log.format", global = true, value_parser = clap::value_parser!(logs::Format), default_value = "logfmt", env = "ALLUVIUM_LOG_FORMAT")]
+    pub format: logs::Format,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run server and collector in one process, profiling itself, and look at it in a browser.
+    #[cfg(feature = "server")]
+    Demo(demo::DemoArgs),
+    /// Run the collector with a configuration file or folder.
+    Run(run::RunArgs),
+    /// Run the server: takes, keeps and shows profiles.
+    #[cfg(feature = "server")]
+    Serve(serve::ServeArgs),
+    /// Ask the store a question in SQL; without a statement, interactively.
+    Sql(sql::SqlArgs),
+    /// Print the functions that use most, as `go tool pprof -top` does.
+    Top(top::TopArgs),
+    /// Draw a flame graph of stored profiles as an SVG file.
+    Flamegraph(flamegraph::FlamegraphArgs),
+    /// Send pprof files to a server.
+    Upload(upload::UploadArgs),
+    /// Check configuration files without running them.
+    Validate(validate::ValidateArgs),
+    /// Print a configuration file in the canonical form.
+    #[command(alias = "format")]
+    Fmt(fmt::FmtArgs),
+    /// Print a completion script for a shell.
+    Completions(completions::CompletionsArgs),
+}
 
 /// Parses the command line, runs the command, and turns its end into an exit code.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let logs = match logs::init(cli.log.settings()) {
+        Ok(logs) => logs,
+        Err(error) => return fail(&anyhow::anyhow!("cannot set up logging: {error}")),
+    };
+    // One provider for all TLS of the process; an error means that one is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("alluvium").build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&anyhow::anyhow!("cannot start the async runtime: {error}")),
+    };
+    let result = runtime.block_on(dispatch(cli.command, logs, cli.log.settings()));
+    // Blocking reads of standard input (the REPL) must not hold up the end.
+    runtime.shutdown_background();
+    match result {
+        Ok(code) => code,
+        Err(error) => fail(&error),
+    }
+}
+
+async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings) -> anyhow::Result<ExitCode> {
+    match command {
+        #[cfg(feature = "server")]
+        Command::Demo(args) => demo::run(args, logs, flags).await?,
+        Command::Run(args) => run::run(args, logs, flags).await?,
+        #[cfg(feature = "server")]
+        Command::Serve(args) => serve::run(args).await?,
+        Command::Sql(args) => sql::run(args).await?,
+        Command::Top(args) => top::run(args).await?,
+        Command::Flamegraph(args) => flamegraph::run(args).await?,
+        Command::Upload(args) => upload::run(args).await?,
+        Command::Validate(args) => return validate::run(&args),
+        Command::Fmt(args) => return fmt::run(&args),
+        Command::Completions(args) => completions::run(args, &mut Cli::command())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One line for people: the error and its causes, joined.
+#[expect(clippy::print_stderr, reason = "the last word of a command line program")]
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("alluvium: error: {error:#}");
+    ExitCode::FAILURE
+}
+
+impl LogArgs {
+    /// The flags as settings of the logs.
+    pub fn settings(&self) -> logs::Settings {
+        logs::Settings { level: self.level, format: self.format }
+    }
 }

@@ -13,9 +13,9 @@ pub mod pyroscope;
 pub const ALL: &[&Definition] = &[
     &discovery::file::DEFINITION,
     &discovery::relabel::DEFINITION,
-    &pyroscope::relabel::DEFINITION,
-    &pyroscope::scrape::DEFINITION,
-    &pyroscope::write::DEFINITION,
+    &self::pyroscope::relabel::DEFINITION,
+    &self::pyroscope::scrape::DEFINITION,
+    &self::pyroscope::write::DEFINITION,
 ];
 
 /// The component called `name`.

@@ -1,5 +1,7 @@
 //! The table as a whole: what must be true of every component.
 
+mod reference;
+
 use crate::components::ALL;
 use crate::components::common::testing::literal;
 use crate::lang::schema::{Attribute, Kind, Schema};

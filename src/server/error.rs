@@ -1,6 +1,6 @@
 //! Errors of the layers below as Connect errors and HTTP answers.
 //!
-//! In: errors of sinks and codecs. Out: status, `{"code", "message"}`, and `Retry-After` where waiting helps. The one place where
+//! In: errors of sinks, the query engine and codecs. Out: status, `{"code", "message"}`, and `Retry-After` where waiting helps. The one place where
 //! that mapping is written.
 
 use axum::response::{IntoResponse, Response};
@@ -8,6 +8,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 
 use crate::profile::{SinkError, SinkErrorKind};
+use crate::query::QueryError;
 use crate::wire::connect::{Code, ConnectError};
 
 /// Seconds after which a refused client may try again.
@@ -21,6 +22,19 @@ impl From<SinkError> for ConnectError {
             SinkErrorKind::LimitExceeded => ConnectError::new(Code::ResourceExhausted, error.message),
             SinkErrorKind::Unavailable => ConnectError::new(Code::Unavailable, error.message),
             SinkErrorKind::Internal => ConnectError::new(Code::Internal, error.message),
+        }
+    }
+}
+
+impl From<QueryError> for ConnectError {
+    fn from(error: QueryError) -> Self {
+        let message = error.to_string();
+        match error {
+            // More memory, rows or time range than allowed: the same question fails again, so not `resource_exhausted`.
+            QueryError::InvalidArgument(_) | QueryError::Limit(_) => ConnectError::invalid(message),
+            QueryError::Timeout(_) => ConnectError::new(Code::DeadlineExceeded, message),
+            QueryError::Cancelled => ConnectError::new(Code::Unavailable, message),
+            QueryError::Internal(_) => ConnectError::new(Code::Internal, message),
         }
     }
 }

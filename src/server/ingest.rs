@@ -38,7 +38,11 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    let (max_body, max_profile) = (limits.decompressed_body_bytes, limits.profile_bytes);
+    let max_body = limits.decompressed_body_bytes;
+    let max_profile = match limits.profile_bytes {
+        0 => max_body,
+        limit => limit,
+    };
     let bytes = held.bytes;
     let profile = heavy(bytes.len(), move || {
         let body = compression.decompress(bytes, max_body)?;

@@ -16,9 +16,12 @@ use crate::server::ServerState;
 use crate::server::ingest::ingest;
 use crate::server::observe::observe;
 use crate::server::push::push;
-use crate::server::status;
+use crate::server::sql::sql;
+use crate::server::{querier, status};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::push::PUSH_ROUTE;
+use crate::wire::querier::SERVICE;
+use crate::wire::sql::SQL_ROUTE;
 
 /// All routes of the server.
 pub fn router(state: ServerState) -> Router {
@@ -38,14 +41,32 @@ pub fn router(state: ServerState) -> Router {
 }
 
 fn table() -> Vec<(String, MethodRouter<ServerState>)> {
-    vec![
+    let calls: [(&str, MethodRouter<ServerState>); 9] = [
+        ("ProfileTypes", post(querier::profile_types)),
+        ("LabelNames", post(querier::label_names)),
+        ("LabelValues", post(querier::label_values)),
+        ("Series", post(querier::series)),
+        ("SelectSeries", post(querier::select_series)),
+        ("SelectMergeStacktraces", post(querier::merge_stacktraces)),
+        ("SelectMergeSpanProfile", post(querier::merge_span_profile)),
+        ("SelectMergeProfile", post(querier::merge_profile)),
+        ("Diff", post(querier::diff)),
+    ];
+    let mut table = vec![
         (format!("/{PUSH_ROUTE}"), post(push)),
         ("/ingest".to_owned(), post(ingest)),
         ("/pyroscope/ingest".to_owned(), post(ingest)),
+        (format!("/{SQL_ROUTE}"), post(sql)),
         ("/ready".to_owned(), get(status::ready)),
         ("/api/v1/status/buildinfo".to_owned(), get(status::buildinfo)),
         ("/flush".to_owned(), post(status::flush)),
-    ]
+    ];
+    table.extend(
+        calls
+            .into_iter()
+            .map(|(name, methods)| (format!("/{SERVICE}/{name}"), methods)),
+    );
+    table
 }
 
 async fn wrong_method(request: Request<Body>) -> Response {

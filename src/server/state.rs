@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::BoxFuture;
-use crate::profile::{RawProfile, SinkError};
+use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::query::QueryEngine;
 use crate::server::body::BodyBudget;
 use crate::server::page::Page;
 use crate::server::{Readiness, ServerMetrics};
+use crate::store::Store;
 
 /// Where the profiles of all tenants are kept. The store is one; tests have others.
 pub trait ProfileStore: Send + Sync + 'static {
@@ -18,6 +20,30 @@ pub trait ProfileStore: Send + Sync + 'static {
 
     /// Writes what is in memory to files.
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>>;
+
+    /// Why no profiles are taken at the moment, if so.
+    fn unavailable(&self) -> Option<String> {
+        None
+    }
+}
+
+impl ProfileStore for Store {
+    fn append<'a>(&'a self, tenant: &'a str, profiles: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>> {
+        self.append(tenant, profiles)
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        let flushed = self.flush();
+        Box::pin(async move {
+            flushed
+                .await
+                .map_err(|error| SinkError::new(SinkErrorKind::Unavailable, format!("cannot flush: {error}")))
+        })
+    }
+
+    fn unavailable(&self) -> Option<String> {
+        self.unavailable()
+    }
 }
 
 /// Sizes and times of the HTTP side. Limits of profiles and series are the store's, those of questions the engine's.
@@ -27,7 +53,7 @@ pub struct ServerLimits {
     pub body_bytes: usize,
     /// Largest body after `Content-Encoding` is undone; 413 beyond it.
     pub decompressed_body_bytes: usize,
-    /// Largest single profile when uncompressed; 413 beyond it. Only `/ingest` looks at it here, the store looks again.
+    /// Largest single profile when uncompressed; 413 beyond it, 0 for none of its own. Only `/ingest` looks at it here, the store looks again.
     pub profile_bytes: usize,
     /// Bytes of all bodies held at one time; 503 beyond it.
     pub bodies_bytes: usize,
@@ -82,6 +108,8 @@ pub struct ServerState(Arc<Inner>);
 pub struct Inner {
     /// Where profiles go.
     pub store: Arc<dyn ProfileStore>,
+    /// Who answers questions.
+    pub engine: QueryEngine,
     /// Options and limits.
     pub options: ServerOptions,
     /// Whether the server is ready, and why not.
@@ -95,12 +123,15 @@ impl ServerState {
     /// Puts the parts together.
     pub fn new(
         store: Arc<dyn ProfileStore>,
-        options: ServerOptions,
+        engine: QueryEngine,
+        mut options: ServerOptions,
         readiness: Readiness,
         metrics: ServerMetrics,
     ) -> Self {
+        options.prefix = usable_prefix(&options.prefix);
         Self(Arc::new(Inner {
             store,
+            engine,
             readiness,
             metrics,
             bodies: BodyBudget::new(options.limits.bodies_bytes),
@@ -110,10 +141,44 @@ impl ServerState {
     }
 }
 
+/// A prefix with a `/` before it and none after it. Characters that mean something in a route's template (or in a URL) make no prefix.
+fn usable_prefix(prefix: &str) -> String {
+    let path = prefix.trim_matches('/');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
+    if !path.bytes().all(is_plain) || path.contains("//") {
+        tracing::warn!(prefix, "the path prefix is not usable, routes answer at the root only");
+        return String::new();
+    }
+    match path {
+        "" => String::new(),
+        path => format!("/{path}"),
+    }
+}
+
 impl std::ops::Deref for ServerState {
     type Target = Inner;
 
     fn deref(&self) -> &Inner {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_brought_into_form_or_left_out() {
+        for (given, used) in [
+            ("/profile", "/profile"),
+            ("profile/", "/profile"),
+            ("/a/b", "/a/b"),
+            ("", ""),
+            ("/", ""),
+            ("/{x}", ""),
+            ("/a b", ""),
+        ] {
+            assert_eq!(usable_prefix(given), used, "{given}");
+        }
     }
 }

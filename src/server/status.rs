@@ -13,7 +13,7 @@ use crate::wire::connect::ConnectError;
 
 /// `GET /ready`: 200 `ready`, or 503 and the reason.
 pub async fn ready(State(state): State<ServerState>) -> Response {
-    match state.readiness.reason() {
+    match state.readiness.reason().or_else(|| state.store.unavailable()) {
         None => "ready\n".into_response(),
         Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")).into_response(),
     }

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::server::ServerState;
 use crate::server::body::heavy;
 use crate::server::tenant::tenant;
-use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
+use crate::wire::connect::{self, CallHeaders, Code, Codec, Compression, ConnectError};
 
 /// An answer: a message, or bytes that already are one in protobuf's binary form.
 pub enum Answer<M> {
@@ -55,9 +55,13 @@ where
     let limits = &state.options.limits;
     let held = state.bodies.read(&parts.headers, body, limits).await?;
     let (compression, max_bytes) = (call.compression, limits.decompressed_body_bytes);
-    let length = held.bytes.len();
     let bytes = held.bytes;
-    let ask = heavy(length, move || {
+    // A binary message that is not compressed is decoded in place: its long fields are slices of the body.
+    let cost = match (call.codec, compression) {
+        (Codec::Proto, Compression::Identity) => 0,
+        _ => bytes.len(),
+    };
+    let ask = heavy(cost, move || {
         connect::decode::<Ask>(call.codec, compression.decompress(bytes, max_bytes)?)
     })
     .await?;

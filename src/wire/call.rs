@@ -20,6 +20,9 @@ pub const TENANT_HEADER: &str = "x-scope-orgid";
 /// Largest answer that a client takes: a merged profile of a large fleet is below it, a runaway server is not.
 const MAX_ANSWER_BYTES: usize = 1 << 30;
 
+/// Longest timeout that the protocol can tell: ten digits.
+const MAX_TIMEOUT_MS: u64 = 9_999_999_999;
+
 /// A call did not give an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -156,50 +159,73 @@ impl Caller {
 
     /// As [`Caller::call`], with the bytes of both messages.
     pub async fn call_raw(&self, route: &str, body: Bytes) -> Result<Bytes, CallError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(Codec::Proto.content_type()));
+        headers.insert("connect-protocol-version", HeaderValue::from_static("1"));
+        if let Some(timeout) = self.timeout {
+            let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+            headers.insert("connect-timeout-ms", milliseconds.min(MAX_TIMEOUT_MS).into());
+        }
+        let response = self.post(route, headers, body).await?;
+        read(response).await
+    }
+
+    /// Posts `body` to `route` and returns the answer as soon as its headers are there, when they say success.
+    pub async fn post(&self, route: &str, headers: HeaderMap, body: Bytes) -> Result<reqwest::Response, CallError> {
         let url = self.url(route);
         let mut request = self
             .client
             .post(url.clone())
             .headers(self.headers.clone())
-            .header(CONTENT_TYPE, Codec::Proto.content_type())
-            .header("connect-protocol-version", "1")
+            .headers(headers)
             .body(body);
         if let Some(timeout) = self.timeout {
-            request = request
-                .timeout(timeout)
-                .header("connect-timeout-ms", timeout.as_millis().min(9_999_999_999).to_string());
+            request = request.timeout(timeout);
         }
-        let transport = |source| CallError::Transport {
+        let response = request.send().await.map_err(|source| CallError::Transport {
             url: url.to_string(),
             source,
-        };
-        let mut response = request.send().await.map_err(transport)?;
-        let mut body = BytesMut::new();
-        while let Some(chunk) = response.chunk().await.map_err(transport)? {
-            if body.len() + chunk.len() > MAX_ANSWER_BYTES {
-                return Err(CallError::Answer {
-                    url: url.to_string(),
-                    message: format!("it is larger than {MAX_ANSWER_BYTES} bytes"),
-                });
-            }
-            body.extend_from_slice(&chunk);
-        }
+        })?;
         if response.status().is_success() {
-            return Ok(body.freeze());
+            return Ok(response);
         }
         let status = response.status().as_u16();
+        let retry_after = response
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok()?.parse().ok())
+            .map(Duration::from_secs);
+        // Who cannot read the reason still has the status.
+        let body = read(response).await.unwrap_or_default();
         let error = ConnectError::from_json(status, &body);
         Err(CallError::Refused {
             url: url.to_string(),
             status,
             code: error.as_ref().map(|error| error.code),
             message: error.map_or_else(|| excerpt(&body), |error| error.message),
-            retry_after: response
-                .headers()
-                .get(RETRY_AFTER)
-                .and_then(|value| value.to_str().ok()?.parse().ok())
-                .map(Duration::from_secs),
+            retry_after,
         })
+    }
+}
+
+async fn read(mut response: reqwest::Response) -> Result<Bytes, CallError> {
+    let url = response.url().to_string();
+    let mut body = BytesMut::new();
+    loop {
+        let chunk = response.chunk().await.map_err(|source| CallError::Transport {
+            url: url.clone(),
+            source,
+        })?;
+        let Some(chunk) = chunk else {
+            return Ok(body.freeze());
+        };
+        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+            return Err(CallError::Answer {
+                url,
+                message: format!("it is larger than {MAX_ANSWER_BYTES} bytes"),
+            });
+        }
+        body.extend_from_slice(&chunk);
     }
 }
 

@@ -235,8 +235,23 @@ impl CallHeaders {
             codec,
             compression: Compression::read(headers)?,
             accepts_gzip: accepts(headers, "gzip"),
-            timeout: timeout(headers)?,
+            timeout: Self::timeout(headers)?,
         })
+    }
+
+    /// The time that the caller gives, from `Connect-Timeout-Ms`.
+    pub fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
+        let Some(value) = headers.get("connect-timeout-ms") else {
+            return Ok(None);
+        };
+        let text = value.to_str().unwrap_or_default();
+        if text.is_empty() || text.len() > TIMEOUT_DIGITS || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(ConnectError::invalid(format!(
+                "connect-timeout-ms must be up to {TIMEOUT_DIGITS} digits, not {value:?}"
+            )));
+        }
+        let milliseconds = text.parse().unwrap_or(u64::MAX);
+        Ok(Some(Duration::from_millis(milliseconds)))
     }
 }
 
@@ -339,20 +354,6 @@ pub fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
             name.trim().eq_ignore_ascii_case(encoding) && !refused
         })
     })
-}
-
-fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
-    let Some(value) = headers.get("connect-timeout-ms") else {
-        return Ok(None);
-    };
-    let text = value.to_str().unwrap_or_default();
-    if text.is_empty() || text.len() > TIMEOUT_DIGITS || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(ConnectError::invalid(format!(
-            "connect-timeout-ms must be up to {TIMEOUT_DIGITS} digits, not {value:?}"
-        )));
-    }
-    let milliseconds = text.parse().unwrap_or(u64::MAX);
-    Ok(Some(Duration::from_millis(milliseconds)))
 }
 
 /// Body (already decompressed) to message. An empty JSON body is an error, as in protobuf's JSON; an empty binary one is the empty message.

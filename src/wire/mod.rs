@@ -10,3 +10,4 @@ pub mod ingest;
 pub mod proto;
 pub mod push;
 pub mod querier;
+pub mod sql;

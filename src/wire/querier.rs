@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use crate::profile::flamegraph::FlameGraph;
+use crate::profile::flamegraph::{DiffGraph, FlameGraph};
 use crate::profile::{Labels, ProfileType};
 use crate::wire::call::{CallError, Caller};
 use crate::wire::proto::types::LabelPair;
@@ -47,6 +47,22 @@ pub fn flamegraph_message(graph: FlameGraph, details: bool) -> querier::FlameGra
         message.lines = graph.lines.into_iter().map(level).collect();
     }
     message
+}
+
+/// A difference as a message.
+pub fn diff_message(graph: DiffGraph) -> querier::FlameGraphDiff {
+    querier::FlameGraphDiff {
+        names: graph.names,
+        levels: graph
+            .levels
+            .into_iter()
+            .map(|values| querier::Level { values })
+            .collect(),
+        total: graph.total,
+        max_self: graph.max_self,
+        left_ticks: graph.left_ticks,
+        right_ticks: graph.right_ticks,
+    }
 }
 
 /// A flame graph out of a message; what a server did not tell (files, binaries, lines) is empty.

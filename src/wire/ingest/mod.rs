@@ -1,11 +1,12 @@
 //! `/ingest`, the protocol of Pyroscope's older SDKs: parameters in the query, one profile in the body.
 //!
-//! In: query text, content type, body. Out: one [`RawProfile`] or none. pprof is read, raw or in a form; other formats are refused by name
-//! (422). The profile is decoded here because its name follows from its sample types; its bytes go on as they came unless their
-//! time is missing.
+//! In: query text, content type, body. Out: one [`RawProfile`]. Read are pprof, raw or in a form, and folded stacks as text; other formats are
+//! refused by name (422). A pprof is decoded here because its name follows from its sample types; its bytes go on as they came unless
+//! their time is missing.
 
 mod form;
 mod query;
+mod text;
 
 use std::collections::HashMap;
 
@@ -18,18 +19,17 @@ use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::pprof::{self, GzipError};
 use crate::profile::{Labels, RawProfile};
 use crate::wire::connect::ConnectError;
+use crate::wire::ingest::text::TextType;
 
 /// Profiles that say they were taken before this (a year after 1970) do not know their time: 1971 in nanoseconds.
 const FIRST_CREDIBLE_NANOS: i64 = 365 * 86_400 * 1_000_000_000;
 
 /// Formats of the protocol that are not read, with their content types.
-const OTHER_FORMATS: [(&str, &str); 6] = [
+const OTHER_FORMATS: [(&str, &str); 4] = [
     ("trie", "binary/octet-stream+trie"),
     ("tree", "binary/octet-stream+tree"),
-    ("lines", ""),
     ("jfr", ""),
     ("speedscope", ""),
-    ("groups", ""),
 ];
 
 /// Settings of a sample type, as SDKs send them. Only the name matters to us.
@@ -40,9 +40,13 @@ struct SampleTypeConfig {
 }
 
 /// What the body holds.
-struct Upload {
-    profile: Bytes,
-    config: HashMap<String, SampleTypeConfig>,
+enum Upload {
+    Pprof {
+        profile: Bytes,
+        config: HashMap<String, SampleTypeConfig>,
+    },
+    /// Folded stacks; `counted`: each with its count.
+    Text { body: Bytes, counted: bool },
 }
 
 /// Reads one request. `max_bytes` limits the uncompressed profile (413). A profile that is no pprof is 400, a format that is not read 422.
@@ -52,14 +56,25 @@ pub fn read(
     body: Bytes,
     max_bytes: usize,
 ) -> Result<RawProfile, ConnectError> {
-    let upload = upload(query, content_type, body)?;
-    let plain = pprof::gunzip(&upload.profile, max_bytes).map_err(|error| match error {
+    match upload(query, content_type, body)? {
+        Upload::Pprof { profile, config } => read_pprof(query, profile, &config, max_bytes),
+        Upload::Text { body, counted } => read_text(query, &body, counted, max_bytes),
+    }
+}
+
+fn read_pprof(
+    query: &IngestQuery,
+    body: Bytes,
+    config: &HashMap<String, SampleTypeConfig>,
+    max_bytes: usize,
+) -> Result<RawProfile, ConnectError> {
+    let plain = pprof::gunzip(&body, max_bytes).map_err(|error| match error {
         GzipError::TooLarge { .. } => ConnectError::too_large(error.to_string()),
         GzipError::Corrupt(_) => ConnectError::invalid(error.to_string()),
     })?;
     let mut profile = pprof::decode(&plain)
         .map_err(|error| ConnectError::invalid(format!("cannot read the profile as pprof: {error}")))?;
-    let name = profile_name(&profile, &upload.config);
+    let name = profile_name(&profile, config);
     let pprof = if profile.time_nanos < FIRST_CREDIBLE_NANOS {
         profile.time_nanos = query.from_nanos;
         if profile.duration_nanos == 0 {
@@ -67,12 +82,30 @@ pub fn read(
         }
         Bytes::from(pprof::gzip(&pprof::encode(&profile)))
     } else {
-        upload.profile
+        body
     };
     Ok(RawProfile {
-        labels: labels(query, name),
+        labels: labels(query, &query.app, name),
         id: "".into(),
         pprof,
+    })
+}
+
+fn read_text(query: &IngestQuery, body: &[u8], counted: bool, max_bytes: usize) -> Result<RawProfile, ConnectError> {
+    if body.len() > max_bytes {
+        return Err(ConnectError::too_large(format!("profile exceeds {max_bytes} bytes")));
+    }
+    let kind = TextType::of(query).map_err(|reason| ConnectError::invalid(reason).with_status(422))?;
+    let invalid = |reason| ConnectError::invalid(format!("cannot read the profile as folded stacks: {reason}"));
+    let text = std::str::from_utf8(body).map_err(|error| invalid(error.to_string()))?;
+    let profile = kind.profile(text, counted, query).map_err(invalid)?;
+    if profile.sample_count() == 0 {
+        return Err(invalid("no line is a stack and a count".to_owned()));
+    }
+    Ok(RawProfile {
+        labels: labels(query, &kind.app, kind.name.to_owned()),
+        id: "".into(),
+        pprof: pprof::gzip(&pprof::encode(&profile)).into(),
     })
 }
 
@@ -84,17 +117,20 @@ fn upload(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Upload
     if let Some((name, _)) = named {
         return Err(unreadable(name));
     }
-    if !matches!(format, "" | "pprof") {
-        return Err(ConnectError::invalid(format!("format `{format}` is unknown, pprof is read")).with_status(422));
+    match format {
+        "lines" => return Ok(Upload::Text { body, counted: false }),
+        "groups" | "collapsed" => return Ok(Upload::Text { body, counted: true }),
+        "" | "pprof" => {}
+        _ => return Err(ConnectError::invalid(format!("format `{format}` is unknown")).with_status(422)),
     }
     if content_type.contains("multipart/form-data") {
         return form_upload(content_type, body);
     }
-    // Without a format the protocol means folded stacks as text; SDKs that post bare pprof bytes are told by the bytes.
+    // Without a format the protocol means folded stacks; SDKs that post bare pprof bytes are told by the bytes.
     if format.is_empty() && !pprof::is_gzip(&body) && !looks_like_pprof(&body) {
-        return Err(unreadable("groups"));
+        return Ok(Upload::Text { body, counted: true });
     }
-    Ok(Upload {
+    Ok(Upload::Pprof {
         profile: body,
         config: HashMap::new(),
     })
@@ -112,17 +148,11 @@ fn looks_like_pprof(body: &[u8]) -> bool {
 fn form_upload(content_type: &str, body: Bytes) -> Result<Upload, ConnectError> {
     let parts = form::parse(content_type, &body)
         .map_err(|reason| ConnectError::invalid(format!("cannot read the form: {reason}")))?;
-    let mut upload = Upload {
-        profile: Bytes::new(),
-        config: HashMap::new(),
-    };
-    let mut has_profile = false;
+    let mut profile = None;
+    let mut config = HashMap::new();
     for part in parts {
         match part.name.as_str() {
-            "profile" => {
-                upload.profile = part.content;
-                has_profile = true;
-            }
+            "profile" => profile = Some(part.content),
             "prev_profile" => {
                 return Err(ConnectError::invalid(
                     "the form has a `prev_profile`: this SDK is too old, upgrade pyroscope-go, which computes differences itself",
@@ -130,7 +160,7 @@ fn form_upload(content_type: &str, body: Bytes) -> Result<Upload, ConnectError> 
                 .with_status(422));
             }
             "sample_type_config" => {
-                upload.config = serde_json::from_slice(&part.content).map_err(|error| {
+                config = serde_json::from_slice(&part.content).map_err(|error| {
                     ConnectError::invalid(format!("cannot read `sample_type_config` of the form: {error}"))
                 })?;
             }
@@ -138,10 +168,8 @@ fn form_upload(content_type: &str, body: Bytes) -> Result<Upload, ConnectError> 
             _ => {}
         }
     }
-    if !has_profile {
-        return Err(ConnectError::invalid("the form has no field `profile`"));
-    }
-    Ok(upload)
+    let profile = profile.ok_or_else(|| ConnectError::invalid("the form has no field `profile`"))?;
+    Ok(Upload::Pprof { profile, config })
 }
 
 /// `__name__` of a profile, from its sample types under the names that the SDK wants them shown.
@@ -194,12 +222,12 @@ fn known_name(shown: &str) -> Option<&'static str> {
     }
 }
 
-fn labels(query: &IngestQuery, name: String) -> Labels {
+fn labels(query: &IngestQuery, app: &str, name: String) -> Labels {
     let is_kept = |name: &str| !name.starts_with("__") || name == "__session_id__";
     let has_service = query.labels.iter().any(|(name, _)| name == SERVICE_NAME);
     let app_label = if has_service { "app_name" } else { SERVICE_NAME };
     let own = [
-        (app_label.to_owned(), query.app.clone()),
+        (app_label.to_owned(), app.to_owned()),
         (PROFILE_NAME.to_owned(), name),
         ("__delta__".to_owned(), "false".to_owned()),
         ("pyroscope_spy".to_owned(), query.spy_name.clone()),

@@ -116,9 +116,13 @@ fn wrong_bodies_are_refused_with_their_reason() {
             "gzip",
         ),
         ("format=pprof", "", bomb.into(), 413, "1048576"),
-        ("", "", Bytes::from_static(b"a;b;c 5\n"), 422, "groups"),
+        ("", "", Bytes::from_static(b"a;b;c five\n"), 400, "line 1: `five`"),
+        ("", "", Bytes::from_static(b"nothing\n"), 400, "no line"),
+        ("", "", Bytes::from_static(b"a;\xff 5\n"), 400, "utf-8"),
+        ("format=lines", "", vec![b'a'; 70_000].into(), 400, "line 1 is longer"),
+        ("format=lines", "", vec![b'a'; 2 << 20].into(), 413, "1048576"),
         ("format=jfr", "", Bytes::new(), 422, "jfr"),
-        ("format=lines", "", Bytes::new(), 422, "lines"),
+        ("format=lines", "", Bytes::new(), 400, "no line"),
         ("", "binary/octet-stream+tree", Bytes::new(), 422, "tree"),
         ("format=xml", "", Bytes::new(), 422, "xml"),
         ("", FORM, form(&[("other", b"x")]), 400, "no field `profile`"),
@@ -142,5 +146,40 @@ fn wrong_bodies_are_refused_with_their_reason() {
         let error = read(&query(&format!("name=a&{text}")), kind, body, 1 << 20).unwrap_err();
         assert_eq!(error.status, status, "{text} {kind}: {error}");
         assert!(error.message.contains(reason), "{text} {kind}: {error}");
+    }
+}
+
+#[test]
+fn folded_stacks_become_a_profile_of_the_type_that_the_name_says() {
+    let text = Bytes::from_static(b"main;work;parse 2\nmain;work 1\n\nno count\n");
+    let bad = read(&query("name=shop.api"), "", text.clone(), 1 << 20).unwrap_err();
+    assert_eq!((bad.status, bad.message.as_str()), (422, "unknown profile type: api"));
+    for (app, format, kind, name, values, total) in [
+        ("shop", "groups", "cpu", "process_cpu", 2, 30_000_000),
+        ("shop.cpu&sampleRate=0", "", "samples", "process_cpu", 2, 3),
+        ("shop.alloc_space", "", "alloc_space", "memory", 2, 3),
+        ("shop.inuse_objects", "lines", "inuse_objects", "memory", 3, 3),
+    ] {
+        let text = match format {
+            "lines" => Bytes::from_static(b"main;work;parse\nmain;work\nmain\n"),
+            _ => text.slice(..text.len() - "\nno count\n".len()),
+        };
+        let read = read(&query(&format!("name={app}&format={format}")), "", text, 1 << 20).unwrap();
+        assert_eq!(read.labels.get("service_name"), Some("shop"), "{app}");
+        assert_eq!(read.labels.get("__name__"), Some(name), "{app}");
+        let plain = pprof::gunzip(&read.pprof, 1 << 20).unwrap();
+        let profile = pprof::decode(&plain).unwrap();
+        assert_eq!(profile.sample_types[0].kind, kind);
+        assert_eq!(
+            (profile.sample_count(), profile.values.iter().sum::<i64>()),
+            (values, total),
+            "{app}"
+        );
+        let leaf = profile.locations[profile.stack(0)[0] as usize];
+        assert_eq!(
+            profile.functions[profile.lines_of(&leaf)[0].function as usize].name,
+            "parse"
+        );
+        assert_eq!(profile.time_nanos, NOW);
     }
 }

@@ -14,6 +14,10 @@ use crate::components::pyroscope::write::queue::{Queue, Waiting};
 use crate::telemetry::metrics::Scope;
 
 type Labels = Vec<(&'static str, String)>;
+/// Queues by URL of their endpoint.
+type Queues = Arc<RwLock<Vec<(String, Weak<Queue>)>>>;
+/// Name, help and value of a gauge of a queue.
+type GaugeRow = (&'static str, &'static str, fn(&Waiting) -> f64);
 
 /// Bounds of the latency histogram in seconds: from a server on this machine to the default timeout of 10 s and beyond.
 const LATENCY_SECONDS: [f64; 12] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
@@ -60,7 +64,7 @@ pub struct WriteMetrics {
     retries: Family<Labels, Counter>,
     requests: Family<Labels, Counter>,
     latency: Family<Labels, Histogram, fn() -> Histogram>,
-    queues: Arc<RwLock<Vec<(String, Weak<Queue>)>>>,
+    queues: Queues,
 }
 
 impl Default for WriteMetrics {
@@ -124,7 +128,7 @@ impl WriteMetrics {
             "Seconds that a request to the endpoint took",
             metrics.latency.clone(),
         );
-        let gauges: [(_, _, fn(&Waiting) -> f64); 3] = [
+        let gauges: [GaugeRow; 3] = [
             (
                 "pyroscope_write_queue_profiles",
                 "Profiles that wait for the endpoint",
@@ -219,7 +223,7 @@ impl EndpointMetrics {
 
 /// A gauge that looks at the queues when it is read.
 struct QueueGauge {
-    queues: Arc<RwLock<Vec<(String, Weak<Queue>)>>>,
+    queues: Queues,
     value: fn(&Waiting) -> f64,
 }
 

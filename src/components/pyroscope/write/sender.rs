@@ -25,6 +25,8 @@ use crate::wire::push::{PUSH_ROUTE, pairs};
 const UNHEALTHY_FAILURES: u64 = 3;
 /// How long a stop waits for the request under way and for what is left in the queue; the rest stays on disk.
 const DRAIN: Duration = Duration::from_secs(5);
+/// Failed requests, none passing, after which a batch sent one by one is taken to fail because of the server.
+const HOPELESS_SINGLES: usize = 16;
 /// How often the ages of waiting profiles are looked at.
 const EXPIRE_EVERY: Duration = Duration::from_secs(10);
 
@@ -241,6 +243,9 @@ impl Sender {
                     FailureKind::Server => {
                         stuck.push(index);
                         last_failure = Some(failure);
+                        if passed == 0 && stuck.len() >= HOPELESS_SINGLES {
+                            break;
+                        }
                     }
                     FailureKind::Endpoint => {
                         last_failure = Some(failure);

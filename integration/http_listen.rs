@@ -1,0 +1,134 @@
+//! The port itself: what slow, silent and many clients may hold, and how the server stops.
+//!
+//! Raw sockets play the clients. Times are short limits of the server, never pauses of the test.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use alluvium::base::BoxFuture;
+use alluvium::profile::{Labels, RawProfile, SinkError};
+use alluvium::server::listen::ListenOptions;
+use alluvium::server::{ProfileStore, ServerOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use crate::harness::{Nothing, TestServer};
+
+/// Takes a profile once a permit is there.
+struct Gate {
+    entered: Semaphore,
+    open: Semaphore,
+}
+
+impl Gate {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            entered: Semaphore::new(0),
+            open: Semaphore::new(0),
+        })
+    }
+}
+
+impl ProfileStore for Gate {
+    fn append<'a>(&'a self, _: &'a str, _: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>> {
+        Box::pin(async {
+            self.entered.add_permits(1);
+            self.open.acquire().await.unwrap().forget();
+            Vec::new()
+        })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+async fn server(gate: &Arc<Gate>, listen: ListenOptions) -> TestServer {
+    TestServer::start_with(gate.clone(), Arc::new(Nothing), ServerOptions::default(), listen).await
+}
+
+fn profile() -> RawProfile {
+    RawProfile {
+        labels: Labels::from_pairs([("__name__", "a")]),
+        id: "".into(),
+        pprof: "bytes".into(),
+    }
+}
+
+fn push(server: &TestServer) -> tokio::task::JoinHandle<bool> {
+    let pusher = server.pusher();
+    tokio::spawn(async move { pusher.push(&[profile()]).await.is_ok() })
+}
+
+#[tokio::test]
+async fn clients_that_do_not_finish_their_headers_are_sent_away() {
+    let listen = ListenOptions {
+        header_timeout: Duration::from_millis(100),
+        ..ListenOptions::default()
+    };
+    let server = server(&Gate::new(), listen).await;
+    for start in ["", "P", "PRI * HTTP/2.0\r\n", "GET /ready HTTP/1.1\r\nHost: x\r\n"] {
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        stream.write_all(start.as_bytes()).await.unwrap();
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest)).await;
+        assert!(ended.is_ok(), "{start:?} is held for ever");
+    }
+    assert_eq!(server.get("/ready").await.0, 200);
+}
+
+#[tokio::test]
+async fn more_connections_than_allowed_wait_and_are_served_later() {
+    let gate = Gate::new();
+    let listen = ListenOptions {
+        max_connections: 2,
+        header_timeout: Duration::from_millis(200),
+        ..ListenOptions::default()
+    };
+    let server = server(&gate, listen).await;
+    let held = [push(&server), push(&server)];
+    let _ = gate.entered.acquire_many(2).await.unwrap();
+    let url = format!("{}/ready", server.url);
+    let client = crate::harness::client();
+    let third = tokio::spawn(async move { client.get(url).send().await.unwrap().status() });
+    assert!(!third.is_finished());
+    gate.open.add_permits(2);
+    for push in held {
+        assert!(push.await.unwrap());
+    }
+    assert_eq!(third.await.unwrap().as_u16(), 200);
+}
+
+#[tokio::test]
+async fn requests_in_work_are_finished_when_the_server_stops() {
+    let gate = Gate::new();
+    let server = server(&gate, ListenOptions::default()).await;
+    let work = push(&server);
+    gate.entered.acquire().await.unwrap().forget();
+    let idle = TcpStream::connect(server.address()).await.unwrap();
+    server.begin_stop();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while TcpStream::connect(server.address()).await.is_ok() {
+        assert!(Instant::now() < deadline, "the port is still open");
+        tokio::task::yield_now().await;
+    }
+    gate.open.add_permits(1);
+    assert!(work.await.unwrap());
+    assert_eq!(server.stop().await, 0);
+    drop(idle);
+}
+
+#[tokio::test]
+async fn what_is_not_finished_by_the_end_of_the_grace_period_is_cut_off() {
+    let gate = Gate::new();
+    let listen = ListenOptions {
+        grace: Duration::from_millis(50),
+        ..ListenOptions::default()
+    };
+    let server = server(&gate, listen).await;
+    let work = push(&server);
+    gate.entered.acquire().await.unwrap().forget();
+    assert_eq!(server.stop().await, 1);
+    assert!(!work.await.unwrap());
+}

@@ -1,0 +1,95 @@
+//! Queries at the engine's border, over Parquet files and heads made by the fixture.
+
+mod fixture;
+mod questions;
+mod refusals;
+mod sql;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alluvium::query::{QueryEngine, QueryLimits, StackQuery, TimeRange};
+
+use fixture::{CPU, HEAP, NOON, TestStore, profile};
+
+/// Two services in two regions over a minute, and another tenant with the same names; half in files, half in a head.
+fn two_services() -> Arc<TestStore> {
+    let store = TestStore::new();
+    fill(&store, NOON, true);
+    store
+}
+
+fn fill(store: &TestStore, start: i64, files: bool) {
+    for step in 0..4i64 {
+        if step == 2 && files {
+            store.to_files();
+        }
+        let time = start + step * 15_000;
+        store.add(profile(
+            "one",
+            &[("service_name", "shop"), ("region", "eu"), ("pod", "shop-1")],
+            CPU,
+            time,
+            &[
+                (&[("work", "work.go", 10), ("main.main", "main.go", 5)], 100),
+                (&[("runtime.gcDrain", "mgc.go", 7), ("main.main", "main.go", 6)], 30),
+            ],
+        ));
+        store.add(profile(
+            "one",
+            &[("service_name", "cart"), ("region", "us"), ("pod", "cart-1")],
+            CPU,
+            time,
+            &[(&[("work", "work.go", 10), ("main.main", "main.go", 5)], 7), (&[("idle", "idle.go", 1)], 3)],
+        ));
+        store.add(profile(
+            "one",
+            &[("service_name", "shop"), ("region", "eu"), ("pod", "shop-1")],
+            HEAP,
+            time,
+            &[(&[("alloc", "alloc.go", 3), ("main.main", "main.go", 5)], 1 << 20)],
+        ));
+        store.add(profile(
+            "two",
+            &[("service_name", "secret"), ("region", "eu")],
+            CPU,
+            time,
+            &[(&[("launch_codes", "secret.go", 1), ("main.main", "main.go", 5)], 1_000_000)],
+        ));
+    }
+    store.to_head();
+}
+
+fn engine(store: Arc<TestStore>) -> QueryEngine {
+    engine_with(store, QueryLimits::default())
+}
+
+fn engine_with(store: Arc<TestStore>, limits: QueryLimits) -> QueryEngine {
+    QueryEngine::new(store, limits).unwrap()
+}
+
+/// The minute of [`two_services`].
+fn minute() -> TimeRange {
+    TimeRange::new(NOON, NOON + 60_000)
+}
+
+fn stacks_of(profile_type: &str, selector: &str, range: TimeRange) -> StackQuery {
+    let matchers = alluvium::profile::selector::parse(selector).unwrap();
+    StackQuery::new(profile_type.parse().unwrap(), matchers, range)
+}
+
+/// The rows of a query as JSON.
+async fn rows(engine: &QueryEngine, tenant: &str, sql: &str) -> serde_json::Value {
+    let result = engine.sql(tenant, sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let text = alluvium::query::format::encode_all(result, alluvium::query::format::Format::Json)
+        .await
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+    serde_json::from_slice(&text).unwrap()
+}
+
+fn short(limit: Duration) -> QueryLimits {
+    QueryLimits {
+        timeout: limit,
+        ..QueryLimits::default()
+    }
+}

@@ -1,0 +1,285 @@
+//! Pyroscope's questions.
+
+use std::collections::BTreeMap;
+
+use alluvium::profile::flamegraph::Tree;
+use alluvium::profile::pprof;
+use alluvium::profile::selector::parse;
+use alluvium::query::{Aggregation, QueryError, SeriesQuery, TimeRange};
+
+use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};
+use super::{engine, fill, minute, stacks_of, two_services};
+
+/// `root;...;leaf` to value.
+fn folded(tree: &Tree) -> BTreeMap<String, i64> {
+    let mut stacks = BTreeMap::new();
+    tree.for_each_stack(|frames, value| {
+        let names: Vec<&str> = frames.iter().map(|frame| frame.function).collect();
+        *stacks.entry(names.join(";")).or_insert(0) += value;
+    });
+    stacks
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flame_graph_sums_files_and_heads_of_one_tenant() {
+    let engine = engine(two_services());
+    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    assert_eq!(tree.total(), 4 * 140);
+    assert_eq!(
+        folded(&tree),
+        BTreeMap::from([
+            ("idle".to_owned(), 12),
+            ("main.main;runtime.gcDrain".to_owned(), 120),
+            ("main.main;work".to_owned(), 428),
+        ])
+    );
+    let shop = stacks_of(CPU, r#"{service_name="shop"}"#, minute());
+    assert_eq!(engine.merge_stacktraces("one", shop).await.unwrap().total(), 520);
+    let none = stacks_of(CPU, r#"{service_name="secret"}"#, minute());
+    assert_eq!(engine.merge_stacktraces("one", none).await.unwrap().total(), 0);
+    assert_eq!(
+        engine.merge_stacktraces("nobody", stacks_of(CPU, "{}", minute())).await.unwrap().total(),
+        0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heads_alone_files_alone_and_both_give_one_answer() {
+    let both = two_services();
+    let head = TestStore::new();
+    fill(&head, NOON, false);
+    let files = TestStore::new();
+    fill(&files, NOON, false);
+    let mut answers = Vec::new();
+    for store in [both, head] {
+        let engine = engine(store);
+        for selector in ["{}", r#"{region=~"e.*"}"#, r#"{service_name!="shop"}"#] {
+            let tree = engine.merge_stacktraces("one", stacks_of(CPU, selector, minute())).await.unwrap();
+            answers.push((selector, folded(&tree)));
+        }
+    }
+    assert_eq!(answers[..3], answers[3..]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_range_has_its_start_and_not_its_end() {
+    let engine = engine(two_services());
+    let half = TimeRange::new(NOON + 15_000, NOON + 30_000);
+    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", half)).await.unwrap();
+    assert_eq!(tree.total(), 140);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_question_decodes_no_frames_again() {
+    let engine = engine(two_services());
+    engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let before = engine.stats().files_read;
+    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    assert_eq!(tree.total(), 560);
+    // Samples only: the one file of the tenant's day.
+    assert_eq!(engine.stats().files_read - before, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_outside_of_the_question_are_not_opened() {
+    let store = two_services();
+    // Each of these would fail when opened.
+    store
+        .list_missing(|file| file.day += 1)
+        .list_missing(|file| file.tenant = "two".into());
+    let wide = engine(store);
+    let tree = wide.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    assert_eq!(tree.total(), 560);
+    let store = two_services();
+    store.list_missing(|file| {
+        file.time = file.time.map(|(_, high)| (high + 60_000_000, high + 120_000_000));
+        file.day += i32::from(file.time.is_none());
+    });
+    let by_time = engine(store);
+    let tree = by_time.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    assert_eq!(tree.total(), 560);
+    let store = two_services();
+    store.list_missing(|file| {
+        file.profile_type = file.profile_type.clone().map(|_| ("x:".into(), "y:".into()));
+        file.day += i32::from(file.profile_type.is_none());
+    });
+    let by_type = engine(store);
+    let tree = by_type.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    assert_eq!(tree.total(), 560);
+    assert!(by_type.stats().files_pruned > 0);
+    // And one that the question needs is missed.
+    let store = two_services();
+    store.list_missing(|_| {});
+    let broken = engine(store).merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await;
+    assert!(matches!(broken, Err(QueryError::Internal(_))), "{broken:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stacks_are_narrowed_by_call_site_profile_and_span() {
+    let store = two_services();
+    let mut with_span = profile("one", &[("service_name", "shop")], CPU, NOON + 1000, &[(&[("spanned", "s.go", 1)], 11)]);
+    with_span.samples[0].2 = Some("00f067aa0ba902b7".to_owned());
+    with_span.id = "special".to_owned();
+    store.add(with_span).to_head();
+    let engine = engine(store);
+    let mut query = stacks_of(CPU, "{}", minute());
+    query.call_site = vec!["main.main".to_owned(), "work".to_owned()];
+    assert_eq!(engine.merge_stacktraces("one", query).await.unwrap().total(), 428);
+    let mut query = stacks_of(CPU, "{}", minute());
+    query.profile_ids = vec!["special".to_owned()];
+    assert_eq!(engine.merge_stacktraces("one", query).await.unwrap().total(), 11);
+    let mut query = stacks_of(CPU, "{}", minute());
+    query.span_ids = vec!["00F067AA0BA902B7".to_owned()];
+    assert_eq!(engine.merge_stacktraces("one", query).await.unwrap().total(), 11);
+    let mut query = stacks_of(CPU, "{}", minute());
+    query.span_ids = vec!["00f0".to_owned()];
+    let error = engine.merge_stacktraces("one", query).await.unwrap_err();
+    assert!(error.to_string().contains("invalid span id length"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
+    let store = TestStore::new();
+    let mut own = profile("one", &[("service_name", "shop")], CPU, NOON, &[(&[], 42)]);
+    let frame = |function: &str, line, address, inlined| OwnedFrame {
+        function: function.to_owned(),
+        file: "f.rs".to_owned(),
+        line,
+        mapping: "/usr/bin/app".to_owned(),
+        address,
+        inlined,
+    };
+    own.samples[0].0 = vec![
+        frame("inner", 3, 0x1000, true),
+        frame("outer", 9, 0x1000, false),
+        frame("main", 20, 0x2000, false),
+    ];
+    let mut bare = frame("", 0, 0x3000, false);
+    bare.file.clear();
+    own.samples.push((vec![bare], 5, None));
+    store.add(own).to_files();
+    let engine = engine(store);
+    let bytes = engine.merge_profile("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let profile = pprof::decode(&bytes).unwrap();
+    assert_eq!(profile.sample_types[0].kind, "cpu");
+    assert_eq!((profile.period, profile.period_type.unit), (10_000_000, "nanoseconds"));
+    assert_eq!(profile.values.iter().sum::<i64>(), 47);
+    assert_eq!(profile.mappings.len(), 1);
+    assert_eq!((profile.mappings[0].file, profile.mappings[0].build_id), ("/usr/bin/app", "b1d"));
+    let mut locations: Vec<(u64, Vec<(&str, i64)>)> = profile
+        .locations
+        .iter()
+        .map(|location| {
+            let lines = profile.lines_of(location).iter();
+            let lines = lines.map(|line| (profile.functions[line.function as usize].name, line.line));
+            (location.address, lines.collect())
+        })
+        .collect();
+    locations.sort();
+    assert_eq!(
+        locations,
+        [
+            (0x1000, vec![("inner", 3), ("outer", 9)]),
+            (0x2000, vec![("main", 20)]),
+            (0x3000, vec![]),
+        ]
+    );
+    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    assert_eq!(folded(&tree)["app 0x3000"], 5);
+}
+
+fn lines_of(step: f64, group_by: &[&str]) -> SeriesQuery {
+    SeriesQuery {
+        profile_type: CPU.parse().unwrap(),
+        matchers: Vec::new(),
+        range: TimeRange::new(NOON + 15_000, NOON + 60_000),
+        step,
+        group_by: group_by.iter().map(ToString::to_string).collect(),
+        aggregation: Aggregation::Sum,
+        limit: 0,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn time_lines_have_points_at_the_right_edge_of_their_step() {
+    let engine = engine(two_services());
+    let lines = engine.select_series("one", lines_of(15.0, &[])).await.unwrap();
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].labels.is_empty());
+    assert_eq!(
+        lines[0].points,
+        [(NOON + 15_000, 140.0), (NOON + 30_000, 140.0), (NOON + 45_000, 140.0)]
+    );
+    // Steps of 30 s from 12:00:15: the first reaches back to 11:59:45 and so holds the profile of 12:00:00 too.
+    let wide = engine.select_series("one", lines_of(30.0, &[])).await.unwrap();
+    assert_eq!(wide[0].points, [(NOON + 15_000, 280.0), (NOON + 45_000, 280.0)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn time_lines_are_grouped_averaged_and_limited() {
+    let engine = engine(two_services());
+    let lines = engine.select_series("one", lines_of(60.0, &["service_name"])).await.unwrap();
+    let names: Vec<String> = lines.iter().map(|line| line.labels.to_string()).collect();
+    assert_eq!(names, [r#"{service_name="cart"}"#, r#"{service_name="shop"}"#]);
+    assert_eq!(lines.iter().map(|line| line.points.len()).sum::<usize>(), 4);
+    let mut average = lines_of(60.0, &["service_name", "__profile_type__"]);
+    average.aggregation = Aggregation::Average;
+    average.limit = 1;
+    average.matchers = parse(r#"{region=~"eu|us"}"#).unwrap();
+    let lines = engine.select_series("one", average).await.unwrap();
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0].labels.get("service_name"), Some("shop"));
+    assert_eq!(lines[0].labels.get("__profile_type__"), Some(CPU));
+    assert!(lines[0].points.iter().all(|(_, value)| *value == 130.0));
+    let error = engine.select_series("one", lines_of(0.0, &[])).await.unwrap_err();
+    assert!(matches!(error, QueryError::InvalidArgument(_)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
+    let engine = engine(two_services());
+    let types = engine.profile_types("one", Some(minute())).await.unwrap();
+    let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+    assert_eq!(types, [HEAP, CPU]);
+    assert_eq!(engine.profile_types("one", None).await.unwrap().len(), 2);
+    let names = engine.label_names("one", &[], minute()).await.unwrap();
+    assert_eq!(
+        names,
+        [
+            "__name__",
+            "__period_type__",
+            "__period_unit__",
+            "__profile_type__",
+            "__service_name__",
+            "__type__",
+            "__unit__",
+            "pod",
+            "region",
+            "service_name"
+        ]
+    );
+    let services = engine.label_values("one", "service_name", &[], minute()).await.unwrap();
+    assert_eq!(services, ["cart", "shop"]);
+    let of_type = [parse(&format!(r#"{{__profile_type__="{HEAP}"}}"#)).unwrap()];
+    let services = engine.label_values("one", "service_name", &of_type, minute()).await.unwrap();
+    assert_eq!(services, ["shop"]);
+    let types = engine.label_values("one", "__profile_type__", &[], minute()).await.unwrap();
+    assert_eq!(types, [HEAP, CPU]);
+    let pairs = ["service_name".to_owned(), "__type__".to_owned()];
+    let series = engine.series("one", &[], &pairs, minute()).await.unwrap();
+    let series: Vec<String> = series.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        series,
+        [
+            r#"{__type__="cpu", service_name="cart"}"#,
+            r#"{__type__="cpu", service_name="shop"}"#,
+            r#"{__type__="inuse_space", service_name="shop"}"#
+        ]
+    );
+    let later = TimeRange::new(NOON + 3_600_000, NOON + 7_200_000);
+    assert!(engine.label_names("one", &[], later).await.unwrap().is_empty());
+    let error = engine.label_names("one", &[], TimeRange::new(0, 0)).await.unwrap_err();
+    assert_eq!(error.to_string(), "missing time range in the query");
+    let error = engine.label_values("one", "", &[], minute()).await.unwrap_err();
+    assert!(matches!(error, QueryError::InvalidArgument(_)));
+}

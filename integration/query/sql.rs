@@ -1,0 +1,273 @@
+//! SQL: the page's queries, the functions, the formats, and sums to the unit.
+
+use std::collections::BTreeMap;
+
+use alluvium::profile::pprof;
+use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
+use alluvium::query::format::{Format, encode_all};
+use alluvium::query::{QueryError, QueryLimits};
+
+use super::fixture::{CPU, NOON, OwnedFrame, TestStore, profile};
+use super::{engine, engine_with, fill, minute, rows, stacks_of, two_services};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_query_of_the_page_runs_and_gives_rows() {
+    let store = TestStore::new();
+    let now = chrono::Utc::now().timestamp_millis();
+    fill(&store, now - 20 * 60_000, true);
+    fill(&store, now - 45 * 60_000, true);
+    let engine = engine(store);
+    let page = include_str!("../../docs/sql.md");
+    let queries: Vec<&str> = page
+        .split("```sql\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("```").map(|(query, _)| query))
+        .collect();
+    assert!(queries.len() >= 10);
+    for query in queries {
+        let answer = rows(&engine, "one", query).await;
+        assert!(!answer.as_array().unwrap().is_empty(), "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_and_their_values_come_from_files_and_heads() {
+    let engine = engine(two_services());
+    let answer = rows(
+        &engine,
+        "one",
+        &format!(
+            "SELECT function, sum(value) AS v FROM flat WHERE profile_type = '{CPU}' GROUP BY function ORDER BY 2 DESC, 1"
+        ),
+    )
+    .await;
+    assert_eq!(
+        answer,
+        serde_json::json!([
+            {"function": "work", "v": 428},
+            {"function": "runtime.gcDrain", "v": 120},
+            {"function": "idle", "v": 12},
+        ])
+    );
+    for (condition, expected) in [
+        ("service_name = 'shop'", 520),
+        ("labels['region'] = 'eu'", 520),
+        ("labels['region'] IS NULL", 0),
+        ("labels['pod'] LIKE 'cart%' AND function = 'work'", 28),
+        ("stack_contains(frames, 'main.main')", 548),
+        ("NOT stack_contains(frames, 'main.main')", 12),
+        ("function_matches(frames, '^runtime\\.')", 120),
+        ("function_matches(frames, 'main') AND service_name = 'cart'", 28),
+        ("service_name = 'cart' OR function = 'runtime.gcDrain'", 160),
+        ("line = 10 AND file = 'work.go'", 428),
+        ("time >= '2026-11-20T12:00:30Z'", 280),
+        ("time < to_timestamp('2026-11-20T12:00:15Z')", 140),
+        ("time BETWEEN '2026-11-20T12:00:15Z' AND '2026-11-20T12:00:30Z'", 280),
+        ("mapping = '/usr/bin/app'", 560),
+    ] {
+        let sql = format!("SELECT coalesce(sum(value), 0) AS v FROM flat WHERE profile_type = '{CPU}' AND {condition}");
+        assert_eq!(rows(&engine, "one", &sql).await[0]["v"], expected, "{condition}");
+    }
+    let both = "SELECT count(*) AS n FROM flat WHERE profile_type = 'a' AND profile_type = 'b'";
+    assert_eq!(rows(&engine, "one", both).await[0]["n"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_of_flat_stand_beside_each_other_rightly() {
+    let engine = engine(two_services());
+    let sql = "SELECT time, service_name, labels, profile_type, function, file, line, value, array_length(frames) AS depth, \
+               frames[2]['function'] AS caller FROM flat WHERE value = 30 ORDER BY time LIMIT 1";
+    assert_eq!(
+        rows(&engine, "one", sql).await,
+        serde_json::json!([{
+            "time": "2026-11-20T12:00:00.000000Z",
+            "service_name": "shop",
+            "labels": {"pod": "shop-1", "region": "eu", "service_name": "shop"},
+            "profile_type": CPU,
+            "function": "runtime.gcDrain",
+            "file": "mgc.go",
+            "line": 7,
+            "value": 30,
+            "depth": 2,
+            "caller": "main.main"
+        }])
+    );
+    let all = rows(&engine, "one", "SELECT * FROM flat").await;
+    assert_eq!(all.as_array().unwrap().len(), 20);
+    assert_eq!(all[0].as_object().unwrap().len(), 14);
+    assert_eq!(rows(&engine, "one", "SELECT count(*) AS n FROM flat").await[0]["n"], 20);
+    let unique = "SELECT (SELECT count(*) FROM stacks) - (SELECT count(DISTINCT stack) FROM stacks) AS s, \
+                  (SELECT count(*) FROM series) AS r";
+    assert_eq!(rows(&engine, "one", unique).await, serde_json::json!([{"s": 0, "r": 2}]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_of_values_alone_reads_no_names() {
+    let engine = engine(two_services());
+    rows(&engine, "one", "SELECT sum(value) AS v FROM flat").await;
+    assert_eq!(engine.stats().files_read, 1);
+    let before = engine.stats();
+    let other_day = "SELECT count(*) AS n FROM flat WHERE time > '2026-11-25'";
+    assert_eq!(rows(&engine, "one", other_day).await[0]["n"], 0);
+    assert_eq!(engine.stats().files_read, before.files_read);
+    let other_type = "SELECT count(*) AS n FROM samples WHERE profile_type = 'zzz'";
+    assert_eq!(rows(&engine, "one", other_type).await[0]["n"], 0);
+    assert_eq!(engine.stats().files_read, before.files_read);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn table_functions_take_selectors_and_times() {
+    let engine = engine(two_services());
+    let top = format!(
+        r#"SELECT * FROM top('{CPU}{{service_name="shop"}}', '2026-11-20T12:00:00Z', to_timestamp('2026-11-20T12:01:00Z'), 2)"#
+    );
+    assert_eq!(
+        rows(&engine, "one", &top).await,
+        serde_json::json!([
+            {"function": "work", "self": 400, "total": 400, "file": "work.go"},
+            {"function": "runtime.gcDrain", "self": 120, "total": 120, "file": "mgc.go"},
+        ])
+    );
+    let boxes = format!("SELECT function, total FROM flamegraph('{CPU}', {NOON}, {}) WHERE level < 2 ORDER BY level, x", NOON + 60_000);
+    let answer = rows(&engine, "one", &boxes).await;
+    assert_eq!(answer[0], serde_json::json!({"function": "total", "total": 560}));
+    let sum: i64 = answer.as_array().unwrap()[1..].iter().map(|row| row["total"].as_i64().unwrap()).sum();
+    assert_eq!(sum, 560);
+    let flat = format!("SELECT sum(value) AS v FROM profile('{CPU}{{region!=\"eu\"}}', {NOON}, {})", NOON + 30_000);
+    assert_eq!(rows(&engine, "one", &flat).await[0]["v"], 20);
+    for wrong in [
+        "SELECT * FROM top('x', 'now-1h', 'now')".to_owned(),
+        format!("SELECT * FROM top('{CPU}{{a=}}', 'now-1h', 'now')"),
+        format!("SELECT * FROM top('{CPU}', 'yesterday', 'now')"),
+        format!("SELECT * FROM top('{CPU}', 'now', 'now-1h')"),
+        format!("SELECT * FROM top('{CPU}', 'now-1h', 'now', -1)"),
+        format!("SELECT * FROM profile('{CPU}')"),
+        "SELECT * FROM flamegraph(1, 2, 3)".to_owned(),
+        "SELECT time_bucket('0s', time) FROM flat".to_owned(),
+        "SELECT time_bucket(5, time) FROM flat".to_owned(),
+        "SELECT function_matches(frames, '(') FROM flat".to_owned(),
+        "SELECT stack_contains(value, 'x') FROM flat".to_owned(),
+    ] {
+        let answer = match engine.sql("one", &wrong).await {
+            Ok(result) => result.collect().await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        assert!(matches!(answer, Err(QueryError::InvalidArgument(_))), "{wrong}: {answer:?}");
+    }
+    let buckets = "SELECT time_bucket('30s', time) AS b, count(*) AS n FROM profiles GROUP BY b ORDER BY b";
+    assert_eq!(
+        rows(&engine, "one", buckets).await,
+        serde_json::json!([
+            {"b": "2026-11-20T12:00:00.000000Z", "n": 6},
+            {"b": "2026-11-20T12:00:30.000000Z", "n": 6},
+        ])
+    );
+}
+
+/// A profile of thousands of stacks, as the store would split it.
+fn synthetic(time_ms: i64, seed: u64) -> (super::fixture::TestProfile, i64, BTreeMap<String, i64>) {
+    let shape = Shape {
+        functions: 500,
+        samples: 2000,
+        ..Shape::default()
+    };
+    let names = Names::new(shape.functions);
+    let source = cpu_profile(&names, shape, seed);
+    let bytes = pprof::encode(&source);
+    let decoded = pprof::decode(&bytes).unwrap();
+    let mut own = profile("one", &[("service_name", "synthetic")], CPU, time_ms, &[]);
+    let (mut total, mut by_leaf) = (0, BTreeMap::new());
+    for sample in 0..decoded.sample_count() {
+        let mut frames = Vec::new();
+        for location in decoded.stack(sample) {
+            let location = &decoded.locations[*location as usize];
+            let lines = decoded.lines_of(location);
+            for (index, line) in lines.iter().enumerate() {
+                let function = &decoded.functions[line.function as usize];
+                frames.push(OwnedFrame {
+                    function: function.name.to_owned(),
+                    file: function.file.to_owned(),
+                    line: line.line,
+                    mapping: "/usr/bin/shop".to_owned(),
+                    address: location.address as i64,
+                    inlined: index + 1 < lines.len(),
+                });
+            }
+        }
+        let value = decoded.values_of(sample)[1];
+        total += value;
+        *by_leaf.entry(frames[0].function.clone()).or_insert(0) += value;
+        own.samples.push((frames, value, None));
+    }
+    (own, total, by_leaf)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sums_by_function_equal_the_pprof_to_the_unit() {
+    let store = TestStore::new();
+    let (first, first_total, mut expected) = synthetic(NOON, 1);
+    let (second, second_total, more) = synthetic(NOON + 1000, 2);
+    store.add(first).to_files().add(second).to_head();
+    for (function, value) in more {
+        *expected.entry(function).or_insert(0) += value;
+    }
+    let engine = engine(store);
+    let sql = format!("SELECT function, sum(value) AS v FROM flat WHERE profile_type = '{CPU}' GROUP BY function");
+    let answer = rows(&engine, "one", &sql).await;
+    let found: BTreeMap<String, i64> = answer
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let value = row["v"].as_i64().unwrap_or_else(|| row["v"].as_str().unwrap().parse().unwrap());
+            (row["function"].as_str().unwrap().to_owned(), value)
+        })
+        .filter(|(_, value)| *value != 0)
+        .collect();
+    expected.retain(|_, value| *value != 0);
+    assert_eq!(found, expected);
+    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    assert_eq!(tree.total(), first_total + second_total);
+    let bytes = engine.merge_profile("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    assert_eq!(pprof::decode(&bytes).unwrap().values.iter().sum::<i64>(), tree.total());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn formats_keep_numbers_text_and_nothing_apart() {
+    let engine = engine(two_services());
+    let sql = "SELECT 9007199254740993 AS big, -5 AS small, 'a\"b,c' AS text, NULL AS none, 1.5 AS real, \
+               arrow_cast('NaN', 'Float64') AS nan, true AS yes, [1, 2] AS list, to_timestamp_micros(1000000) AS at";
+    let json = encode_all(engine.sql("one", sql).await.unwrap(), Format::Json).await.unwrap();
+    assert_eq!(
+        String::from_utf8(json).unwrap(),
+        "[\n{\"big\":\"9007199254740993\",\"small\":-5,\"text\":\"a\\\"b,c\",\"none\":null,\"real\":1.5,\"nan\":null,\"yes\":true,\
+         \"list\":[1,2],\"at\":\"1970-01-01T00:00:01.000000Z\"}\n]\n"
+    );
+    let csv = encode_all(engine.sql("one", sql).await.unwrap(), Format::Csv).await.unwrap();
+    assert_eq!(
+        String::from_utf8(csv).unwrap(),
+        "big,small,text,none,real,nan,yes,list,at\r\n9007199254740993,-5,\"a\"\"b,c\",,1.5,,true,\"[1,2]\",1970-01-01T00:00:01.000000Z\r\n"
+    );
+    let flat = "SELECT * FROM flat ORDER BY time, value";
+    let bytes = encode_all(engine.sql("one", flat).await.unwrap(), Format::Arrow).await.unwrap();
+    let reader = arrow::ipc::reader::StreamReader::try_new(bytes.as_slice(), None).unwrap();
+    let read: usize = reader.map(|batch| batch.unwrap().num_rows()).sum();
+    assert_eq!(read, 20);
+    let none = engine.sql("one", "SELECT value FROM samples WHERE value < 0").await.unwrap();
+    assert_eq!(encode_all(none, Format::Json).await.unwrap(), b"[\n]\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_stacks_survive_a_small_cache() {
+    let limits = QueryLimits {
+        stack_cache_bytes: 1,
+        ..QueryLimits::default()
+    };
+    let engine = engine_with(two_services(), limits);
+    for _ in 0..3 {
+        let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+        assert_eq!(tree.total(), 560);
+        let other = engine.merge_stacktraces("two", stacks_of(CPU, "{}", minute())).await.unwrap();
+        assert_eq!(other.total(), 4_000_000);
+    }
+}

@@ -1,0 +1,190 @@
+//! The server's configuration file: YAML with Pyroscope's keys.
+//!
+//! A key that we honour is applied; a key of Pyroscope's that has no meaning here is named in a warning; any other key is an
+//! error with the valid ones, because a misspelt limit must not pass in silence. Command line flags win over the file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+
+/// What the file said; `None` where it said nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ServerFile {
+    /// `server:` listener.
+    pub server: ServerSection,
+    /// `api:` prefix.
+    pub api: ApiSection,
+    /// `pyroscopedb:` data folder.
+    pub pyroscopedb: DatabaseSection,
+    /// `storage:` backend.
+    pub storage: StorageSection,
+    /// `limits:` per tenant.
+    pub limits: LimitsSection,
+    /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
+    pub multitenancy_enabled: Option<bool>,
+    /// Every other top-level key.
+    #[serde(flatten)]
+    pub other: std::collections::BTreeMap<String, serde_json::Value>,
+}
+
+/// The listener.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ServerSection {
+    /// Address without port.
+    pub http_listen_address: Option<String>,
+    /// Port.
+    pub http_listen_port: Option<u16>,
+    /// Every other key.
+    #[serde(flatten)]
+    pub other: std::collections::BTreeMap<String, serde_json::Value>,
+}
+
+/// The API.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApiSection {
+    /// Further prefix under which every route answers.
+    #[serde(rename = "base-url")]
+    pub base_url: Option<String>,
+}
+
+/// The data folder.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DatabaseSection {
+    /// Folder.
+    pub data_path: Option<PathBuf>,
+    /// Every other key.
+    #[serde(flatten)]
+    pub other: std::collections::BTreeMap<String, serde_json::Value>,
+}
+
+/// The object store.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct StorageSection {
+    /// `filesystem`; the others are refused until they are there.
+    pub backend: Option<String>,
+    /// Folder of the backend `filesystem`.
+    pub filesystem: FilesystemSection,
+    /// Every other key.
+    #[serde(flatten)]
+    pub other: std::collections::BTreeMap<String, serde_json::Value>,
+}
+
+/// The local folder.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilesystemSection {
+    /// Folder.
+    pub dir: Option<PathBuf>,
+}
+
+/// Limits; names and meaning as Pyroscope's.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct LimitsSection {
+    /// Largest compressed body in MiB.
+    pub ingestion_body_limit_mb: Option<f64>,
+    /// Largest uncompressed profile in bytes.
+    pub max_profile_size_bytes: Option<usize>,
+    /// Most samples of a profile.
+    pub max_profile_stacktrace_samples: Option<usize>,
+    /// Most labels of a sample.
+    pub max_profile_stacktrace_sample_labels: Option<usize>,
+    /// Deepest stack.
+    pub max_profile_stacktrace_depth: Option<usize>,
+    /// Longest symbol in bytes.
+    pub max_profile_symbol_value_length: Option<usize>,
+    /// Longest label name in bytes.
+    pub max_label_name_length: Option<usize>,
+    /// Longest label value in bytes.
+    pub max_label_value_length: Option<usize>,
+    /// Most labels of a series.
+    pub max_label_names_per_series: Option<usize>,
+    /// Oldest profile taken, a duration; 0 for any.
+    pub reject_older_than: Option<String>,
+    /// Newest profile taken, a duration from now; 0 for any.
+    pub reject_newer_than: Option<String>,
+    /// Longest range of a query, a duration; 0 for any.
+    pub max_query_length: Option<String>,
+    /// Nodes of a flame graph when the question names no number.
+    pub max_flamegraph_nodes_default: Option<i64>,
+    /// Most nodes that a question may ask for.
+    pub max_flamegraph_nodes_max: Option<i64>,
+    /// Every other key.
+    #[serde(flatten)]
+    pub other: std::collections::BTreeMap<String, serde_json::Value>,
+}
+
+/// Top-level keys of Pyroscope that have no meaning for us: accepted with a warning.
+const WITHOUT_MEANING: &[&str] = &[
+    "adaptive_placement", "admin_server", "analytics", "architecture_storage", "compaction_worker", "compactor", "distributor",
+    "embedded_grafana", "frontend", "frontend_worker", "ingester", "memberlist", "metastore", "overrides_exporter", "querier",
+    "query_backend", "query_scheduler", "runtime_config", "segment_writer", "self_profiling", "show_banner", "shutdown_delay",
+    "store_gateway", "symbolizer", "target", "tenant_settings", "tracing",
+];
+
+/// Reads the file at `path`.
+pub fn read(path: &Path) -> anyhow::Result<ServerFile> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
+    parse(&text).with_context(|| format!("cannot use the configuration {}", path.display()))
+}
+
+/// Reads the text of a file. An empty text is an empty configuration.
+pub fn parse(text: &str) -> anyhow::Result<ServerFile> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#') || line.trim() == "---") {
+        return Ok(ServerFile::default());
+    }
+    let file: ServerFile = serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{error}"))?;
+    for key in file.other.keys() {
+        if !WITHOUT_MEANING.contains(&key.as_str()) {
+            bail!(
+                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
+            );
+        }
+        tracing::warn!(key, "configuration key has no meaning here and is ignored");
+    }
+    let ignored = [("server", &file.server.other), ("pyroscopedb", &file.pyroscopedb.other), ("limits", &file.limits.other)];
+    for (section, keys) in ignored {
+        for key in keys.keys() {
+            tracing::warn!(section, key, "configuration key has no meaning here and is ignored");
+        }
+    }
+    match file.storage.backend.as_deref() {
+        None | Some("" | "filesystem") => {}
+        Some(backend @ ("s3" | "gcs" | "azure" | "swift" | "cos")) => {
+            bail!("storage.backend: object storage (`{backend}`) is not there yet; use `filesystem`")
+        }
+        Some(backend) => bail!("storage.backend: unknown backend `{backend}`; use `filesystem`"),
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_of_pyroscope_are_read() {
+        let file = parse("server:\n  http_listen_port: 4041\nlimits:\n  max_profile_size_bytes: 1000\npyroscopedb:\n  data_path: /tmp/x\ntarget: all\n").unwrap();
+        assert_eq!(file.server.http_listen_port, Some(4041));
+        assert_eq!(file.limits.max_profile_size_bytes, Some(1000));
+        assert_eq!(file.pyroscopedb.data_path.as_deref(), Some(Path::new("/tmp/x")));
+    }
+
+    #[test]
+    fn an_empty_file_is_an_empty_configuration() {
+        assert!(parse("# nothing\n").unwrap().limits.max_profile_size_bytes.is_none());
+    }
+
+    #[test]
+    fn a_misspelt_key_and_a_missing_backend_are_refused() {
+        assert!(parse("limitz: {}\n").unwrap_err().to_string().contains("limitz"));
+        assert!(parse("storage:\n  backend: s3\n").unwrap_err().to_string().contains("not there yet"));
+        assert!(parse("storage:\n  backend: tape\n").unwrap_err().to_string().contains("tape"));
+    }
+}

@@ -1,0 +1,151 @@
+//! The demo: a server and a collector in one process on one data folder.
+//!
+//! The collector runs a real configuration, written for this process and shown in the data folder, and pushes over the real protocol, so that what
+//! a newcomer sees is what `serve` and `run` do.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use crate::app::collector::{self, CollectorOptions};
+use crate::app::server::{self, RunningServer, ServeOptions};
+use crate::base::Shutdown;
+use crate::pipeline::component::Stability;
+use crate::query::QueryLimits;
+use crate::server::ServerOptions;
+use crate::store::Limits;
+use crate::telemetry::logs::{LogHandle, Settings};
+
+/// What a demo is started with.
+#[derive(Debug, Clone)]
+pub struct DemoOptions {
+    /// `host:port` of the server.
+    pub listen: String,
+    /// Data folder of the server; the collector's own files lie in its folder `collector`.
+    pub data: PathBuf,
+    /// Programs to profile besides this one, `host:port`.
+    pub targets: Vec<String>,
+}
+
+/// Runs until `shutdown`.
+pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
+    for target in &options.targets {
+        check_target(target)?;
+    }
+    let metrics = server::process_metrics();
+    let serve = ServeOptions {
+        listen: options.listen.clone(),
+        data: options.data.clone(),
+        flush_age: Duration::from_secs(5 * 60),
+        limits: Limits::default(),
+        query: QueryLimits::default(),
+        http: ServerOptions::default(),
+    };
+    let server = RunningServer::start(serve, &metrics, &shutdown).await?;
+    // The page and our own collector reach it here even when it listens on all addresses.
+    let mut address = server.local_addr();
+    if address.ip().is_unspecified() {
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    // The server must outlive the collector, whose last profiles go to it.
+    let server_shutdown = Shutdown::new();
+    let serving = tokio::spawn(server.run(server_shutdown.clone()));
+
+    let storage = options.data.join("collector");
+    std::fs::create_dir_all(&storage).with_context(|| format!("cannot create the folder {}", storage.display()))?;
+    let config_path = storage.join("demo.river");
+    let text = configuration(&address.to_string(), &options.targets);
+    std::fs::write(&config_path, &text).with_context(|| format!("cannot write {}", config_path.display()))?;
+    let collector = CollectorOptions {
+        config_path: config_path.clone(),
+        listen: String::new(),
+        enable_pprof: false,
+        ui_path_prefix: "/".to_owned(),
+        storage_path: storage,
+        stability: Stability::GenerallyAvailable,
+        shutdown_deadline: Duration::from_secs(2),
+    };
+    let controller = collector::controller(&collector, metrics, logs, flags);
+    if let Err(diagnostics) = controller.load(vec![(config_path.display().to_string(), text)]).await {
+        bail!("the demo's own configuration has errors:\n{}", diagnostics.render(false));
+    }
+    announce(&address.to_string(), &options, &config_path);
+    controller.run(shutdown).await;
+    server_shutdown.cancel();
+    serving.await.context("the server failed")?
+}
+
+/// The collector's configuration: this process (CPU and memory) and the other targets (all Go types).
+fn configuration(address: &str, targets: &[String]) -> String {
+    let mut text = format!(
+        "// Written by `alluvium demo`; a real configuration that `alluvium run` would run too.\n\
+         pyroscope.scrape \"self\" {{\n\
+         \ttargets    = [{{\"__address__\" = \"{address}\", \"service_name\" = \"alluvium\"}}]\n\
+         \tforward_to = [pyroscope.write.local.receiver]\n\n\
+         \tprofiling_config {{\n\
+         \t\tprofile.memory {{\n\t\t\tpath = \"/debug/pprof/heap\"\n\t\t}}\n\n\
+         \t\tprofile.block {{\n\t\t\tenabled = false\n\t\t}}\n\n\
+         \t\tprofile.goroutine {{\n\t\t\tenabled = false\n\t\t}}\n\n\
+         \t\tprofile.mutex {{\n\t\t\tenabled = false\n\t\t}}\n\
+         \t}}\n}}\n\n"
+    );
+    if !targets.is_empty() {
+        text.push_str("pyroscope.scrape \"targets\" {\n\ttargets = [\n");
+        for target in targets {
+            let service = target.replace(':', "-");
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "\t\t{{\"__address__\" = \"{target}\", \"service_name\" = \"{service}\"}},");
+        }
+        text.push_str("\t]\n\tforward_to = [pyroscope.write.local.receiver]\n}\n\n");
+    }
+    let _ = write!(text, "pyroscope.write \"local\" {{\n\tendpoint {{\n\t\turl = \"http://{address}\"\n\t}}\n}}\n");
+    text
+}
+
+/// A target goes into the configuration as text, so it may hold only what an address holds.
+fn check_target(target: &str) -> anyhow::Result<()> {
+    let port = target.rsplit_once(':').and_then(|(host, port)| (!host.is_empty()).then(|| port.parse::<u16>().ok()).flatten());
+    let plain = target.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']'));
+    if port.is_none() || !plain {
+        bail!("--target {target}: expected HOST:PORT, such as localhost:9090");
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "tells the newcomer where to look")]
+fn announce(address: &str, options: &DemoOptions, config: &std::path::Path) {
+    let targets = if options.targets.is_empty() {
+        "itself (add programs with --target HOST:PORT)".to_owned()
+    } else {
+        format!("itself and {}", options.targets.join(", "))
+    };
+    println!("\n  Alluvium is profiling {targets}.");
+    println!("  The first profiles arrive within 15 s; then look at\n");
+    println!("      http://{address}\n");
+    println!("  or ask: alluvium top 'process_cpu:cpu:nanoseconds:cpu:nanoseconds{{}}'");
+    println!("  data in {}, configuration in {}; stop with Ctrl-C\n", options.data.display(), config.display());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_is_valid_and_formatted() {
+        let text = configuration("127.0.0.1:4040", &["localhost:9090".to_owned()]);
+        assert_eq!(crate::lang::fmt(&text).unwrap(), text);
+        let found = crate::pipeline::validate(&[("demo".to_owned(), text)], crate::components::ALL, Stability::GenerallyAvailable);
+        assert!(found.is_empty(), "{}", found.render(false));
+    }
+
+    #[test]
+    fn a_target_must_be_an_address() {
+        assert!(check_target("localhost:9090").is_ok());
+        assert!(check_target("[::1]:9090").is_ok());
+        for bad in ["localhost", ":9090", "a b:1", "x\":1", "host:99999"] {
+            assert!(check_target(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The server: store, query engine and routes on one port, with health, metrics and profiles of the process itself.
+//!
+//! Order of start: port (so that a taken one is known before any data is touched), store (replay), engine, ready. Order of stop: not ready,
+//! requests in work finish, store flushes; five seconds in all.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use crate::admin::{self, AdminState};
+use crate::base::{BoxFuture, Shutdown};
+use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::query::{QueryEngine, QueryLimits};
+use crate::server::listen::{ListenOptions, Listener};
+use crate::server::{ProfileStore, Readiness, ServerMetrics, ServerOptions, ServerState, router};
+use crate::store::{Limits, Store, StoreConfig};
+use crate::telemetry::metrics::Scope;
+use crate::telemetry::process::ProcessMetrics;
+use crate::telemetry::profiling::Profiling;
+
+/// Time for requests in work after the signal to stop.
+const REQUEST_GRACE: Duration = Duration::from_secs(2);
+/// Time for the last flush; what it does not reach is in the log and comes back at the next start.
+const FLUSH_GRACE: Duration = Duration::from_secs(3);
+
+/// What a server is started with.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// `host:port`.
+    pub listen: String,
+    /// The data folder.
+    pub data: PathBuf,
+    /// A head so old is flushed.
+    pub flush_age: Duration,
+    /// Limits of profiles.
+    pub limits: Limits,
+    /// Limits of questions.
+    pub query: QueryLimits,
+    /// Routes and tenants.
+    pub http: ServerOptions,
+}
+
+/// A started server.
+pub struct RunningServer {
+    listener: Listener,
+    routes: axum::Router,
+    store: Arc<Store>,
+    readiness: Readiness,
+}
+
+impl RunningServer {
+    /// Opens the port and the store. The server answers from [`RunningServer::run`] on.
+    pub async fn start(options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
+        let listen = ListenOptions { grace: REQUEST_GRACE, ..ListenOptions::default() };
+        let listener = Listener::bind(&options.listen, listen).await?;
+        let config = StoreConfig { limits: options.limits, flush_age: options.flush_age, ..StoreConfig::new(&options.data) };
+        let scope = metrics.clone();
+        let store = tokio::task::spawn_blocking(move || Store::open(config, &scope)).await.context("cannot open the store")??;
+        let engine = QueryEngine::new(store.clone(), options.query)?;
+        let readiness = Readiness::ready();
+        let state = ServerState::new(
+            Arc::new(Kept(store.clone())),
+            engine,
+            options.http,
+            readiness.clone(),
+            ServerMetrics::new(metrics),
+        );
+        let (ready, healthy) = (readiness.clone(), store.clone());
+        let admin = admin::router(AdminState {
+            metrics: metrics.clone(),
+            ready: Arc::new(move || ready.reason().map_or(Ok(()), Err)),
+            healthy: Arc::new(move || healthy.unavailable().map_or(Ok(()), Err)),
+            profiling: Some(Profiling::new(shutdown.clone())),
+            reload: None,
+            components: None,
+            component: None,
+        });
+        Ok(Self { listener, routes: router(state).merge(admin), store, readiness })
+    }
+
+    /// The address with the real port.
+    pub fn local_addr(&self) -> std::net::SocketAddr {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `shutdown`, then stops in order.
+    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+        let stopping = self.readiness.clone();
+        let signal = shutdown.clone();
+        tokio::spawn(async move {
+            signal.cancelled().await;
+            stopping.set_not_ready("the server is stopping");
+        });
+        let cut = self.listener.serve(self.routes, shutdown).await;
+        if cut > 0 {
+            tracing::warn!(connections = cut, "requests were cut off at the end");
+        }
+        match self.store.close(FLUSH_GRACE).await {
+            Ok(()) => tracing::info!("stopped; everything is in the tables"),
+            // Nothing is lost: the log is durable and replayed at the next start.
+            Err(error) => tracing::warn!(error = %error, "stopped before the last flush; the next start replays the log"),
+        }
+        Ok(())
+    }
+}
+
+/// Runs a server until `shutdown`.
+pub async fn run(options: ServeOptions, shutdown: Shutdown) -> anyhow::Result<()> {
+    let metrics = process_metrics();
+    let data = options.data.clone();
+    let server = RunningServer::start(options, &metrics, &shutdown).await?;
+    tracing::info!(address = %server.local_addr(), data = %data.display(), "serving");
+    server.run(shutdown).await
+}
+
+/// A registry that has the metrics of the process.
+pub fn process_metrics() -> Scope {
+    let metrics = Scope::new();
+    metrics.register_collector(ProcessMetrics::new());
+    metrics
+}
+
+/// The store behind the server's trait.
+struct Kept(Arc<Store>);
+
+impl ProfileStore for Kept {
+    fn append<'a>(&'a self, tenant: &'a str, profiles: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>> {
+        self.0.append(tenant, profiles)
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        let flushed = self.0.flush();
+        Box::pin(async move { flushed.await.map_err(|error| SinkError::new(SinkErrorKind::Unavailable, error.to_string())) })
+    }
+}

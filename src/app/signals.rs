@@ -1,0 +1,27 @@
+//! Signals to tokens: SIGINT and SIGTERM ask for a graceful stop; a second one ends the process at once.
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::base::Shutdown;
+
+/// A token that is cancelled at the first SIGINT or SIGTERM. At the second the process exits with 130.
+pub fn shutdown_signal() -> anyhow::Result<Shutdown> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let token = Shutdown::new();
+    let cancelled = token.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::info!("stopping; a second signal ends at once");
+        cancelled.cancel();
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        std::process::exit(130);
+    });
+    Ok(token)
+}

@@ -1,0 +1,31 @@
+//! `alluvium demo`: server and collector in one process on one data folder, looking at itself and at any target.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::app::demo::{self, DemoOptions};
+use crate::app::signals;
+use crate::cli::serve::{DEFAULT_DATA, DEFAULT_LISTEN};
+use crate::telemetry::logs::{LogHandle, Settings};
+
+/// Arguments of `alluvium demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  alluvium demo --target localhost:9090")]
+pub struct DemoArgs {
+    /// Address and port of the server and its page.
+    #[arg(long, value_name = "ADDR", default_value = DEFAULT_LISTEN, env = "ALLUVIUM_LISTEN")]
+    pub listen: String,
+    /// Folder of everything that is kept.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA, env = "ALLUVIUM_DATA")]
+    pub data: PathBuf,
+    /// A Go program (or any other that serves /debug/pprof) to profile too; may be given several times.
+    #[arg(long = "target", value_name = "HOST:PORT")]
+    pub targets: Vec<String>,
+}
+
+/// Runs until SIGINT or SIGTERM.
+pub async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
+    let options = DemoOptions { listen: args.listen, data: args.data, targets: args.targets };
+    demo::run(options, logs, flags, signals::shutdown_signal()?).await
+}

@@ -1,0 +1,134 @@
+//! `alluvium serve`: the server. Flags win over the configuration file, the file over the defaults.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::app::config::{self, LimitsSection};
+use crate::app::server::{self, ServeOptions};
+use crate::app::signals;
+use crate::base::duration;
+use crate::query::QueryLimits;
+use crate::server::ServerOptions;
+use crate::store::Limits;
+
+/// Where the server listens when nothing says otherwise.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
+/// Where profiles are kept when nothing says otherwise.
+pub const DEFAULT_DATA: &str = "./alluvium-data";
+
+/// Arguments of `alluvium serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  alluvium serve --listen 0.0.0.0:4040 --data /var/lib/alluvium")]
+pub struct ServeArgs {
+    /// YAML configuration with Pyroscope's keys (`limits`, `server`, `storage`, `pyroscopedb`, `multitenancy_enabled`).
+    #[arg(long, visible_alias = "config.file", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Address and port for everything: protocols, questions, the page.
+    #[arg(long, value_name = "ADDR", env = "ALLUVIUM_LISTEN", help = "Address and port for everything: protocols, questions, the page [default: 127.0.0.1:4040]")]
+    pub listen: Option<String>,
+    /// Folder of the log and the tables.
+    #[arg(long, value_name = "DIR", env = "ALLUVIUM_DATA", help = "Folder of the log and the tables [default: ./alluvium-data]")]
+    pub data: Option<PathBuf>,
+    /// Path prefix under which every route answers once more.
+    #[arg(long, value_name = "PATH", help = "Path prefix under which every route answers once more [default: /profile]")]
+    pub prefix: Option<String>,
+    /// Profiles so old are written from memory to the tables.
+    #[arg(long = "flush-age", value_name = "DURATION", default_value = "5m")]
+    pub flush_age: String,
+    /// Take the tenant from X-Scope-OrgID.
+    #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub multi_tenant: Option<bool>,
+}
+
+/// Runs until SIGINT or SIGTERM.
+pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
+    let options = options(args)?;
+    server::run(options, signals::shutdown_signal()?).await
+}
+
+fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
+    let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
+    let listen = args.listen.unwrap_or_else(|| {
+        let (host, port) = DEFAULT_LISTEN.split_once(':').unwrap_or(("127.0.0.1", "4040"));
+        let host = file.server.http_listen_address.as_deref().unwrap_or(host);
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        format!("{host}:{}", file.server.http_listen_port.map_or_else(|| port.to_owned(), |port| port.to_string()))
+    });
+    let data = args.data.or(file.storage.filesystem.dir).or(file.pyroscopedb.data_path);
+    let mut http = ServerOptions { multi_tenant: args.multi_tenant.or(file.multitenancy_enabled).unwrap_or(false), ..ServerOptions::default() };
+    if let Some(prefix) = args.prefix.or(file.api.base_url) {
+        http.prefix = normal_prefix(&prefix);
+    }
+    if let Some(limit) = file.limits.ingestion_body_limit_mb {
+        http.limits.body_bytes = (limit.max(0.0) * f64::from(1 << 20)) as usize;
+    }
+    if let Some(nodes) = file.limits.max_flamegraph_nodes_default {
+        http.limits.flamegraph_nodes = nodes;
+    }
+    if let Some(nodes) = file.limits.max_flamegraph_nodes_max {
+        http.limits.max_flamegraph_nodes = nodes;
+    }
+    let limits = store_limits(&file.limits)?;
+    http.limits.profile_bytes = limits.max_profile_size_bytes;
+    let mut query = QueryLimits::default();
+    if let Some(length) = &file.limits.max_query_length {
+        query.max_query_length = parsed("limits.max_query_length", length)?;
+    }
+    Ok(ServeOptions {
+        listen,
+        data: data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
+        flush_age: parsed("--flush-age", &args.flush_age)?,
+        limits,
+        query,
+        http,
+    })
+}
+
+fn store_limits(file: &LimitsSection) -> anyhow::Result<Limits> {
+    let mut limits = Limits::default();
+    let sizes = [
+        (&mut limits.max_profile_size_bytes, file.max_profile_size_bytes),
+        (&mut limits.max_profile_stacktrace_samples, file.max_profile_stacktrace_samples),
+        (&mut limits.max_profile_stacktrace_sample_labels, file.max_profile_stacktrace_sample_labels),
+        (&mut limits.max_profile_stacktrace_depth, file.max_profile_stacktrace_depth),
+        (&mut limits.max_profile_symbol_value_length, file.max_profile_symbol_value_length),
+        (&mut limits.max_label_name_length, file.max_label_name_length),
+        (&mut limits.max_label_value_length, file.max_label_value_length),
+        (&mut limits.max_label_names_per_series, file.max_label_names_per_series),
+    ];
+    for (limit, given) in sizes {
+        *limit = given.unwrap_or(*limit);
+    }
+    if let Some(text) = &file.reject_older_than {
+        limits.reject_older_than = parsed("limits.reject_older_than", text)?;
+    }
+    if let Some(text) = &file.reject_newer_than {
+        limits.reject_newer_than = parsed("limits.reject_newer_than", text)?;
+    }
+    Ok(limits)
+}
+
+fn parsed(name: &str, text: &str) -> anyhow::Result<Duration> {
+    duration::parse(text).with_context(|| name.to_owned())
+}
+
+/// A prefix with a `/` before and none after; empty for `/`.
+fn normal_prefix(prefix: &str) -> String {
+    let trimmed = prefix.trim_matches('/');
+    if trimmed.is_empty() { String::new() } else { format!("/{trimmed}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_brought_into_one_form() {
+        assert_eq!(normal_prefix("/"), "");
+        assert_eq!(normal_prefix("profile/"), "/profile");
+        assert_eq!(normal_prefix("/a/b"), "/a/b");
+    }
+}

@@ -1,0 +1,351 @@
+//! The calls of `querier.v1.QuerierService`.
+//!
+//! In: messages. Out: questions to the query engine, its answers as messages. What a message may say is checked here (node limits, ids, formats); what
+//! it means is the engine's business. Calls that are not here answer `unimplemented`.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use http::Request;
+
+use crate::profile::flamegraph::{self, Tree};
+use crate::profile::selector::{self, Matcher};
+use crate::profile::{Labels, ProfileType};
+use crate::query::{Aggregation, SeriesQuery, StackQuery, TimeRange};
+use crate::server::body::heavy;
+use crate::server::unary::{Answer, unary};
+use crate::server::{ServerLimits, ServerState};
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::proto::google::Profile;
+use crate::wire::proto::querier::{self, ProfileFormat};
+use crate::wire::proto::types;
+use crate::wire::push::pairs;
+use crate::wire::querier::{diff_message, flamegraph_message, type_message};
+
+/// Shortest step of a time line in seconds: points are told in milliseconds.
+const MIN_STEP: f64 = 0.001;
+
+/// `ProfileTypes`. Without a range: all that there ever were.
+pub async fn profile_types(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(
+        state,
+        request,
+        |state, tenant, ask: querier::ProfileTypesRequest| async move {
+            let range = (ask.start != 0 || ask.end != 0).then(|| TimeRange::new(ask.start, ask.end));
+            let found = state.engine.profile_types(&tenant, range).await?;
+            Ok(Answer::Message(querier::ProfileTypesResponse {
+                profile_types: found.iter().map(type_message).collect(),
+            }))
+        },
+    )
+    .await
+}
+
+/// `LabelNames`.
+pub async fn label_names(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(
+        state,
+        request,
+        |state, tenant, ask: types::LabelNamesRequest| async move {
+            let matchers = all_matchers(&ask.matchers)?;
+            let range = TimeRange::new(ask.start, ask.end);
+            let names = state.engine.label_names(&tenant, &matchers, range).await?;
+            Ok(Answer::Message(types::LabelNamesResponse { names }))
+        },
+    )
+    .await
+}
+
+/// `LabelValues`.
+pub async fn label_values(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(
+        state,
+        request,
+        |state, tenant, ask: types::LabelValuesRequest| async move {
+            let matchers = all_matchers(&ask.matchers)?;
+            let range = TimeRange::new(ask.start, ask.end);
+            let names = state.engine.label_values(&tenant, &ask.name, &matchers, range).await?;
+            Ok(Answer::Message(types::LabelValuesResponse { names }))
+        },
+    )
+    .await
+}
+
+/// `Series`.
+pub async fn series(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(
+        state,
+        request,
+        |state, tenant, ask: querier::SeriesRequest| async move {
+            let matchers = all_matchers(&ask.matchers)?;
+            let range = TimeRange::new(ask.start, ask.end);
+            let sets = state.engine.series(&tenant, &matchers, &ask.label_names, range).await?;
+            let message = |labels: &Labels| types::Labels { labels: pairs(labels) };
+            Ok(Answer::Message(querier::SeriesResponse {
+                labels_set: sets.iter().map(message).collect(),
+            }))
+        },
+    )
+    .await
+}
+
+/// `SelectSeries`. As in Pyroscope 2, `stack_trace_selector` and `exemplar_type` change nothing.
+pub async fn select_series(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(
+        state,
+        request,
+        |state, tenant, ask: querier::SelectSeriesRequest| async move {
+            if !ask.step.is_finite() || ask.step < MIN_STEP {
+                return Err(ConnectError::invalid(format!(
+                    "step must be at least {MIN_STEP} seconds, not {}",
+                    ask.step
+                )));
+            }
+            let query = SeriesQuery {
+                profile_type: profile_type(&ask.profile_type_id)?,
+                matchers: matchers(&ask.label_selector)?,
+                range: TimeRange::new(ask.start, ask.end),
+                step: ask.step,
+                aggregation: match ask.aggregation() {
+                    types::TimeSeriesAggregationType::Sum => Aggregation::Sum,
+                    types::TimeSeriesAggregationType::Average => Aggregation::Average,
+                },
+                limit: usize::try_from(ask.limit.unwrap_or(0))
+                    .map_err(|_| ConnectError::invalid("limit must not be negative"))?,
+                group_by: ask.group_by,
+            };
+            let lines = state.engine.select_series(&tenant, query).await?;
+            let series = lines
+                .into_iter()
+                .map(|line| types::Series {
+                    labels: pairs(&line.labels),
+                    points: line
+                        .points
+                        .into_iter()
+                        .map(|(timestamp, value)| types::Point {
+                            value,
+                            timestamp,
+                            ..types::Point::default()
+                        })
+                        .collect(),
+                })
+                .collect();
+            Ok(Answer::Message(querier::SelectSeriesResponse { series }))
+        },
+    )
+    .await
+}
+
+/// `SelectMergeStacktraces`, as a flame graph or as pprof.
+pub async fn merge_stacktraces(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(state, request, |state, tenant, ask| async move {
+        stacktraces(state, tenant, ask).await
+    })
+    .await
+}
+
+async fn stacktraces(
+    state: ServerState,
+    tenant: String,
+    ask: querier::SelectMergeStacktracesRequest,
+) -> Result<Answer<querier::SelectMergeStacktracesResponse>, ConnectError> {
+    let format = ask.format();
+    let max_nodes = max_nodes(ask.max_nodes, &state.options.limits)?;
+    let details = ask.frame_details;
+    let query = stacktraces_query(ask)?;
+    let mut answer = querier::SelectMergeStacktracesResponse::default();
+    match format {
+        ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
+            let tree = state.engine.merge_stacktraces(&tenant, query).await?;
+            answer.flamegraph = Some(graph_message(tree, max_nodes, details).await?);
+        }
+        ProfileFormat::Pprof => {
+            let bytes = state.engine.merge_profile(&tenant, query).await?;
+            let profile = heavy(bytes.len(), move || {
+                prost::Message::decode(bytes.as_slice())
+                    .map_err(|error| ConnectError::new(Code::Internal, format!("cannot read our own profile: {error}")))
+            })
+            .await?;
+            answer.pprof = Some(querier::PprofProfile { profile: Some(profile) });
+        }
+        ProfileFormat::Tree => return Err(unimplemented("the format TREE is")),
+        ProfileFormat::Dot => return Err(unimplemented("the format DOT is")),
+    }
+    Ok(Answer::Message(answer))
+}
+
+fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<StackQuery, ConnectError> {
+    if ask
+        .r#async
+        .is_some_and(|ask| ask.r#type() == querier::AsyncQueryType::Force)
+    {
+        return Err(unimplemented("asynchronous queries are"));
+    }
+    let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+    query.call_site = call_site(ask.stack_trace_selector)?;
+    query.profile_ids = ask.profile_id_selector;
+    query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
+    query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
+    if !query.span_ids.is_empty() && !query.trace_ids.is_empty() {
+        return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
+    }
+    Ok(query)
+}
+
+/// `Diff`: both sides of one type, told apart by selector or range. The larger of the two node limits counts.
+pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(state, request, |state, tenant, ask: querier::DiffRequest| async move {
+        let (Some(left), Some(right)) = (ask.left, ask.right) else {
+            return Err(ConnectError::invalid("a difference needs `left` and `right`"));
+        };
+        let limits = &state.options.limits;
+        let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
+        let (left, right) = (stacktraces_query(left)?, stacktraces_query(right)?);
+        if left.profile_type != right.profile_type {
+            return Err(ConnectError::invalid(format!(
+                "both sides must have one profile type, not `{}` and `{}`",
+                left.profile_type, right.profile_type
+            )));
+        }
+        let left = state.engine.merge_stacktraces(&tenant, left).await?;
+        let right = state.engine.merge_stacktraces(&tenant, right).await?;
+        let size = tree_bytes(&left) + tree_bytes(&right);
+        let graph = heavy(size, move || {
+            Ok(diff_message(flamegraph::diff(
+                &by_name(&left),
+                &by_name(&right),
+                max_nodes,
+            )))
+        })
+        .await?;
+        Ok(Answer::Message(querier::DiffResponse {
+            flamegraph: Some(graph),
+        }))
+    })
+    .await
+}
+
+/// `SelectMergeSpanProfile`, which older clients use for what `SelectMergeStacktraces` does with `span_selector`.
+pub async fn merge_span_profile(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(
+        state,
+        request,
+        |state, tenant, ask: querier::SelectMergeSpanProfileRequest| async move {
+            let max_nodes = max_nodes(ask.max_nodes, &state.options.limits)?;
+            if matches!(
+                ask.format(),
+                ProfileFormat::Tree | ProfileFormat::Dot | ProfileFormat::Pprof
+            ) {
+                return Err(unimplemented("formats other than FLAMEGRAPH are"));
+            }
+            let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+            query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
+            if query.span_ids.is_empty() {
+                return Err(ConnectError::invalid("span_selector must name at least one span"));
+            }
+            let tree = state.engine.merge_stacktraces(&tenant, query).await?;
+            Ok(Answer::Message(querier::SelectMergeSpanProfileResponse {
+                flamegraph: Some(graph_message(tree, max_nodes, false).await?),
+                ..querier::SelectMergeSpanProfileResponse::default()
+            }))
+        },
+    )
+    .await
+}
+
+/// `SelectMergeProfile`: the merged profile itself is the answer. `max_nodes` changes nothing, as in Pyroscope.
+pub async fn merge_profile(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    unary(
+        state,
+        request,
+        |state, tenant, ask: querier::SelectMergeProfileRequest| async move {
+            let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+            query.call_site = call_site(ask.stack_trace_selector)?;
+            query.profile_ids = ask.profile_id_selector;
+            query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
+            let bytes = state.engine.merge_profile(&tenant, query).await?;
+            Ok(Answer::<Profile>::Encoded(bytes.into()))
+        },
+    )
+    .await
+}
+
+fn unimplemented(what: &str) -> ConnectError {
+    ConnectError::new(Code::Unimplemented, format!("{what} not implemented by this server"))
+}
+
+fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
+    id.parse()
+        .map_err(|error: crate::profile::profile_type::ProfileTypeError| ConnectError::invalid(error.to_string()))
+}
+
+fn matchers(text: &str) -> Result<Vec<Matcher>, ConnectError> {
+    selector::parse(text).map_err(|error| ConnectError::invalid(format!("label selector `{text}`: {error}")))
+}
+
+fn all_matchers(texts: &[String]) -> Result<Vec<Vec<Matcher>>, ConnectError> {
+    texts.iter().map(|text| matchers(text)).collect()
+}
+
+fn stack_query(profile_type_id: &str, selector: &str, start: i64, end: i64) -> Result<StackQuery, ConnectError> {
+    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(selector)?);
+    Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
+}
+
+fn call_site(selector: Option<types::StackTraceSelector>) -> Result<Vec<String>, ConnectError> {
+    let Some(selector) = selector else {
+        return Ok(Vec::new());
+    };
+    if selector.go_pgo.is_some() {
+        return Err(unimplemented("the stack trace selector go_pgo is"));
+    }
+    Ok(selector.call_site.into_iter().map(|location| location.name).collect())
+}
+
+fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
+    for id in &ids {
+        if id.len() != length || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(ConnectError::invalid(format!(
+                "invalid {what} id length or digits: `{id}` must be {length} hexadecimal digits"
+            )));
+        }
+    }
+    Ok(ids.into_iter().map(|id| id.to_ascii_lowercase()).collect())
+}
+
+fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
+    let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
+    if asked < 0 {
+        return Err(ConnectError::invalid(format!(
+            "max flamegraph nodes limit must be set (max allowed {max})"
+        )));
+    }
+    if asked > max {
+        return Err(ConnectError::invalid(format!(
+            "max flamegraph nodes limit {asked} is greater than allowed {max}"
+        )));
+    }
+    let nodes = if asked == 0 { limits.flamegraph_nodes } else { asked };
+    Ok(usize::try_from(nodes).unwrap_or_default())
+}
+
+/// A tree as the message. The engine tells functions of one name apart by file; a client that did not ask for files knows them by name only, so they
+/// are put together for it.
+async fn graph_message(tree: Tree, max_nodes: usize, details: bool) -> Result<querier::FlameGraph, ConnectError> {
+    heavy(tree_bytes(&tree), move || {
+        let tree = if details { tree } else { by_name(&tree) };
+        Ok(flamegraph_message(tree.to_flamegraph(max_nodes), details))
+    })
+    .await
+}
+
+/// About the memory of a tree, to tell whether work on it is heavy.
+fn tree_bytes(tree: &Tree) -> usize {
+    tree.len().saturating_mul(64)
+}
+
+fn by_name(tree: &Tree) -> Tree {
+    let mut merged = Tree::new(false);
+    tree.for_each_stack(|stack, value| merged.insert(stack.iter().rev().copied(), value));
+    merged
+}

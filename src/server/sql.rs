@@ -1,0 +1,68 @@
+//! `POST /api/v1/sql`: a query in, rows out while it runs.
+//!
+//! In: text or JSON. Out: JSON, CSV or Arrow as `query::format` writes them. An error before the first row is an ordinary error answer; after it the
+//! connection is broken off, so that nobody takes a part for the whole.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Request};
+
+use crate::query::QueryError;
+use crate::query::format::{Format, encode};
+use crate::server::ServerState;
+use crate::server::tenant::tenant;
+use crate::wire::connect::{CallHeaders, Code, Compression, ConnectError};
+use crate::wire::sql::{self, SqlFormat};
+
+/// The route.
+pub async fn sql(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    run(state, request).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
+    let (parts, body) = request.into_parts();
+    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let wanted = SqlFormat::wanted(parts.uri.query(), &parts.headers)?;
+    let timeout = CallHeaders::timeout(&parts.headers)?;
+    let compression = Compression::read(&parts.headers)?;
+    let limits = &state.options.limits;
+    let held = state.bodies.read(&parts.headers, body, limits).await?;
+    let body = compression.decompress(held.bytes, limits.decompressed_body_bytes)?;
+    let query = sql::read_query(&parts.headers, &body)?;
+    let format = match wanted {
+        SqlFormat::Json => Format::Json,
+        SqlFormat::Csv => Format::Csv,
+        SqlFormat::Arrow => Format::Arrow,
+    };
+    let started = async {
+        let result = state.engine.sql(&tenant, &query).await?;
+        first_rows(encode(result, format)).await
+    };
+    let rows = match timeout {
+        None => started.await?,
+        Some(timeout) => tokio::time::timeout(timeout, started)
+            .await
+            .map_err(|_| ConnectError::new(Code::DeadlineExceeded, "the query took longer than its caller gave"))??,
+    };
+    let rows = rows.inspect_err(|error| tracing::warn!(error = %error, "sql answer broken off"));
+    let mut response = Body::from_stream(rows).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(wanted.content_type()));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// Waits for the first chunk, so that its error still can be an error answer.
+async fn first_rows(
+    mut chunks: BoxStream<'static, Result<Bytes, QueryError>>,
+) -> Result<BoxStream<'static, Result<Bytes, QueryError>>, ConnectError> {
+    Ok(match chunks.next().await.transpose()? {
+        None => chunks,
+        Some(first) => stream::once(async { Ok(first) }).chain(chunks).boxed(),
+    })
+}
