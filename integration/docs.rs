@@ -149,7 +149,12 @@ fn every_command_line_in_the_documentation_is_one_that_the_program_takes() {
                 if let Err(error) = Cli::try_parse_from(&words)
                     && error.use_stderr()
                 {
-                    found.add(&page.path, block.line + at, "the program does not take this", &error.to_string());
+                    found.add(
+                        &page.path,
+                        block.line + at,
+                        "the program does not take this",
+                        &error.to_string(),
+                    );
                 }
             }
         }

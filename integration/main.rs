@@ -10,6 +10,8 @@
 
 mod docs;
 #[cfg(feature = "server")]
+mod go_target;
+#[cfg(feature = "server")]
 mod harness;
 #[cfg(feature = "server")]
 mod http;
@@ -17,11 +19,19 @@ mod http;
 mod http_listen;
 #[cfg(feature = "server")]
 mod http_store;
+#[cfg(feature = "server")]
+mod kill;
+#[cfg(feature = "server")]
+mod known;
 mod lang;
 mod pprof;
+#[cfg(feature = "server")]
+mod program;
 mod protos;
 #[cfg(feature = "server")]
 mod query;
+#[cfg(feature = "server")]
+mod readers;
 #[cfg(feature = "server")]
 mod store;
 mod tidy;

@@ -175,7 +175,11 @@ fn write(root: &Path, table: Table, tenant: &str, day: i32, number: usize, profi
     writer.close().unwrap();
     let has_time = matches!(table, Table::Profiles | Table::Samples);
     let times = || profiles.iter().map(|profile| profile.time_ms * 1000);
-    let kinds = || profiles.iter().map(|profile| Arc::<str>::from(profile.profile_type.as_str()));
+    let kinds = || {
+        profiles
+            .iter()
+            .map(|profile| Arc::<str>::from(profile.profile_type.as_str()))
+    };
     let ids = || profiles.iter().map(|profile| profile.labels.hash64() as i64);
     FileEntry {
         table,
@@ -206,21 +210,28 @@ fn batch(table: Table, profiles: &[TestProfile]) -> RecordBatch {
     let id = |profile: &TestProfile| profile.labels.hash64() as i64;
     let text = |values: Vec<&str>| -> ArrayRef { Arc::new(StringArray::from(values)) };
     let numbers = |values: Vec<i64>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
-    let times = |values: Vec<i64>| -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(values).with_timezone("UTC")) };
+    let times =
+        |values: Vec<i64>| -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(values).with_timezone("UTC")) };
     let rows: Vec<&TestProfile> = match table {
         Table::Samples | Table::Stacks => samples.iter().map(|(profile, _)| *profile).collect(),
         Table::Profiles | Table::Series => profiles.iter().collect(),
     };
     let mut columns: Vec<ArrayRef> = vec![
         text(rows.iter().map(|profile| profile.tenant).collect()),
-        Arc::new(Date32Array::from_iter_values(rows.iter().map(|profile| day(profile.time_ms)))),
+        Arc::new(Date32Array::from_iter_values(
+            rows.iter().map(|profile| day(profile.time_ms)),
+        )),
     ];
     columns.extend(match table {
         Table::Profiles => vec![
             times(rows.iter().map(|profile| time(profile)).collect()),
             numbers(rows.iter().map(|profile| id(profile)).collect()),
             text(rows.iter().map(|profile| profile.profile_type.as_str()).collect()),
-            numbers(rows.iter().map(|profile| profile.samples.iter().map(|sample| sample.1).sum()).collect()),
+            numbers(
+                rows.iter()
+                    .map(|profile| profile.samples.iter().map(|sample| sample.1).sum())
+                    .collect(),
+            ),
             numbers(rows.iter().map(|profile| profile.samples.len() as i64).collect()),
             numbers(rows.iter().map(|_| 15_000_000_000).collect()),
             numbers(rows.iter().map(|_| 10_000_000).collect()),
@@ -232,16 +243,25 @@ fn batch(table: Table, profiles: &[TestProfile]) -> RecordBatch {
             text(rows.iter().map(|profile| profile.profile_type.as_str()).collect()),
             numbers(samples.iter().map(|(_, sample)| stack_id(&sample.0)).collect()),
             numbers(samples.iter().map(|(_, sample)| sample.1).collect()),
-            Arc::new(StringArray::from_iter(samples.iter().map(|(_, sample)| sample.2.clone()))),
+            Arc::new(StringArray::from_iter(
+                samples.iter().map(|(_, sample)| sample.2.clone()),
+            )),
             Arc::new(StringArray::from_iter(samples.iter().map(|_| None::<&str>))),
         ],
         // Written as often as they occur: readers must not count them twice.
         Table::Stacks => vec![
             numbers(samples.iter().map(|(_, sample)| stack_id(&sample.0)).collect()),
-            frames(&samples.iter().map(|(_, sample)| sample.0.as_slice()).collect::<Vec<_>>()),
+            frames(
+                &samples
+                    .iter()
+                    .map(|(_, sample)| sample.0.as_slice())
+                    .collect::<Vec<_>>(),
+            ),
         ],
         Table::Series => {
-            let services = rows.iter().map(|profile| profile.labels.get("service_name").unwrap_or("unknown"));
+            let services = rows
+                .iter()
+                .map(|profile| profile.labels.get("service_name").unwrap_or("unknown"));
             vec![
                 numbers(rows.iter().map(|profile| id(profile)).collect()),
                 text(services.collect()),
@@ -290,7 +310,9 @@ fn frames(stacks: &[&[OwnedFrame]]) -> ArrayRef {
             text(all.iter().map(|frame| frame.mapping.as_str()).collect()),
             Arc::new(Int64Array::from_iter_values(all.iter().map(|frame| frame.address))),
             text(all.iter().map(|_| "b1d").collect()),
-            Arc::new(BooleanArray::from(all.iter().map(|frame| frame.inlined).collect::<Vec<_>>())),
+            Arc::new(BooleanArray::from(
+                all.iter().map(|frame| frame.inlined).collect::<Vec<_>>(),
+            )),
         ],
         None,
     );

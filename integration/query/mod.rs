@@ -40,7 +40,10 @@ fn fill(store: &TestStore, start: i64, files: bool) {
             &[("service_name", "cart"), ("region", "us"), ("pod", "cart-1")],
             CPU,
             time,
-            &[(&[("work", "work.go", 10), ("main.main", "main.go", 5)], 7), (&[("idle", "idle.go", 1)], 3)],
+            &[
+                (&[("work", "work.go", 10), ("main.main", "main.go", 5)], 7),
+                (&[("idle", "idle.go", 1)], 3),
+            ],
         ));
         store.add(profile(
             "one",
@@ -54,7 +57,10 @@ fn fill(store: &TestStore, start: i64, files: bool) {
             &[("service_name", "secret"), ("region", "eu")],
             CPU,
             time,
-            &[(&[("launch_codes", "secret.go", 1), ("main.main", "main.go", 5)], 1_000_000)],
+            &[(
+                &[("launch_codes", "secret.go", 1), ("main.main", "main.go", 5)],
+                1_000_000,
+            )],
         ));
     }
     store.to_head();
@@ -80,7 +86,10 @@ fn stacks_of(profile_type: &str, selector: &str, range: TimeRange) -> StackQuery
 
 /// The rows of a query as JSON.
 async fn rows(engine: &QueryEngine, tenant: &str, sql: &str) -> serde_json::Value {
-    let result = engine.sql(tenant, sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let result = engine
+        .sql(tenant, sql)
+        .await
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
     let text = alluvium::query::format::encode_all(result, alluvium::query::format::Format::Json)
         .await
         .unwrap_or_else(|error| panic!("{sql}: {error}"));

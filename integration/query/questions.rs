@@ -23,7 +23,10 @@ fn folded(tree: &Tree) -> BTreeMap<String, i64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flame_graph_sums_files_and_heads_of_one_tenant() {
     let engine = engine(two_services());
-    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let tree = engine
+        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     assert_eq!(tree.total(), 4 * 140);
     assert_eq!(
         folded(&tree),
@@ -38,7 +41,11 @@ async fn a_flame_graph_sums_files_and_heads_of_one_tenant() {
     let none = stacks_of(CPU, r#"{service_name="secret"}"#, minute());
     assert_eq!(engine.merge_stacktraces("one", none).await.unwrap().total(), 0);
     assert_eq!(
-        engine.merge_stacktraces("nobody", stacks_of(CPU, "{}", minute())).await.unwrap().total(),
+        engine
+            .merge_stacktraces("nobody", stacks_of(CPU, "{}", minute()))
+            .await
+            .unwrap()
+            .total(),
         0
     );
 }
@@ -54,7 +61,10 @@ async fn heads_alone_files_alone_and_both_give_one_answer() {
     for store in [both, head] {
         let engine = engine(store);
         for selector in ["{}", r#"{region=~"e.*"}"#, r#"{service_name!="shop"}"#] {
-            let tree = engine.merge_stacktraces("one", stacks_of(CPU, selector, minute())).await.unwrap();
+            let tree = engine
+                .merge_stacktraces("one", stacks_of(CPU, selector, minute()))
+                .await
+                .unwrap();
             answers.push((selector, folded(&tree)));
         }
     }
@@ -65,16 +75,25 @@ async fn heads_alone_files_alone_and_both_give_one_answer() {
 async fn the_range_has_its_start_and_not_its_end() {
     let engine = engine(two_services());
     let half = TimeRange::new(NOON + 15_000, NOON + 30_000);
-    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", half)).await.unwrap();
+    let tree = engine
+        .merge_stacktraces("one", stacks_of(CPU, "{}", half))
+        .await
+        .unwrap();
     assert_eq!(tree.total(), 140);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_question_decodes_no_frames_again() {
     let engine = engine(two_services());
-    engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    engine
+        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     let before = engine.stats().files_read;
-    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let tree = engine
+        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     assert_eq!(tree.total(), 560);
     // Samples only: the one file of the tenant's day.
     assert_eq!(engine.stats().files_read - before, 1);
@@ -88,7 +107,10 @@ async fn files_outside_of_the_question_are_not_opened() {
         .list_missing(|file| file.day += 1)
         .list_missing(|file| file.tenant = "two".into());
     let wide = engine(store);
-    let tree = wide.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let tree = wide
+        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     assert_eq!(tree.total(), 560);
     let store = two_services();
     store.list_missing(|file| {
@@ -96,7 +118,10 @@ async fn files_outside_of_the_question_are_not_opened() {
         file.day += i32::from(file.time.is_none());
     });
     let by_time = engine(store);
-    let tree = by_time.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let tree = by_time
+        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     assert_eq!(tree.total(), 560);
     let store = two_services();
     store.list_missing(|file| {
@@ -104,20 +129,31 @@ async fn files_outside_of_the_question_are_not_opened() {
         file.day += i32::from(file.profile_type.is_none());
     });
     let by_type = engine(store);
-    let tree = by_type.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let tree = by_type
+        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     assert_eq!(tree.total(), 560);
     assert!(by_type.stats().files_pruned > 0);
     // And one that the question needs is missed.
     let store = two_services();
     store.list_missing(|_| {});
-    let broken = engine(store).merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await;
+    let broken = engine(store)
+        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .await;
     assert!(matches!(broken, Err(QueryError::Internal(_))), "{broken:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stacks_are_narrowed_by_call_site_profile_and_span() {
     let store = two_services();
-    let mut with_span = profile("one", &[("service_name", "shop")], CPU, NOON + 1000, &[(&[("spanned", "s.go", 1)], 11)]);
+    let mut with_span = profile(
+        "one",
+        &[("service_name", "shop")],
+        CPU,
+        NOON + 1000,
+        &[(&[("spanned", "s.go", 1)], 11)],
+    );
     with_span.samples[0].2 = Some("00f067aa0ba902b7".to_owned());
     with_span.id = "special".to_owned();
     store.add(with_span).to_head();
@@ -159,13 +195,19 @@ async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
     own.samples.push((vec![bare], 5, None));
     store.add(own).to_files();
     let engine = engine(store);
-    let bytes = engine.merge_profile("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let bytes = engine
+        .merge_profile("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     let profile = pprof::decode(&bytes).unwrap();
     assert_eq!(profile.sample_types[0].kind, "cpu");
     assert_eq!((profile.period, profile.period_type.unit), (10_000_000, "nanoseconds"));
     assert_eq!(profile.values.iter().sum::<i64>(), 47);
     assert_eq!(profile.mappings.len(), 1);
-    assert_eq!((profile.mappings[0].file, profile.mappings[0].build_id), ("/usr/bin/app", "b1d"));
+    assert_eq!(
+        (profile.mappings[0].file, profile.mappings[0].build_id),
+        ("/usr/bin/app", "b1d")
+    );
     let mut locations: Vec<(u64, Vec<(&str, i64)>)> = profile
         .locations
         .iter()
@@ -184,7 +226,10 @@ async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
             (0x3000, vec![]),
         ]
     );
-    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let tree = engine
+        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     assert_eq!(folded(&tree)["app 0x3000"], 5);
 }
 
@@ -218,7 +263,10 @@ async fn time_lines_have_points_at_the_right_edge_of_their_step() {
 #[tokio::test(flavor = "multi_thread")]
 async fn time_lines_are_grouped_averaged_and_limited() {
     let engine = engine(two_services());
-    let lines = engine.select_series("one", lines_of(60.0, &["service_name"])).await.unwrap();
+    let lines = engine
+        .select_series("one", lines_of(60.0, &["service_name"]))
+        .await
+        .unwrap();
     let names: Vec<String> = lines.iter().map(|line| line.labels.to_string()).collect();
     assert_eq!(names, [r#"{service_name="cart"}"#, r#"{service_name="shop"}"#]);
     assert_eq!(lines.iter().map(|line| line.points.len()).sum::<usize>(), 4);
@@ -261,9 +309,15 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
     let services = engine.label_values("one", "service_name", &[], minute()).await.unwrap();
     assert_eq!(services, ["cart", "shop"]);
     let of_type = [parse(&format!(r#"{{__profile_type__="{HEAP}"}}"#)).unwrap()];
-    let services = engine.label_values("one", "service_name", &of_type, minute()).await.unwrap();
+    let services = engine
+        .label_values("one", "service_name", &of_type, minute())
+        .await
+        .unwrap();
     assert_eq!(services, ["shop"]);
-    let types = engine.label_values("one", "__profile_type__", &[], minute()).await.unwrap();
+    let types = engine
+        .label_values("one", "__profile_type__", &[], minute())
+        .await
+        .unwrap();
     assert_eq!(types, [HEAP, CPU]);
     let pairs = ["service_name".to_owned(), "__type__".to_owned()];
     let series = engine.series("one", &[], &pairs, minute()).await.unwrap();

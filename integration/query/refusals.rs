@@ -75,7 +75,10 @@ async fn whatever_is_not_a_query_of_our_tables_is_refused() {
         };
         match answer {
             Err(QueryError::InvalidArgument(text)) => {
-                assert!(!text.contains("/tmp/.") && !text.contains("panicked"), "{attack}: {text}");
+                assert!(
+                    !text.contains("/tmp/.") && !text.contains("panicked"),
+                    "{attack}: {text}"
+                );
             }
             other => panic!("{attack}: {other:?}"),
         }
@@ -101,10 +104,21 @@ async fn no_query_sees_another_tenant() {
     }
     let tenants = rows(&engine, "one", "SELECT DISTINCT tenant FROM samples").await;
     assert_eq!(tenants, serde_json::json!([{"tenant": "one"}]));
-    let own = rows(&engine, "two", "SELECT sum(value) AS n FROM flat WHERE function = 'launch_codes'").await;
+    let own = rows(
+        &engine,
+        "two",
+        "SELECT sum(value) AS n FROM flat WHERE function = 'launch_codes'",
+    )
+    .await;
     assert_eq!(own[0]["n"], 4_000_000);
-    assert_eq!(rows(&engine, "o%", "SELECT count(*) AS n FROM samples").await[0]["n"], 0);
-    assert_eq!(rows(&engine, "one' OR '1'='1", "SELECT count(*) AS n FROM samples").await[0]["n"], 0);
+    assert_eq!(
+        rows(&engine, "o%", "SELECT count(*) AS n FROM samples").await[0]["n"],
+        0
+    );
+    assert_eq!(
+        rows(&engine, "one' OR '1'='1", "SELECT count(*) AS n FROM samples").await[0]["n"],
+        0
+    );
 }
 
 /// A query that would run for hours.
@@ -132,9 +146,22 @@ async fn rows_memory_size_and_depth_have_limits() {
             ..QueryLimits::default()
         },
     );
-    let error = few.sql("one", "SELECT * FROM samples").await.unwrap().collect().await.unwrap_err();
+    let error = few
+        .sql("one", "SELECT * FROM samples")
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap_err();
     assert!(matches!(error, QueryError::Limit(_)), "{error:?}");
-    assert!(few.sql("one", "SELECT * FROM samples LIMIT 10").await.unwrap().collect().await.is_ok());
+    assert!(
+        few.sql("one", "SELECT * FROM samples LIMIT 10")
+            .await
+            .unwrap()
+            .collect()
+            .await
+            .is_ok()
+    );
     let small = engine_with(
         two_services(),
         QueryLimits {
@@ -142,7 +169,8 @@ async fn rows_memory_size_and_depth_have_limits() {
             ..QueryLimits::default()
         },
     );
-    let big = "SELECT a.stack, b.stack, c.value, count(*) FROM samples a, samples b, samples c GROUP BY 1, 2, 3 ORDER BY 4";
+    let big =
+        "SELECT a.stack, b.stack, c.value, count(*) FROM samples a, samples b, samples c GROUP BY 1, 2, 3 ORDER BY 4";
     let answer = match small.sql("one", big).await {
         Ok(result) => result.collect().await.map(|_| ()),
         Err(error) => Err(error),
@@ -152,12 +180,21 @@ async fn rows_memory_size_and_depth_have_limits() {
     let long = format!("SELECT {}", "1+".repeat(20_000) + "1");
     assert!(matches!(engine.sql("one", &long).await, Err(QueryError::Limit(_))));
     let deep = format!("SELECT {}1{}", "(".repeat(300), ")".repeat(300));
-    assert!(matches!(engine.sql("one", &deep).await, Err(QueryError::InvalidArgument(_))));
+    assert!(matches!(
+        engine.sql("one", &deep).await,
+        Err(QueryError::InvalidArgument(_))
+    ));
     let most = format!("SELECT value {} AS n FROM samples LIMIT 1", "+value".repeat(390));
     assert_eq!(rows(&engine, "one", &most).await.as_array().unwrap().len(), 1);
-    let wide = format!("SELECT count(*) AS n FROM samples WHERE value IN ({})", vec!["1"; 5000].join(","));
+    let wide = format!(
+        "SELECT count(*) AS n FROM samples WHERE value IN ({})",
+        vec!["1"; 5000].join(",")
+    );
     assert_eq!(rows(&engine, "one", &wide).await[0]["n"], 0);
-    let all = format!("SELECT count(*) AS n FROM samples WHERE {}", vec!["value = 100"; 190].join(" OR "));
+    let all = format!(
+        "SELECT count(*) AS n FROM samples WHERE {}",
+        vec!["value = 100"; 190].join(" OR ")
+    );
     assert_eq!(rows(&engine, "one", &all).await[0]["n"], 4);
 }
 

@@ -98,7 +98,10 @@ async fn columns_of_flat_stand_beside_each_other_rightly() {
     assert_eq!(rows(&engine, "one", "SELECT count(*) AS n FROM flat").await[0]["n"], 20);
     let unique = "SELECT (SELECT count(*) FROM stacks) - (SELECT count(DISTINCT stack) FROM stacks) AS s, \
                   (SELECT count(*) FROM series) AS r";
-    assert_eq!(rows(&engine, "one", unique).await, serde_json::json!([{"s": 0, "r": 2}]));
+    assert_eq!(
+        rows(&engine, "one", unique).await,
+        serde_json::json!([{"s": 0, "r": 2}])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,12 +131,21 @@ async fn table_functions_take_selectors_and_times() {
             {"function": "runtime.gcDrain", "self": 120, "total": 120, "file": "mgc.go"},
         ])
     );
-    let boxes = format!("SELECT function, total FROM flamegraph('{CPU}', {NOON}, {}) WHERE level < 2 ORDER BY level, x", NOON + 60_000);
+    let boxes = format!(
+        "SELECT function, total FROM flamegraph('{CPU}', {NOON}, {}) WHERE level < 2 ORDER BY level, x",
+        NOON + 60_000
+    );
     let answer = rows(&engine, "one", &boxes).await;
     assert_eq!(answer[0], serde_json::json!({"function": "total", "total": 560}));
-    let sum: i64 = answer.as_array().unwrap()[1..].iter().map(|row| row["total"].as_i64().unwrap()).sum();
+    let sum: i64 = answer.as_array().unwrap()[1..]
+        .iter()
+        .map(|row| row["total"].as_i64().unwrap())
+        .sum();
     assert_eq!(sum, 560);
-    let flat = format!("SELECT sum(value) AS v FROM profile('{CPU}{{region!=\"eu\"}}', {NOON}, {})", NOON + 30_000);
+    let flat = format!(
+        "SELECT sum(value) AS v FROM profile('{CPU}{{region!=\"eu\"}}', {NOON}, {})",
+        NOON + 30_000
+    );
     assert_eq!(rows(&engine, "one", &flat).await[0]["v"], 20);
     for wrong in [
         "SELECT * FROM top('x', 'now-1h', 'now')".to_owned(),
@@ -152,7 +164,10 @@ async fn table_functions_take_selectors_and_times() {
             Ok(result) => result.collect().await.map(|_| ()),
             Err(error) => Err(error),
         };
-        assert!(matches!(answer, Err(QueryError::InvalidArgument(_))), "{wrong}: {answer:?}");
+        assert!(
+            matches!(answer, Err(QueryError::InvalidArgument(_))),
+            "{wrong}: {answer:?}"
+        );
     }
     let buckets = "SELECT time_bucket('30s', time) AS b, count(*) AS n FROM profiles GROUP BY b ORDER BY b";
     assert_eq!(
@@ -219,16 +234,24 @@ async fn sums_by_function_equal_the_pprof_to_the_unit() {
         .unwrap()
         .iter()
         .map(|row| {
-            let value = row["v"].as_i64().unwrap_or_else(|| row["v"].as_str().unwrap().parse().unwrap());
+            let value = row["v"]
+                .as_i64()
+                .unwrap_or_else(|| row["v"].as_str().unwrap().parse().unwrap());
             (row["function"].as_str().unwrap().to_owned(), value)
         })
         .filter(|(_, value)| *value != 0)
         .collect();
     expected.retain(|_, value| *value != 0);
     assert_eq!(found, expected);
-    let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let tree = engine
+        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     assert_eq!(tree.total(), first_total + second_total);
-    let bytes = engine.merge_profile("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+    let bytes = engine
+        .merge_profile("one", stacks_of(CPU, "{}", minute()))
+        .await
+        .unwrap();
     assert_eq!(pprof::decode(&bytes).unwrap().values.iter().sum::<i64>(), tree.total());
 }
 
@@ -237,23 +260,32 @@ async fn formats_keep_numbers_text_and_nothing_apart() {
     let engine = engine(two_services());
     let sql = "SELECT 9007199254740993 AS big, -5 AS small, 'a\"b,c' AS text, NULL AS none, 1.5 AS real, \
                arrow_cast('NaN', 'Float64') AS nan, true AS yes, [1, 2] AS list, to_timestamp_micros(1000000) AS at";
-    let json = encode_all(engine.sql("one", sql).await.unwrap(), Format::Json).await.unwrap();
+    let json = encode_all(engine.sql("one", sql).await.unwrap(), Format::Json)
+        .await
+        .unwrap();
     assert_eq!(
         String::from_utf8(json).unwrap(),
         "[\n{\"big\":\"9007199254740993\",\"small\":-5,\"text\":\"a\\\"b,c\",\"none\":null,\"real\":1.5,\"nan\":null,\"yes\":true,\
          \"list\":[1,2],\"at\":\"1970-01-01T00:00:01.000000Z\"}\n]\n"
     );
-    let csv = encode_all(engine.sql("one", sql).await.unwrap(), Format::Csv).await.unwrap();
+    let csv = encode_all(engine.sql("one", sql).await.unwrap(), Format::Csv)
+        .await
+        .unwrap();
     assert_eq!(
         String::from_utf8(csv).unwrap(),
         "big,small,text,none,real,nan,yes,list,at\r\n9007199254740993,-5,\"a\"\"b,c\",,1.5,,true,\"[1,2]\",1970-01-01T00:00:01.000000Z\r\n"
     );
     let flat = "SELECT * FROM flat ORDER BY time, value";
-    let bytes = encode_all(engine.sql("one", flat).await.unwrap(), Format::Arrow).await.unwrap();
+    let bytes = encode_all(engine.sql("one", flat).await.unwrap(), Format::Arrow)
+        .await
+        .unwrap();
     let reader = arrow::ipc::reader::StreamReader::try_new(bytes.as_slice(), None).unwrap();
     let read: usize = reader.map(|batch| batch.unwrap().num_rows()).sum();
     assert_eq!(read, 20);
-    let none = engine.sql("one", "SELECT value FROM samples WHERE value < 0").await.unwrap();
+    let none = engine
+        .sql("one", "SELECT value FROM samples WHERE value < 0")
+        .await
+        .unwrap();
     assert_eq!(encode_all(none, Format::Json).await.unwrap(), b"[\n]\n");
 }
 
@@ -265,9 +297,15 @@ async fn many_stacks_survive_a_small_cache() {
     };
     let engine = engine_with(two_services(), limits);
     for _ in 0..3 {
-        let tree = engine.merge_stacktraces("one", stacks_of(CPU, "{}", minute())).await.unwrap();
+        let tree = engine
+            .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+            .await
+            .unwrap();
         assert_eq!(tree.total(), 560);
-        let other = engine.merge_stacktraces("two", stacks_of(CPU, "{}", minute())).await.unwrap();
+        let other = engine
+            .merge_stacktraces("two", stacks_of(CPU, "{}", minute()))
+            .await
+            .unwrap();
         assert_eq!(other.total(), 4_000_000);
     }
 }

@@ -67,7 +67,12 @@ pub fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, f
 }
 
 /// Runs a collector until `shutdown`.
-pub async fn run(options: CollectorOptions, logs: LogHandle, flags: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
+pub async fn run(
+    options: CollectorOptions,
+    logs: LogHandle,
+    flags: Settings,
+    shutdown: Shutdown,
+) -> anyhow::Result<()> {
     // First of all the configuration: a mistake in it must not need a free port to be seen.
     let texts = sources::read(&options.config_path)?;
     let metrics = Scope::new();
@@ -89,8 +94,16 @@ pub async fn run(options: CollectorOptions, logs: LogHandle, flags: Settings, sh
     let state = admin_state(&controller, &options, metrics, &shutdown);
     let routes = nested(admin::router(state), &options.ui_path_prefix);
     let stopped = shutdown.clone();
-    let http = tokio::spawn(async move { axum::serve(listener, routes).with_graceful_shutdown(stopped.cancelled_owned()).await });
-    tokio::spawn(reload_on_hangup(controller.clone(), options.config_path.clone(), shutdown.clone())?);
+    let http = tokio::spawn(async move {
+        axum::serve(listener, routes)
+            .with_graceful_shutdown(stopped.cancelled_owned())
+            .await
+    });
+    tokio::spawn(reload_on_hangup(
+        controller.clone(),
+        options.config_path.clone(),
+        shutdown.clone(),
+    )?);
     controller.run(shutdown).await;
     http.abort();
     tracing::info!("stopped");
@@ -98,12 +111,23 @@ pub async fn run(options: CollectorOptions, logs: LogHandle, flags: Settings, sh
 }
 
 fn admin_state(controller: &Controller, options: &CollectorOptions, metrics: Scope, shutdown: &Shutdown) -> AdminState {
-    let (ready, healthy, reloading, all, one) =
-        (controller.clone(), controller.clone(), controller.clone(), controller.clone(), controller.clone());
+    let (ready, healthy, reloading, all, one) = (
+        controller.clone(),
+        controller.clone(),
+        controller.clone(),
+        controller.clone(),
+        controller.clone(),
+    );
     let path = options.config_path.clone();
     AdminState {
         metrics,
-        ready: Arc::new(move || if ready.ready() { Ok(()) } else { Err("no configuration is loaded yet".to_owned()) }),
+        ready: Arc::new(move || {
+            if ready.ready() {
+                Ok(())
+            } else {
+                Err("no configuration is loaded yet".to_owned())
+            }
+        }),
         healthy: Arc::new(move || match healthy.unhealthy() {
             ids if ids.is_empty() => Ok(()),
             ids => Err(format!("unhealthy components: {}", ids.join(", "))),
@@ -114,7 +138,9 @@ fn admin_state(controller: &Controller, options: &CollectorOptions, metrics: Sco
             Box::pin(async move { reload(&controller, &path).await })
         })),
         components: Some(Arc::new(move || to_json(&all.components()))),
-        component: Some(Arc::new(move |id| one.component(id).map(|component| to_json(&component)))),
+        component: Some(Arc::new(move |id| {
+            one.component(id).map(|component| to_json(&component))
+        })),
     }
 }
 
@@ -136,7 +162,10 @@ async fn reload(controller: &Controller, path: &Path) -> Result<(), String> {
         }
         Err(diagnostics) => {
             show(&diagnostics);
-            tracing::error!(errors = diagnostics.len(), "reload failed; the old configuration stays in force");
+            tracing::error!(
+                errors = diagnostics.len(),
+                "reload failed; the old configuration stays in force"
+            );
             Err(diagnostics.render(false))
         }
     }
@@ -161,7 +190,10 @@ fn apply_logging(logs: &LogHandle, asked: &LoggingSettings, flags: Settings) {
     let settings = if *asked == LoggingSettings::default() {
         Ok(flags)
     } else {
-        asked.level.parse().and_then(|level| asked.format.parse().map(|format| Settings { level, format }))
+        asked
+            .level
+            .parse()
+            .and_then(|level| asked.format.parse().map(|format| Settings { level, format }))
     };
     if let Err(error) = settings.and_then(|settings| logs.apply(settings)) {
         tracing::error!(error = %error, "cannot apply the logging block");
@@ -182,7 +214,10 @@ fn listen_reason(error: &std::io::Error) -> String {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "diagnostics with excerpts are for people at a terminal")]
+#[expect(
+    clippy::print_stderr,
+    reason = "diagnostics with excerpts are for people at a terminal"
+)]
 fn show(diagnostics: &Diagnostics) {
     if !diagnostics.is_empty() {
         eprint!("{}", diagnostics.render(std::io::stderr().is_terminal()));

@@ -122,21 +122,48 @@ pub struct LimitsSection {
 
 /// Top-level keys of Pyroscope that have no meaning for us: accepted with a warning.
 const WITHOUT_MEANING: &[&str] = &[
-    "adaptive_placement", "admin_server", "analytics", "architecture_storage", "compaction_worker", "compactor", "distributor",
-    "embedded_grafana", "frontend", "frontend_worker", "ingester", "memberlist", "metastore", "overrides_exporter", "querier",
-    "query_backend", "query_scheduler", "runtime_config", "segment_writer", "self_profiling", "show_banner", "shutdown_delay",
-    "store_gateway", "symbolizer", "target", "tenant_settings", "tracing",
+    "adaptive_placement",
+    "admin_server",
+    "analytics",
+    "architecture_storage",
+    "compaction_worker",
+    "compactor",
+    "distributor",
+    "embedded_grafana",
+    "frontend",
+    "frontend_worker",
+    "ingester",
+    "memberlist",
+    "metastore",
+    "overrides_exporter",
+    "querier",
+    "query_backend",
+    "query_scheduler",
+    "runtime_config",
+    "segment_writer",
+    "self_profiling",
+    "show_banner",
+    "shutdown_delay",
+    "store_gateway",
+    "symbolizer",
+    "target",
+    "tenant_settings",
+    "tracing",
 ];
 
 /// Reads the file at `path`.
 pub fn read(path: &Path) -> anyhow::Result<ServerFile> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
     parse(&text).with_context(|| format!("cannot use the configuration {}", path.display()))
 }
 
 /// Reads the text of a file. An empty text is an empty configuration.
 pub fn parse(text: &str) -> anyhow::Result<ServerFile> {
-    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#') || line.trim() == "---") {
+    if text
+        .lines()
+        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#') || line.trim() == "---")
+    {
         return Ok(ServerFile::default());
     }
     let file: ServerFile = serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -148,7 +175,11 @@ pub fn parse(text: &str) -> anyhow::Result<ServerFile> {
         }
         tracing::warn!(key, "configuration key has no meaning here and is ignored");
     }
-    let ignored = [("server", &file.server.other), ("pyroscopedb", &file.pyroscopedb.other), ("limits", &file.limits.other)];
+    let ignored = [
+        ("server", &file.server.other),
+        ("pyroscopedb", &file.pyroscopedb.other),
+        ("limits", &file.limits.other),
+    ];
     for (section, keys) in ignored {
         for key in keys.keys() {
             tracing::warn!(section, key, "configuration key has no meaning here and is ignored");
@@ -184,7 +215,17 @@ mod tests {
     #[test]
     fn a_misspelt_key_and_a_missing_backend_are_refused() {
         assert!(parse("limitz: {}\n").unwrap_err().to_string().contains("limitz"));
-        assert!(parse("storage:\n  backend: s3\n").unwrap_err().to_string().contains("not there yet"));
-        assert!(parse("storage:\n  backend: tape\n").unwrap_err().to_string().contains("tape"));
+        assert!(
+            parse("storage:\n  backend: s3\n")
+                .unwrap_err()
+                .to_string()
+                .contains("not there yet")
+        );
+        assert!(
+            parse("storage:\n  backend: tape\n")
+                .unwrap_err()
+                .to_string()
+                .contains("tape")
+        );
     }
 }

@@ -69,7 +69,10 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
     };
     let controller = collector::controller(&collector, metrics, logs, flags);
     if let Err(diagnostics) = controller.load(vec![(config_path.display().to_string(), text)]).await {
-        bail!("the demo's own configuration has errors:\n{}", diagnostics.render(false));
+        bail!(
+            "the demo's own configuration has errors:\n{}",
+            diagnostics.render(false)
+        );
     }
     announce(&address.to_string(), &options, &config_path);
     controller.run(shutdown).await;
@@ -96,18 +99,28 @@ fn configuration(address: &str, targets: &[String]) -> String {
         for target in targets {
             let service = target.replace(':', "-");
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "\t\t{{\"__address__\" = \"{target}\", \"service_name\" = \"{service}\"}},");
+            let _ = writeln!(
+                text,
+                "\t\t{{\"__address__\" = \"{target}\", \"service_name\" = \"{service}\"}},"
+            );
         }
         text.push_str("\t]\n\tforward_to = [pyroscope.write.local.receiver]\n}\n\n");
     }
-    let _ = write!(text, "pyroscope.write \"local\" {{\n\tendpoint {{\n\t\turl = \"http://{address}\"\n\t}}\n}}\n");
+    let _ = write!(
+        text,
+        "pyroscope.write \"local\" {{\n\tendpoint {{\n\t\turl = \"http://{address}\"\n\t}}\n}}\n"
+    );
     text
 }
 
 /// A target goes into the configuration as text, so it may hold only what an address holds.
 fn check_target(target: &str) -> anyhow::Result<()> {
-    let port = target.rsplit_once(':').and_then(|(host, port)| (!host.is_empty()).then(|| port.parse::<u16>().ok()).flatten());
-    let plain = target.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']'));
+    let port = target
+        .rsplit_once(':')
+        .and_then(|(host, port)| (!host.is_empty()).then(|| port.parse::<u16>().ok()).flatten());
+    let plain = target
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']'));
     if port.is_none() || !plain {
         bail!("--target {target}: expected HOST:PORT, such as localhost:9090");
     }
@@ -125,7 +138,11 @@ fn announce(address: &str, options: &DemoOptions, config: &std::path::Path) {
     println!("  The first profiles arrive within 15 s; then look at\n");
     println!("      http://{address}\n");
     println!("  or ask: alluvium top 'process_cpu:cpu:nanoseconds:cpu:nanoseconds{{}}'");
-    println!("  data in {}, configuration in {}; stop with Ctrl-C\n", options.data.display(), config.display());
+    println!(
+        "  data in {}, configuration in {}; stop with Ctrl-C\n",
+        options.data.display(),
+        config.display()
+    );
 }
 
 #[cfg(test)]
@@ -136,7 +153,11 @@ mod tests {
     fn the_configuration_is_valid_and_formatted() {
         let text = configuration("127.0.0.1:4040", &["localhost:9090".to_owned()]);
         assert_eq!(crate::lang::fmt(&text).unwrap(), text);
-        let found = crate::pipeline::validate(&[("demo".to_owned(), text)], crate::components::ALL, Stability::GenerallyAvailable);
+        let found = crate::pipeline::validate(
+            &[("demo".to_owned(), text)],
+            crate::components::ALL,
+            Stability::GenerallyAvailable,
+        );
         assert!(found.is_empty(), "{}", found.render(false));
     }
 

@@ -53,11 +53,20 @@ pub struct RunningServer {
 impl RunningServer {
     /// Opens the port and the store. The server answers from [`RunningServer::run`] on.
     pub async fn start(options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
-        let listen = ListenOptions { grace: REQUEST_GRACE, ..ListenOptions::default() };
+        let listen = ListenOptions {
+            grace: REQUEST_GRACE,
+            ..ListenOptions::default()
+        };
         let listener = Listener::bind(&options.listen, listen).await?;
-        let config = StoreConfig { limits: options.limits, flush_age: options.flush_age, ..StoreConfig::new(&options.data) };
+        let config = StoreConfig {
+            limits: options.limits,
+            flush_age: options.flush_age,
+            ..StoreConfig::new(&options.data)
+        };
         let scope = metrics.clone();
-        let store = tokio::task::spawn_blocking(move || Store::open(config, &scope)).await.context("cannot open the store")??;
+        let store = tokio::task::spawn_blocking(move || Store::open(config, &scope))
+            .await
+            .context("cannot open the store")??;
         let engine = QueryEngine::new(store.clone(), options.query)?;
         let readiness = Readiness::ready();
         let state = ServerState::new(
@@ -77,7 +86,12 @@ impl RunningServer {
             components: None,
             component: None,
         });
-        Ok(Self { listener, routes: router(state).merge(admin), store, readiness })
+        Ok(Self {
+            listener,
+            routes: router(state).merge(admin),
+            store,
+            readiness,
+        })
     }
 
     /// The address with the real port.
@@ -100,7 +114,9 @@ impl RunningServer {
         match self.store.close(FLUSH_GRACE).await {
             Ok(()) => tracing::info!("stopped; everything is in the tables"),
             // Nothing is lost: the log is durable and replayed at the next start.
-            Err(error) => tracing::warn!(error = %error, "stopped before the last flush; the next start replays the log"),
+            Err(error) => {
+                tracing::warn!(error = %error, "stopped before the last flush; the next start replays the log")
+            }
         }
         Ok(())
     }
@@ -132,6 +148,10 @@ impl ProfileStore for Kept {
 
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
         let flushed = self.0.flush();
-        Box::pin(async move { flushed.await.map_err(|error| SinkError::new(SinkErrorKind::Unavailable, error.to_string())) })
+        Box::pin(async move {
+            flushed
+                .await
+                .map_err(|error| SinkError::new(SinkErrorKind::Unavailable, error.to_string()))
+        })
     }
 }

@@ -9,14 +9,25 @@ const EXTENSIONS: [&str; 2] = ["alloy", "river"];
 
 /// The texts at `path` with their names, in the order of the names.
 pub fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
-    let metadata = std::fs::metadata(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
-    let files = if metadata.is_dir() { files_of(path)? } else { vec![path.to_owned()] };
+    let metadata =
+        std::fs::metadata(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
+    let files = if metadata.is_dir() {
+        files_of(path)?
+    } else {
+        vec![path.to_owned()]
+    };
     files
         .into_iter()
         .map(|file| {
-            let bytes = std::fs::read(&file).with_context(|| format!("cannot read the configuration {}", file.display()))?;
-            let text = String::from_utf8(bytes)
-                .map_err(|error| anyhow::anyhow!("{} is not UTF-8 text: bad byte at offset {}", file.display(), error.utf8_error().valid_up_to()))?;
+            let bytes =
+                std::fs::read(&file).with_context(|| format!("cannot read the configuration {}", file.display()))?;
+            let text = String::from_utf8(bytes).map_err(|error| {
+                anyhow::anyhow!(
+                    "{} is not UTF-8 text: bad byte at offset {}",
+                    file.display(),
+                    error.utf8_error().valid_up_to()
+                )
+            })?;
             Ok((file.display().to_string(), text))
         })
         .collect()
@@ -26,8 +37,12 @@ fn files_of(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list the folder {}", folder.display()))?;
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.with_context(|| format!("cannot list the folder {}", folder.display()))?.path();
-        let known = path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known));
+        let path = entry
+            .with_context(|| format!("cannot list the folder {}", folder.display()))?
+            .path();
+        let known = path
+            .extension()
+            .is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known));
         if known && path.is_file() {
             files.push(path);
         }

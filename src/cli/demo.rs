@@ -26,6 +26,10 @@ pub struct DemoArgs {
 
 /// Runs until SIGINT or SIGTERM.
 pub async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
-    let options = DemoOptions { listen: args.listen, data: args.data, targets: args.targets };
+    let options = DemoOptions {
+        listen: args.listen,
+        data: args.data,
+        targets: args.targets,
+    };
     demo::run(options, logs, flags, signals::shutdown_signal()?).await
 }

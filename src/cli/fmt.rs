@@ -31,7 +31,10 @@ pub fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
         None if args.write => bail!("--write needs a file: standard input has no place to write to"),
         None => {
             let mut text = String::new();
-            std::io::stdin().lock().read_to_string(&mut text).context("cannot read standard input")?;
+            std::io::stdin()
+                .lock()
+                .read_to_string(&mut text)
+                .context("cannot read standard input")?;
             ("(stdin)".to_owned(), text)
         }
     };
@@ -44,7 +47,13 @@ pub fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
         }
     };
     match file {
-        _ if args.test => return Ok(if formatted == text { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        _ if args.test => {
+            return Ok(if formatted == text {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            });
+        }
         Some(file) if args.write => {
             if formatted != text {
                 std::fs::write(file, formatted).with_context(|| format!("cannot write {}", file.display()))?;
@@ -61,6 +70,10 @@ fn read(file: &Path) -> anyhow::Result<String> {
     }
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     String::from_utf8(bytes).map_err(|error| {
-        anyhow::anyhow!("{} is not UTF-8 text: bad byte at offset {}", file.display(), error.utf8_error().valid_up_to())
+        anyhow::anyhow!(
+            "{} is not UTF-8 text: bad byte at offset {}",
+            file.display(),
+            error.utf8_error().valid_up_to()
+        )
     })
 }

@@ -95,7 +95,11 @@ pub fn main() -> ExitCode {
     };
     // One provider for all TLS of the process; an error means that one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("alluvium").build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("alluvium")
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return fail(&anyhow::anyhow!("cannot start the async runtime: {error}")),
     };
@@ -136,6 +140,9 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 impl LogArgs {
     /// The flags as settings of the logs.
     pub fn settings(&self) -> logs::Settings {
-        logs::Settings { level: self.level, format: self.format }
+        logs::Settings {
+            level: self.level,
+            format: self.format,
+        }
     }
 }

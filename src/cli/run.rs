@@ -11,7 +11,9 @@ use crate::telemetry::logs::{LogHandle, Settings};
 
 /// Arguments of `alluvium run`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  alluvium run config/alloy-like.river\n\nReload with SIGHUP or `curl -X POST localhost:12345/-/reload`; a reload that fails changes nothing.")]
+#[command(
+    after_help = "Example:\n  alluvium run config/alloy-like.river\n\nReload with SIGHUP or `curl -X POST localhost:12345/-/reload`; a reload that fails changes nothing."
+)]
 pub struct RunArgs {
     /// Configuration file, or a folder whose *.alloy and *.river files are read as one.
     pub path: PathBuf,
@@ -50,7 +52,9 @@ pub async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Res
         bail!("--config.format={}: only \"alloy\" is read", args.config_format);
     }
     if args.cluster_enabled {
-        bail!("--cluster.enabled: clustering is not there yet; leave the flag out, `clustering` blocks behave as one node");
+        bail!(
+            "--cluster.enabled: clustering is not there yet; leave the flag out, `clustering` blocks behave as one node"
+        );
     }
     let options = CollectorOptions {
         config_path: args.path,

@@ -27,13 +27,27 @@ pub struct ServeArgs {
     #[arg(long, visible_alias = "config.file", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Address and port for everything: protocols, questions, the page.
-    #[arg(long, value_name = "ADDR", env = "ALLUVIUM_LISTEN", help = "Address and port for everything: protocols, questions, the page [default: 127.0.0.1:4040]")]
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "ALLUVIUM_LISTEN",
+        help = "Address and port for everything: protocols, questions, the page [default: 127.0.0.1:4040]"
+    )]
     pub listen: Option<String>,
     /// Folder of the log and the tables.
-    #[arg(long, value_name = "DIR", env = "ALLUVIUM_DATA", help = "Folder of the log and the tables [default: ./alluvium-data]")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "ALLUVIUM_DATA",
+        help = "Folder of the log and the tables [default: ./alluvium-data]"
+    )]
     pub data: Option<PathBuf>,
     /// Path prefix under which every route answers once more.
-    #[arg(long, value_name = "PATH", help = "Path prefix under which every route answers once more [default: /profile]")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "Path prefix under which every route answers once more [default: /profile]"
+    )]
     pub prefix: Option<String>,
     /// Profiles so old are written from memory to the tables.
     #[arg(long = "flush-age", value_name = "DURATION", default_value = "5m")]
@@ -50,15 +64,32 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
 }
 
 fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
-    let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
+    let file = args
+        .config
+        .as_deref()
+        .map(config::read)
+        .transpose()?
+        .unwrap_or_default();
     let listen = args.listen.unwrap_or_else(|| {
         let (host, port) = DEFAULT_LISTEN.split_once(':').unwrap_or(("127.0.0.1", "4040"));
         let host = file.server.http_listen_address.as_deref().unwrap_or(host);
-        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        format!("{host}:{}", file.server.http_listen_port.map_or_else(|| port.to_owned(), |port| port.to_string()))
+        let host = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host.to_owned()
+        };
+        format!(
+            "{host}:{}",
+            file.server
+                .http_listen_port
+                .map_or_else(|| port.to_owned(), |port| port.to_string())
+        )
     });
     let data = args.data.or(file.storage.filesystem.dir).or(file.pyroscopedb.data_path);
-    let mut http = ServerOptions { multi_tenant: args.multi_tenant.or(file.multitenancy_enabled).unwrap_or(false), ..ServerOptions::default() };
+    let mut http = ServerOptions {
+        multi_tenant: args.multi_tenant.or(file.multitenancy_enabled).unwrap_or(false),
+        ..ServerOptions::default()
+    };
     if let Some(prefix) = args.prefix.or(file.api.base_url) {
         http.prefix = normal_prefix(&prefix);
     }
@@ -91,10 +122,22 @@ fn store_limits(file: &LimitsSection) -> anyhow::Result<Limits> {
     let mut limits = Limits::default();
     let sizes = [
         (&mut limits.max_profile_size_bytes, file.max_profile_size_bytes),
-        (&mut limits.max_profile_stacktrace_samples, file.max_profile_stacktrace_samples),
-        (&mut limits.max_profile_stacktrace_sample_labels, file.max_profile_stacktrace_sample_labels),
-        (&mut limits.max_profile_stacktrace_depth, file.max_profile_stacktrace_depth),
-        (&mut limits.max_profile_symbol_value_length, file.max_profile_symbol_value_length),
+        (
+            &mut limits.max_profile_stacktrace_samples,
+            file.max_profile_stacktrace_samples,
+        ),
+        (
+            &mut limits.max_profile_stacktrace_sample_labels,
+            file.max_profile_stacktrace_sample_labels,
+        ),
+        (
+            &mut limits.max_profile_stacktrace_depth,
+            file.max_profile_stacktrace_depth,
+        ),
+        (
+            &mut limits.max_profile_symbol_value_length,
+            file.max_profile_symbol_value_length,
+        ),
         (&mut limits.max_label_name_length, file.max_label_name_length),
         (&mut limits.max_label_value_length, file.max_label_value_length),
         (&mut limits.max_label_names_per_series, file.max_label_names_per_series),
@@ -118,7 +161,11 @@ fn parsed(name: &str, text: &str) -> anyhow::Result<Duration> {
 /// A prefix with a `/` before and none after; empty for `/`.
 fn normal_prefix(prefix: &str) -> String {
     let trimmed = prefix.trim_matches('/');
-    if trimmed.is_empty() { String::new() } else { format!("/{trimmed}") }
+    if trimmed.is_empty() {
+        String::new()
+    } else {
+        format!("/{trimmed}")
+    }
 }
 
 #[cfg(test)]

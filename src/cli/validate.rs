@@ -14,7 +14,9 @@ use crate::pipeline;
 
 /// Arguments of `alluvium validate`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  alluvium validate config/alloy-like.river\n\nExit code 1 when there is an error; every mistake is shown with its position.")]
+#[command(
+    after_help = "Example:\n  alluvium validate config/alloy-like.river\n\nExit code 1 when there is an error; every mistake is shown with its position."
+)]
 pub struct ValidateArgs {
     /// Configuration files, or folders whose *.alloy and *.river files are read as one.
     #[arg(required = true)]
@@ -35,10 +37,18 @@ pub fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
         all.extend(pipeline::validate(&sources::read(path)?, components::ALL, minimum));
     }
     show(&all, &args.format);
-    Ok(if all.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if all.has_errors() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
-#[expect(clippy::print_stderr, clippy::print_stdout, reason = "diagnostics are the output of this command")]
+#[expect(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "diagnostics are the output of this command"
+)]
 fn show(diagnostics: &Diagnostics, format: &str) {
     if format == "json" {
         println!("{}", diagnostics.to_json());
