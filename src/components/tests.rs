@@ -1,5 +1,6 @@
 //! The table as a whole: what must be true of every component.
 
+mod engine;
 mod reference;
 
 use crate::components::ALL;

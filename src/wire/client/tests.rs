@@ -9,7 +9,9 @@ use axum::extract::State;
 use axum::routing::{get, post};
 use http::HeaderMap;
 
-use crate::wire::client::{ClientOptions, Credential, HttpClient, OAuth2, ProxyOptions, Secret};
+use crate::wire::client::{
+    ClientOptions, Credential, HttpClient, OAuth2, Pem, ProxyOptions, Secret, TlsOptions, TlsVersion, error_chain,
+};
 
 async fn serve(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -130,4 +132,126 @@ async fn requests_go_through_the_proxy() {
         request.send().await.unwrap().text().await.unwrap(),
         "proxied http://nowhere.invalid/x"
     );
+}
+
+const CA: &str = include_str!("testdata/ca.pem");
+const SERVER: &str = include_str!("testdata/server.pem");
+const SERVER_KEY: &str = include_str!("testdata/server.key");
+
+/// A TLS server that answers every request with `yes`; it wants a certificate of the client when `mutual`.
+fn serve_tls(mutual: bool) -> String {
+    use std::io::{Read as _, Write as _};
+
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(CA.as_bytes()).unwrap())
+        .unwrap();
+    let builder = rustls::ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let builder = if mutual {
+        let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .unwrap();
+        builder.with_client_cert_verifier(verifier)
+    } else {
+        builder.with_no_client_auth()
+    };
+    let config = builder
+        .with_single_cert(
+            vec![CertificateDer::from_pem_slice(SERVER.as_bytes()).unwrap()],
+            PrivateKeyDer::from_pem_slice(SERVER_KEY.as_bytes()).unwrap(),
+        )
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let connection = rustls::ServerConnection::new(config.clone()).unwrap();
+            let mut stream = rustls::StreamOwned::new(connection, stream);
+            // A client that does not trust us breaks off here.
+            if stream.read(&mut [0; 4096]).is_ok() {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\nyes");
+            }
+        }
+    });
+    url
+}
+
+async fn ask(url: &str, tls: TlsOptions) -> Result<String, String> {
+    let options = ClientOptions {
+        tls,
+        ..options(Credential::None)
+    };
+    let client = HttpClient::new(&options).map_err(|error| error.to_string())?;
+    let request = client.get(url.parse().unwrap()).await.unwrap();
+    let response = request.send().await.map_err(|error| error_chain(&error))?;
+    response.text().await.map_err(|error| error_chain(&error))
+}
+
+fn pem(text: &str) -> Option<Pem> {
+    Some(Pem::Text(text.into()))
+}
+
+#[tokio::test]
+async fn a_server_is_trusted_by_its_authority_and_its_name() {
+    let url = serve_tls(false);
+    let trusting = TlsOptions {
+        ca: pem(CA),
+        server_name: Some("server.test".into()),
+        ..TlsOptions::default()
+    };
+    assert_eq!(ask(&url, trusting.clone()).await.as_deref(), Ok("yes"));
+    let wrong_name = TlsOptions {
+        server_name: Some("other.test".into()),
+        ..trusting
+    };
+    assert!(ask(&url, wrong_name).await.unwrap_err().contains("certificate"));
+    let stranger = ask(&url, TlsOptions::default()).await.unwrap_err();
+    assert!(stranger.contains("certificate"), "{stranger}");
+    let reckless = TlsOptions {
+        insecure_skip_verify: true,
+        min_version: TlsVersion::Tls13,
+        ..TlsOptions::default()
+    };
+    assert_eq!(ask(&url, reckless).await.as_deref(), Ok("yes"));
+}
+
+#[tokio::test]
+async fn a_client_shows_its_certificate() {
+    let url = serve_tls(true);
+    let with_certificate = TlsOptions {
+        ca: pem(CA),
+        server_name: Some("server.test".into()),
+        certificate: pem(SERVER),
+        key: pem(SERVER_KEY),
+        ..TlsOptions::default()
+    };
+    assert_eq!(ask(&url, with_certificate.clone()).await.as_deref(), Ok("yes"));
+    let without = TlsOptions {
+        certificate: None,
+        key: None,
+        ..with_certificate
+    };
+    assert!(ask(&url, without).await.is_err());
+}
+
+#[tokio::test]
+async fn wrong_certificates_are_refused_when_the_client_is_made() {
+    let message = |tls| async { ask("https://127.0.0.1:1", tls).await.unwrap_err() };
+    let not_pem = TlsOptions {
+        ca: pem("nonsense"),
+        ..TlsOptions::default()
+    };
+    assert_eq!(message(not_pem).await, "tls_config: the ca holds no certificate");
+    let no_file = TlsOptions {
+        ca: Some(Pem::File("/nonexistent/ca.pem".into())),
+        ..TlsOptions::default()
+    };
+    assert!(message(no_file).await.starts_with("cannot read /nonexistent/ca.pem"));
 }

@@ -137,7 +137,7 @@ export function TopTable(props: TopTableProps) {
                 class="grid-row"
                 role="row"
                 aria-rowindex={index + 2}
-                aria-selected={props.selected === row.name}
+                aria-selected={props.selected >= 0 && props.flame.names[props.selected] === name}
                 data-hover={props.hovered === row.name}
                 data-index={index}
                 tabindex={cursor() === index ? 0 : -1}

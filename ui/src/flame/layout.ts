@@ -69,7 +69,8 @@ export function layout(message: FlameGraphMessage): Flame {
     born: performance.now(),
   };
   const nameHash = new Uint32Array(names.length);
-  for (let index = 0; index < names.length; index += 1) nameHash[index] = fnv1a32(names[index]!);
+  // Functions of one name in several files are several functions, when the server tells files.
+  for (let index = 0; index < names.length; index += 1) nameHash[index] = fnv1a32(flame.files[index] ? `${names[index]}\n${flame.files[index]}` : names[index]!);
 
   let node = 0;
   for (let depth = 0; depth < levels.length; depth += 1) {

@@ -1,0 +1,131 @@
+//! The components together under the real engine: a configuration, a target and a server on this machine.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::routing::{get, post};
+use parking_lot::Mutex;
+use prost::Message as _;
+
+use crate::base::Shutdown;
+use crate::components::ALL;
+use crate::components::common::testing::{eventually, serve};
+use crate::pipeline::{Controller, Options};
+use crate::wire::proto::push::PushRequest;
+
+type Taken = Arc<Mutex<Vec<Vec<(String, String)>>>>;
+
+async fn push(State(taken): State<Taken>, body: Bytes) -> &'static str {
+    for series in PushRequest::decode(body).unwrap().series {
+        let labels = series.labels.into_iter().map(|pair| (pair.name, pair.value)).collect();
+        taken.lock().push(labels);
+    }
+    ""
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_flows_from_a_file_of_targets_to_a_server() {
+    let taken = Taken::default();
+    let router = Router::new()
+        .route("/push.v1.PusherService/Push", post(push))
+        .route(
+            "/debug/pprof/goroutine",
+            get(|| async { Bytes::from_static(&[0x0a, 4, 8, 1, 16, 2]) }),
+        )
+        .with_state(taken.clone());
+    let (url, _server) = serve(router).await;
+    let address = url.trim_start_matches("http://");
+    let folder = tempfile::tempdir().unwrap();
+    let targets = folder.path().join("targets.json");
+    std::fs::write(
+        &targets,
+        format!(r#"[{{"targets": ["{address}"], "labels": {{"__meta_app": "shop"}}}}]"#),
+    )
+    .unwrap();
+    let config = |stage: &str| {
+        let files = targets.display();
+        let text = format!(
+            r#"
+discovery.file "all" {{ files = ["{files}"] }}
+discovery.relabel "all" {{
+  targets = discovery.file.all.targets
+  rule {{
+    regex  = "__meta_(.+)"
+    action = "labelmap"
+  }}
+  rule {{
+    source_labels = ["app"]
+    target_label  = "service_name"
+  }}
+}}
+pyroscope.scrape "all" {{
+  targets         = discovery.relabel.all.output
+  forward_to      = [pyroscope.relabel.all.receiver]
+  scrape_interval = "2s"
+  profiling_config {{
+    profile.memory      {{ enabled = false }}
+    profile.mutex       {{ enabled = false }}
+    profile.block       {{ enabled = false }}
+    profile.process_cpu {{ enabled = false }}
+  }}
+}}
+pyroscope.relabel "all" {{
+  forward_to = [pyroscope.write.all.receiver]
+  rule {{
+    target_label = "stage"
+    replacement  = "{stage}"
+  }}
+}}
+pyroscope.write "all" {{
+  endpoint {{
+    url = "{url}"
+    queue {{ max_bytes = "64MiB" }}
+  }}
+}}
+"#
+        );
+        vec![("config.alloy".to_owned(), text)]
+    };
+    let controller = Controller::new(ALL, Options::new(folder.path().join("storage")));
+    if let Err(diagnostics) = controller.load(config("one")).await {
+        panic!("{diagnostics:?}");
+    }
+    let shutdown = Shutdown::new();
+    let running = tokio::spawn({
+        let (controller, shutdown) = (controller.clone(), shutdown.clone());
+        async move { controller.run(shutdown).await }
+    });
+    let has = |name: &str, value: &str| {
+        let wanted = (name.to_owned(), value.to_owned());
+        taken.lock().iter().any(|labels| labels.contains(&wanted))
+    };
+    eventually("a profile", || has("stage", "one")).await;
+    for (name, value) in [
+        ("service_name", "shop"),
+        ("app", "shop"),
+        ("__name__", "goroutine"),
+        ("instance", address),
+    ] {
+        assert!(has(name, value), "{name}={value} in {:?}", taken.lock());
+    }
+    assert!(
+        taken
+            .lock()
+            .iter()
+            .flatten()
+            .all(|(name, _)| !name.starts_with("__meta_"))
+    );
+    controller.load(config("two")).await.unwrap();
+    eventually("a profile after the reload", || has("stage", "two")).await;
+    assert_eq!(controller.unhealthy(), Vec::<String>::new());
+
+    std::fs::write(&targets, "[").unwrap();
+    eventually("the broken file to show", || {
+        controller.unhealthy() == ["discovery.file.all"]
+    })
+    .await;
+    shutdown.cancel();
+    running.await.unwrap();
+}
