@@ -17,14 +17,14 @@ use sha2::{Digest, Sha256};
 
 use crate::base::Shutdown;
 use crate::lang::decode::{Evaluate, decode};
-use crate::lang::eval::Scope as NameScope;
 use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::{Definition, HealthState, Stability};
-use crate::pipeline::graph::{CONSTANTS, Graph, GraphNode, SourceBlock, prefixes};
+use crate::pipeline::graph::{Graph, GraphNode, SourceBlock};
 use crate::pipeline::logging::{self, LoggingSettings};
 use crate::pipeline::metrics::{Metrics, RunningComponents};
+use crate::pipeline::names::{Names, constants};
 use crate::pipeline::node::{Changes, Node, RestartPolicy, Surroundings};
 use crate::pipeline::plan::{Nodes, Plan, plan};
 use crate::pipeline::validate::{analyze, check_arguments};
@@ -484,56 +484,6 @@ fn take_back(done: Vec<(Arc<Node>, Arguments)>) {
 
 fn block_error(code: codes::Code, text: &SourceBlock, message: String) -> Diagnostic {
     Diagnostic::error(code, &text.source, text.block.header(), message)
-}
-
-/// The names that expressions see: exports of nodes, and the constants.
-struct Names<'a> {
-    nodes: &'a Nodes,
-    constants: &'a Value,
-}
-
-impl NameScope for Names<'_> {
-    fn lookup(&self, path: &[&str]) -> Option<(Value, usize)> {
-        for (id, length) in prefixes(path) {
-            if let Some(node) = self.nodes.get(id.as_str()) {
-                return Some((node.exports(), length));
-            }
-        }
-        (path.first() == Some(&CONSTANTS)).then(|| (self.constants.clone(), 1))
-    }
-}
-
-/// `constants.*`, with Go's names for systems and processors, as Alloy's configurations expect them.
-fn constants(version: &str) -> Value {
-    let os = match std::env::consts::OS {
-        "macos" => "darwin",
-        other => other,
-    };
-    let arch = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        "x86" => "386",
-        other => other,
-    };
-    let version = match version.trim_start_matches('v') {
-        "" => "v0.0.0".to_owned(),
-        version => format!("v{version}"),
-    };
-    Value::object([
-        ("arch", Value::string(arch)),
-        ("hostname", Value::string(hostname())),
-        ("os", Value::string(os)),
-        ("version", Value::string(version)),
-    ])
-}
-
-fn hostname() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname")
-        .ok()
-        .map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .or_else(|| std::env::var("HOSTNAME").ok())
-        .unwrap_or_else(|| "localhost".to_owned())
 }
 
 fn hash(sources: &[(String, String)]) -> String {

@@ -8,6 +8,7 @@ mod controller;
 pub mod graph;
 pub mod logging;
 mod metrics;
+mod names;
 mod node;
 mod plan;
 pub mod status;

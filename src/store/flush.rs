@@ -35,6 +35,8 @@ pub struct Tables {
     pub writer: String,
     /// Counts attempts of this process, so that file names do not repeat.
     pub attempt: u32,
+    /// True after an attempt that failed and may have left files behind.
+    pub failed: bool,
     /// For tests.
     pub faults: Faults,
 }
@@ -61,6 +63,7 @@ impl Tables {
             tables,
             writer,
             attempt: 0,
+            failed: false,
             faults,
         })
     }
@@ -88,6 +91,12 @@ impl Tables {
 
     /// Commits a generation to every table that `progress` lacks. On an error `progress` holds what was done.
     pub fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
+        let result = self.try_commit(generation, progress);
+        self.failed = result.is_err();
+        result
+    }
+
+    fn try_commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         self.attempt += 1;
         let name = FileName {
             segment: generation.last_segment,
@@ -106,7 +115,13 @@ impl Tables {
                     .check(place)
                     .map_err(StoreError::io("flush to", table.folder()))
             };
-            if table.committed(&self.writer)? < Some(version) {
+            let committed = table.committed(&self.writer)?;
+            if committed < Some(version) {
+                if self.failed {
+                    // Half-written files would fill a disk that is full already a little more with each attempt.
+                    let committed = committed.map_or(0, |version| version.max(0) as u64);
+                    files::remove_uncommitted(table.folder(), &self.writer, committed)?;
+                }
                 fault(Place::FilesWrite(kind))?;
                 let files = files::write_table(&generation.head, kind, table.folder(), &name)?;
                 fault(Place::Commit(kind))?;

@@ -314,9 +314,12 @@ fn check_no_garbage(snapshot: &Snapshot) {
 
 #[tokio::test]
 async fn a_flush_that_fails_is_tried_again_until_it_succeeds() {
-    for table in Table::ALL {
+    for place in Table::ALL
+        .into_iter()
+        .flat_map(|table| [Place::Commit(table), Place::Committed(table)])
+    {
         let dir = tempfile::tempdir().unwrap();
-        let hook = FailAt::new(Place::Committed(table), 0);
+        let hook = FailAt::new(place, 0);
         let store = open(StoreConfig {
             faults: Faults::new(hook.clone()),
             ..config(dir.path())

@@ -1,0 +1,320 @@
+//! Tokens to a tree: recursive descent with one token of look-ahead, precedence climbing for operators.
+//!
+//! The parser goes on after an error at the next statement, so that one run shows several; only the first error of a line is kept, since
+//! the others are mostly its echo. A tree that came with errors is good for showing, not for running.
+
+mod expressions;
+
+use std::sync::Arc;
+
+use crate::lang::ast::{Attribute, Block, Expression, File, Identifier, Statement};
+use crate::lang::codes::{self, Code};
+use crate::lang::diagnostic::{Diagnostic, Diagnostics};
+use crate::lang::scanner::{Scanner, is_identifier};
+use crate::lang::source::{Source, Span};
+use crate::lang::token::{Token, TokenKind};
+
+/// Deepest nesting of expressions and blocks. It bounds the recursion of everything that walks a tree; people stay below 20.
+pub const MAX_DEPTH: u16 = 200;
+
+/// Parses a whole file.
+pub fn parse(source: &Source) -> (File, Diagnostics) {
+    let mut parser = Parser::new(source);
+    let body = parser.body(TokenKind::EndOfFile);
+    let comments = std::mem::take(&mut parser.comments);
+    let file = File {
+        source: source.clone(),
+        body,
+        comments,
+    };
+    (file, parser.finish())
+}
+
+/// Parses a text that is one expression, such as a default value.
+pub fn parse_expression(source: &Source) -> (Expression, Diagnostics) {
+    let mut parser = Parser::new(source);
+    let expression = parser.expression();
+    if parser.token.kind == TokenKind::Terminator {
+        parser.next();
+    }
+    if parser.token.kind != TokenKind::EndOfFile {
+        parser.expected("end of the expression");
+    }
+    (expression, parser.finish())
+}
+
+struct Parser<'a> {
+    source: &'a Source,
+    scanner: Scanner<'a>,
+    token: Token,
+    comments: Vec<Vec<Span>>,
+    diagnostics: Diagnostics,
+    /// Line of the last error.
+    error_line: usize,
+    depth: u16,
+}
+
+impl<'a> Parser<'a> {
+    fn new(source: &'a Source) -> Self {
+        let mut parser = Self {
+            source,
+            scanner: Scanner::new(source),
+            token: Token {
+                kind: TokenKind::EndOfFile,
+                span: Span::default(),
+            },
+            comments: Vec::new(),
+            diagnostics: Diagnostics::new(),
+            error_line: 0,
+            depth: 0,
+        };
+        parser.next();
+        parser
+    }
+
+    /// All diagnostics by position. An error of the grammar on a line with an error of the scanner is its echo.
+    fn finish(self) -> Diagnostics {
+        let mut diagnostics = self.scanner.into_diagnostics();
+        let lines: Vec<usize> = diagnostics
+            .iter()
+            .map(|diagnostic| self.source.line(diagnostic.span.start))
+            .collect();
+        for diagnostic in self.diagnostics {
+            if !lines.contains(&self.source.line(diagnostic.span.start)) {
+                diagnostics.push(diagnostic);
+            }
+        }
+        diagnostics.sort();
+        diagnostics
+    }
+
+    fn next(&mut self) {
+        self.token = self.scanner.scan();
+        while self.token.kind == TokenKind::Comment {
+            self.comment_group();
+        }
+    }
+
+    fn comment_group(&mut self) {
+        let mut group = Vec::new();
+        let mut last_line = self.source.line(self.token.span.start);
+        while self.token.kind == TokenKind::Comment && self.source.line(self.token.span.start) <= last_line + 1 {
+            last_line = self.source.line(self.token.span.end);
+            group.push(self.token.span);
+            self.token = self.scanner.scan();
+        }
+        self.comments.push(group);
+    }
+
+    fn at(&self, kind: TokenKind) -> bool {
+        self.token.kind == kind
+    }
+
+    fn at_end_or(&self, kind: TokenKind) -> bool {
+        self.at(kind) || self.at(TokenKind::EndOfFile)
+    }
+
+    fn text(&self, span: Span) -> Arc<str> {
+        self.source.slice(span).into()
+    }
+
+    fn report(&mut self, code: Code, span: Span, message: impl Into<String>, hint: Option<&str>) {
+        let line = self.source.line(span.start);
+        if line == self.error_line {
+            return;
+        }
+        self.error_line = line;
+        self.diagnostics
+            .push(Diagnostic::error(code, self.source, span, message).maybe_hint(hint.map(str::to_owned)));
+    }
+
+    fn expected(&mut self, what: &str) {
+        let message = format!("expected {what}, got {}", self.token.kind);
+        self.report(codes::EXPECTED_TOKEN, self.token.span, message, None);
+    }
+
+    /// Takes the current token, which should be a `kind`; says so when it is not.
+    fn expect(&mut self, kind: TokenKind) -> Token {
+        let token = self.token;
+        if token.kind != kind {
+            self.expected(&kind.to_string());
+        }
+        self.next();
+        token
+    }
+
+    fn skip_to(&mut self, kinds: &[TokenKind]) {
+        while !self.at(TokenKind::EndOfFile) && !kinds.contains(&self.token.kind) {
+            self.next();
+        }
+    }
+
+    /// Goes to the terminator that ends the current statement, over everything in brackets.
+    fn skip_statement(&mut self) {
+        let (mut curly, mut round, mut square) = (0i64, 0i64, 0i64);
+        while !self.at(TokenKind::EndOfFile) {
+            match self.token.kind {
+                TokenKind::LeftCurly => curly += 1,
+                TokenKind::RightCurly => curly -= 1,
+                TokenKind::LeftParen => round += 1,
+                TokenKind::RightParen => round -= 1,
+                TokenKind::LeftBracket => square += 1,
+                TokenKind::RightBracket => square -= 1,
+                TokenKind::Terminator if curly <= 0 && round <= 0 && square <= 0 => return,
+                _ => {}
+            }
+            self.next();
+        }
+    }
+
+    // === Statements ===
+
+    fn body(&mut self, until: TokenKind) -> Vec<Statement> {
+        let mut body = Vec::new();
+        while !self.at_end_or(until) {
+            if let Some(statement) = self.statement() {
+                body.push(statement);
+            }
+            if self.at(until) {
+                break;
+            }
+            if !self.at(TokenKind::Terminator) {
+                self.expected("end of line");
+                self.skip_statement();
+            }
+            self.next();
+        }
+        body
+    }
+
+    fn statement(&mut self) -> Option<Statement> {
+        if !self.at(TokenKind::Identifier) {
+            let message = format!("expected the name of an attribute or a block, got {}", self.token.kind);
+            self.report(codes::EXPECTED_STATEMENT, self.token.span, message, None);
+            // Something has to be taken, or a stray closing bracket would stay for ever.
+            self.next();
+            self.skip_to(&[TokenKind::Identifier]);
+            return self.at(TokenKind::Identifier).then(|| self.statement()).flatten();
+        }
+        let (name, parts) = self.block_name();
+        let label = self.label();
+        match self.token.kind {
+            TokenKind::Assign => Some(Statement::Attribute(self.attribute(name, parts, label))),
+            TokenKind::LeftCurly => self.block(name, label.flatten()).map(Statement::Block),
+            kind => {
+                let (message, hint) = if parts == 1 && label.is_none() {
+                    (
+                        format!("expected attribute assignment or block body, got {kind}"),
+                        "write `name = value` or `name { ... }`",
+                    )
+                } else {
+                    (
+                        format!("expected block body, got {kind}"),
+                        "the `{` of a block stands on the line of its name",
+                    )
+                };
+                self.report(codes::EXPECTED_STATEMENT, self.token.span, message, Some(hint));
+                self.skip_statement();
+                None
+            }
+        }
+    }
+
+    /// `identifier { "." identifier }` and the count of its parts.
+    fn block_name(&mut self) -> (Identifier, usize) {
+        let mut parts = vec![self.text(self.token.span)];
+        let mut span = self.token.span;
+        self.next();
+        while self.at(TokenKind::Dot) {
+            self.next();
+            if !self.at(TokenKind::Identifier) {
+                self.expected("identifier");
+                if self.at_end_or(TokenKind::Terminator) {
+                    break;
+                }
+            }
+            parts.push(self.text(self.token.span));
+            span = span.to(self.token.span);
+            self.next();
+        }
+        let name = if parts.len() == 1 {
+            parts[0].clone()
+        } else {
+            parts.join(".").into()
+        };
+        (Identifier { name, span }, parts.len())
+    }
+
+    /// The label after a name: `None` when there is none, `Some(None)` for one that was reported or is empty.
+    fn label(&mut self) -> Option<Option<Identifier>> {
+        if !self.at(TokenKind::String) {
+            return None;
+        }
+        let span = self.token.span;
+        let text = self.source.slice(span);
+        self.next();
+        let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else {
+            let message = format!("expected block label to be a double quoted string, but got {text}");
+            self.report(codes::BAD_LABEL, span, message, None);
+            return Some(None);
+        };
+        if inner.is_empty() {
+            return Some(None);
+        }
+        if !is_identifier(inner) {
+            let message = format!("expected block label to be a valid identifier, but got {text}");
+            let hint = Some("letters, digits and `_`, not starting with a digit");
+            self.report(codes::BAD_LABEL, span, message, hint);
+        }
+        Some(Some(Identifier {
+            name: inner.into(),
+            span,
+        }))
+    }
+
+    fn attribute(&mut self, name: Identifier, parts: usize, label: Option<Option<Identifier>>) -> Attribute {
+        if parts != 1 {
+            let message = "attribute names may only consist of a single identifier with no `.`";
+            self.report(codes::BAD_ATTRIBUTE_NAME, name.span, message, None);
+        } else if label.is_some() {
+            let message = "attribute names may not have labels";
+            self.report(codes::BAD_ATTRIBUTE_NAME, name.span, message, None);
+        }
+        self.next();
+        let value = self.expression();
+        Attribute { name, value }
+    }
+
+    fn block(&mut self, name: Identifier, label: Option<Identifier>) -> Option<Block> {
+        if self.depth >= MAX_DEPTH {
+            self.too_deep();
+            return None;
+        }
+        let open = self.token.span.start;
+        self.next();
+        self.depth += 1;
+        let body = self.body(TokenKind::RightCurly);
+        self.depth -= 1;
+        let unclosed = self.at(TokenKind::EndOfFile);
+        let close = self.token.span.start;
+        if unclosed {
+            // The end of the file says nothing; the opening bracket does.
+            let message = "block is never closed".to_owned();
+            self.report(
+                codes::EXPECTED_TOKEN,
+                name.span.to(Span::new(open, open + 1)),
+                message,
+                Some("add `}` on a line of its own"),
+            );
+        } else {
+            self.expect(TokenKind::RightCurly);
+        }
+        Some(Block {
+            name,
+            label,
+            open,
+            body,
+            close,
+        })
+    }
+}
