@@ -8,6 +8,7 @@
     reason = "in a test a panic is the report, and what is printed is read by who runs it"
 )]
 
+mod client;
 mod docs;
 #[cfg(feature = "server")]
 mod go_target;

@@ -1,0 +1,233 @@
+//! The client commands against a double of the server: real HTTP, real messages, answers made here.
+//!
+//! What a real server says to the same questions is tested with the server.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use alluvium::cli::sql::{Format, SqlArgs, SqlClient};
+use alluvium::cli::{flamegraph, top, upload};
+use alluvium::profile::RawProfile;
+use alluvium::profile::flamegraph::{FrameRef, Tree};
+use alluvium::profile::pprof;
+use alluvium::wire::connect::{self, Codec, ConnectError};
+use alluvium::wire::proto::push::{PushRequest, PushResponse};
+use alluvium::wire::proto::querier;
+use alluvium::wire::push::PushBatch;
+use alluvium::wire::querier::flamegraph_message;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use clap::Parser;
+
+/// What the double was asked.
+#[derive(Default, Clone)]
+struct Seen {
+    profiles: Arc<Mutex<Vec<RawProfile>>>,
+    questions: Arc<Mutex<Vec<String>>>,
+}
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("integration/fixtures/pprof")
+        .join(name)
+}
+
+async fn push(State(seen): State<Seen>, body: Bytes) -> Response {
+    let request: PushRequest = connect::decode(Codec::Proto, body).unwrap();
+    let (profiles, _) = PushBatch::from_request(request).unwrap().split();
+    let refused = profiles
+        .iter()
+        .any(|profile| profile.labels.get("service_name") == Some("refused"));
+    seen.profiles.lock().unwrap().extend(profiles);
+    if refused {
+        let error = ConnectError::invalid("series 0: out of the ingestion window");
+        return (StatusCode::BAD_REQUEST, error.to_json()).into_response();
+    }
+    connect::encode(Codec::Proto, &PushResponse::default())
+        .unwrap()
+        .into_response()
+}
+
+async fn merge_profile(State(seen): State<Seen>, headers: HeaderMap, body: Bytes) -> Response {
+    let ask: querier::SelectMergeProfileRequest = connect::decode(Codec::Proto, body).unwrap();
+    let tenant = headers.get("x-scope-orgid").and_then(|value| value.to_str().ok());
+    let question = format!("{} {} {tenant:?}", ask.profile_type_id, ask.label_selector);
+    seen.questions.lock().unwrap().push(question);
+    if ask.label_selector.contains("nobody") {
+        return Bytes::new().into_response();
+    }
+    let packed = std::fs::read(fixture("go-cpu.pb.gz")).unwrap();
+    pprof::gunzip(&packed.into(), 1 << 20).unwrap().into_response()
+}
+
+async fn merge_stacktraces(body: Bytes) -> Response {
+    let ask: querier::SelectMergeStacktracesRequest = connect::decode(Codec::Proto, body).unwrap();
+    let mut tree = Tree::new(true);
+    let frame = FrameRef {
+        function: "main.work",
+        file: "main.go",
+        line: 7,
+        mapping: "app",
+    };
+    tree.insert([frame], 3_000_000_000);
+    let graph = flamegraph_message(tree.to_flamegraph(0), ask.frame_details);
+    let answer = querier::SelectMergeStacktracesResponse {
+        flamegraph: Some(graph),
+        ..Default::default()
+    };
+    connect::encode(Codec::Proto, &answer).unwrap().into_response()
+}
+
+async fn sql(uri: Uri, body: String) -> Response {
+    match body.as_str() {
+        "SELECT 1 AS one" if uri.query() == Some("format=csv") => "one\r\n1\r\n".into_response(),
+        "SELECT 1 AS one" if uri.query() == Some("format=json") => "[\n{\"one\":1}\n]\n".into_response(),
+        other => {
+            let error = format!(r#"{{"code":"invalid_argument","message":"cannot parse `{other}`"}}"#);
+            (StatusCode::BAD_REQUEST, error).into_response()
+        }
+    }
+}
+
+/// Starts the double under the prefix `/profile`; gives its URL.
+async fn start(seen: Seen) -> String {
+    // Only the first of all tests installs it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let routes = Router::new()
+        .route("/push.v1.PusherService/Push", post(push))
+        .route("/querier.v1.QuerierService/SelectMergeProfile", post(merge_profile))
+        .route(
+            "/querier.v1.QuerierService/SelectMergeStacktraces",
+            post(merge_stacktraces),
+        )
+        .route("/api/v1/sql", post(sql))
+        .with_state(seen);
+    let router = Router::new().nest("/profile", routes);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/profile", listener.local_addr().unwrap());
+    tokio::spawn(serve(listener, router));
+    url
+}
+
+/// Serves until the test's runtime ends.
+async fn serve(listener: tokio::net::TcpListener, router: Router) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            return;
+        };
+        let service = hyper_util::service::TowerToHyperService::new(router.clone());
+        tokio::spawn(async move {
+            let stream = hyper_util::rt::TokioIo::new(stream);
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(stream, service)
+                .await;
+        });
+    }
+}
+
+#[derive(Parser)]
+enum Command {
+    Top(top::TopArgs),
+    Flamegraph(flamegraph::FlamegraphArgs),
+    Upload(upload::UploadArgs),
+    Sql(SqlArgs),
+}
+
+fn parse(words: &[&str]) -> Command {
+    Command::try_parse_from(["alluvium"].iter().chain(words)).unwrap()
+}
+
+#[tokio::test]
+async fn top_prints_the_merged_profile_of_the_question() {
+    let seen = Seen::default();
+    let url = start(seen.clone()).await;
+    let ask = |selector: &'static str| {
+        let words = ["top", selector, "--url", &url, "-n", "2", "--tenant", "acme"];
+        match parse(&words) {
+            Command::Top(args) => args,
+            _ => unreachable!(),
+        }
+    };
+    let text = top::table(&ask(r#"cpu{service_name=~"shop.*"}"#)).await.unwrap();
+    assert!(
+        text.starts_with("Type: process_cpu:cpu:nanoseconds:cpu:nanoseconds\n"),
+        "{text}"
+    );
+    assert!(text.contains(" sort.partition_func\n"), "{text}");
+    let question = r#"process_cpu:cpu:nanoseconds:cpu:nanoseconds {service_name=~"shop.*"} Some("acme")"#;
+    assert_eq!(*seen.questions.lock().unwrap(), [question]);
+    let error = top::table(&ask(r#"cpu{a="nobody"}"#)).await.unwrap_err().to_string();
+    assert!(error.starts_with("no samples of process_cpu"), "{error}");
+}
+
+#[tokio::test]
+async fn a_flame_graph_is_drawn_with_file_and_line() {
+    let url = start(Seen::default()).await;
+    let Command::Flamegraph(args) = parse(&["flamegraph", "{}", "--type", "cpu", "--url", &url]) else {
+        unreachable!()
+    };
+    let svg = flamegraph::draw(&args).await.unwrap();
+    assert!(
+        svg.contains("main.work\ntotal 3 s (100%), self 3 s (100%)\nmain.go:7\napp"),
+        "{svg}"
+    );
+}
+
+#[tokio::test]
+async fn files_are_uploaded_and_a_refused_one_is_named() {
+    let seen = Seen::default();
+    let url = start(seen.clone()).await;
+    let (cpu, heap) = (fixture("go-cpu.pb.gz"), fixture("go-allocs.pb.gz"));
+    let (cpu, heap) = (cpu.to_str().unwrap(), heap.to_str().unwrap());
+    let label = |value: &str| format!("service_name={value}");
+    let arguments = |service: &str| {
+        let words = ["upload", cpu, heap, "/none", "--url", &url, "--label", &label(service)];
+        match parse(&words) {
+            Command::Upload(args) => args,
+            _ => unreachable!(),
+        }
+    };
+    let refused = upload::upload(&arguments("shop"), |_| {}).await.unwrap();
+    assert_eq!(refused.len(), 1);
+    assert_eq!(refused[0].0, PathBuf::from("/none"));
+    let mut names: Vec<String> = seen
+        .profiles
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|profile| profile.labels.to_string())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            r#"{__name__="memory", service_name="shop"}"#,
+            r#"{__name__="process_cpu", service_name="shop"}"#
+        ]
+    );
+    let refused = upload::upload(&arguments("refused"), |_| {}).await.unwrap();
+    assert_eq!(refused.len(), 3);
+    assert!(format!("{:#}", refused[0].1).ends_with("series 0: out of the ingestion window"));
+    assert!(upload::run(arguments("refused")).await.is_err());
+}
+
+#[tokio::test]
+async fn sql_is_answered_in_the_form_asked_for() {
+    let url = start(Seen::default()).await;
+    let Command::Sql(args) = parse(&["sql", "SELECT 1", "--url", &url]) else {
+        unreachable!()
+    };
+    let client = SqlClient::new(&args.server).await.unwrap();
+    let statement = " SELECT 1 AS one;\n";
+    assert_eq!(
+        client.ask(statement, Format::Table).await.unwrap(),
+        "one\n---\n  1\n(1 row)\n"
+    );
+    assert_eq!(client.ask(statement, Format::Csv).await.unwrap(), "one\r\n1\r\n");
+    let error = client.ask("SELEKT", Format::Json).await.unwrap_err().to_string();
+    assert_eq!(error, "cannot parse `SELEKT`");
+}
