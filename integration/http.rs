@@ -399,6 +399,55 @@ async fn the_page_answers_at_the_root_and_under_the_prefix() {
 }
 
 #[tokio::test]
+async fn files_of_the_page_are_compressed_kept_and_asked_for_again_by_tag() {
+    let (server, _) = server(ServerOptions::default()).await;
+    let (_, index) = server.get("/").await;
+    let script = index
+        .split('"')
+        .find(|part| part.starts_with("./assets/") && part.ends_with(".js"))
+        .unwrap()
+        .trim_start_matches('.')
+        .to_owned();
+    for path in [script.clone(), format!("/profile{script}")] {
+        let url = format!("{}{path}", server.url);
+        let plain = server.client.get(&url).header("accept-encoding", "identity");
+        let plain = plain.send().await.unwrap();
+        assert_eq!(plain.headers()["content-type"], "text/javascript; charset=utf-8");
+        assert_eq!(plain.headers()["cache-control"], "public, max-age=31536000, immutable");
+        let tag = plain.headers()["etag"].clone();
+        let plain = plain.bytes().await.unwrap();
+        let packed = server
+            .client
+            .get(&url)
+            .header("accept-encoding", "gzip")
+            .send()
+            .await
+            .unwrap();
+        // The client unpacks it and takes the header away.
+        assert!(packed.content_length().is_none_or(|length| length < plain.len() as u64));
+        assert_eq!(packed.bytes().await.unwrap(), plain);
+        let again = server
+            .client
+            .get(&url)
+            .header("if-none-match", tag)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(again.status().as_u16(), 304);
+        assert!(again.bytes().await.unwrap().is_empty());
+    }
+    let response = server.client.get(&server.url).send().await.unwrap();
+    assert_eq!(response.headers()["cache-control"], "no-cache");
+    let head = server
+        .client
+        .head(format!("{}{script}", server.url))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(head.status().as_u16(), 200);
+}
+
+#[tokio::test]
 async fn http2_without_tls_works_beside_http1() {
     let (server, double) = server(ServerOptions::default()).await;
     let client = reqwest::Client::builder()
