@@ -124,6 +124,7 @@ impl Scrape {
         let wanted = self.wanted.lock().clone();
         let mut targets: HashMap<Identity, ScrapeTarget> = HashMap::new();
         let mut refused = 0;
+        let mut first_error = None;
         for target in scrape_targets(&wanted.arguments) {
             match target {
                 Ok(target) => {
@@ -131,9 +132,12 @@ impl Scrape {
                 }
                 Err(error) => {
                     refused += 1;
-                    tracing::warn!(component = %self.context.id, error = %error, "target cannot be scraped");
+                    first_error.get_or_insert(error);
                 }
             }
+        }
+        if let Some(error) = first_error {
+            tracing::warn!(component = %self.context.id, count = refused, error = %error, "targets cannot be scraped");
         }
         loops.retain(|identity, running| {
             let stays = running.generation == wanted.generation && targets.contains_key(identity);

@@ -136,7 +136,7 @@ const QUEUE: Schema = Schema {
         Attribute::with_default(
             "batch_max_bytes",
             Kind::Any,
-            "\"4MiB\"",
+            "\"1MiB\"",
             "Bytes of profiles in one request; a larger profile goes alone.",
         ),
         Attribute::with_default("batch_max_profiles", Kind::Int, "256", "Profiles in one request."),
@@ -287,7 +287,7 @@ impl EndpointArguments {
             return Err(error(format!("{queue_path}max_age"), "max_age must be greater than 0"));
         }
         let batch = BatchLimits {
-            max_bytes: bytes(queue, "batch_max_bytes", 4 << 20, &queue_path)?,
+            max_bytes: bytes(queue, "batch_max_bytes", 1 << 20, &queue_path)?,
             max_profiles: usize::try_from(queue.int("batch_max_profiles")).unwrap_or(0),
             wait: queue.duration("batch_wait"),
         };
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(endpoint.backoff, (Duration::from_millis(500), Duration::from_secs(300)));
         assert_eq!((endpoint.max_retries, endpoint.retry_on_429), (10, true));
         assert_eq!(endpoint.limits.max_bytes, 512 << 20);
-        assert_eq!(endpoint.batch.max_bytes, 4 << 20);
+        assert_eq!(endpoint.batch.max_bytes, 1 << 20);
     }
 
     #[test]

@@ -144,11 +144,13 @@ impl Write {
         let weak = Arc::downgrade(self);
         Ok(Sender {
             component: self.context.id.clone(),
-            arguments,
             queue,
             metrics,
             client,
             state: Mutex::new(open.map_or_else(EndpointState::default, |sender| sender.state.lock().clone())),
+            batch_bytes: arguments.batch.max_bytes.into(),
+            arguments,
+            refusals: Mutex::default(),
             on_health: Arc::new(move || {
                 if let Some(this) = weak.upgrade() {
                     this.tell_health();

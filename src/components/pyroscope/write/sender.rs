@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ const UNHEALTHY_FAILURES: u64 = 3;
 const DRAIN: Duration = Duration::from_secs(5);
 /// Failed requests, none passing, after which a batch sent one by one is taken to fail because of the server.
 const HOPELESS_SINGLES: usize = 16;
+/// How often refusals are logged.
+const REFUSALS_EVERY: Duration = Duration::from_secs(10);
 /// How often the ages of waiting profiles are looked at.
 const EXPIRE_EVERY: Duration = Duration::from_secs(10);
 
@@ -62,6 +65,10 @@ pub struct Sender {
     pub client: HttpClient,
     /// Its state, shown to people.
     pub state: Mutex<EndpointState>,
+    /// Bytes of a batch: those of the arguments, or fewer when the endpoint turned out to take less.
+    pub batch_bytes: AtomicU64,
+    /// When refusals were logged last, and how many came since.
+    pub refusals: Mutex<(Option<Instant>, u64)>,
     /// Called when `state` changes between healthy and not.
     pub on_health: Arc<dyn Fn() + Send + Sync>,
 }
@@ -90,27 +97,36 @@ enum FailureKind {
     Endpoint,
     /// The endpoint failed at this request: 500 and the like. It may be the profiles.
     Server,
+    /// The request is too large: fewer profiles may pass.
+    TooLarge,
     /// The profiles are wrong.
     Profiles,
 }
 
 impl Sender {
-    /// Works until `stop`. When that is because of `shutdown`, tries once more to empty the queue, for five seconds at most.
+    /// Works until `stop`; the request under way then has five seconds to end. When the stop is because of `shutdown`, tries once more to empty
+    /// the queue, for five seconds at most.
     pub async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
         while self.wait_for_work(&stop).await {
-            if !self.send_batch(self.arguments.remote_timeout).await && !self.back_off(&stop).await {
+            let is_shorter = tokio::select! {
+                is_shorter = self.send_batch(self.arguments.remote_timeout) => is_shorter,
+                // Given up here, the batch is in the queue and is sent again.
+                () = after(&stop, DRAIN) => return,
+            };
+            if !is_shorter && !self.back_off(&stop).await {
                 break;
             }
         }
-        if !shutdown.is_cancelled() {
-            return;
-        }
-        let deadline = Instant::now() + DRAIN;
-        while self.queue.waiting().profiles > 0 {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || self.state.lock().failures > 0 || !self.send_batch(left).await {
-                break;
-            }
+        if shutdown.is_cancelled() {
+            let drained = tokio::time::timeout(DRAIN, async {
+                while self.queue.waiting().profiles > 0 && self.state.lock().failures == 0 {
+                    if !self.send_batch(DRAIN).await {
+                        break;
+                    }
+                }
+            });
+            // What is left is on disk.
+            let _ = drained.await;
         }
     }
 
@@ -124,7 +140,8 @@ impl Sender {
             let waiting = self.queue.waiting();
             let batch = &self.arguments.batch;
             if waiting.profiles > 0 {
-                let is_full = waiting.bytes >= batch.max_bytes || waiting.profiles >= batch.max_profiles as u64;
+                let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
+                let is_full = waiting.bytes >= max_bytes || waiting.profiles >= batch.max_profiles as u64;
                 let patience = batch.wait.saturating_sub(waiting.oldest_age);
                 if is_full || patience.is_zero() {
                     return true;
@@ -167,9 +184,9 @@ impl Sender {
     /// Sends one batch from the front of the queue; true when the queue got shorter or may be tried again at once.
     async fn send_batch(&self, timeout: Duration) -> bool {
         let queue = self.queue.clone();
-        let limits = self.arguments.batch;
-        let Ok(batch) = tokio::task::spawn_blocking(move || queue.take(limits.max_bytes, limits.max_profiles)).await
-        else {
+        let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
+        let max_profiles = self.arguments.batch.max_profiles;
+        let Ok(batch) = tokio::task::spawn_blocking(move || queue.take(max_bytes, max_profiles)).await else {
             return false;
         };
         if batch.profiles.is_empty() {
@@ -185,9 +202,20 @@ impl Sender {
                 true
             }
             Outcome::Failed(failure) => match failure.kind {
-                FailureKind::Profiles if batch.profiles.len() == 1 => {
+                FailureKind::Profiles | FailureKind::TooLarge if batch.profiles.len() == 1 => {
                     self.reject(&batch.profiles, &failure);
                     self.finish(batch.ids).await;
+                    true
+                }
+                FailureKind::TooLarge => {
+                    // A proxy on the way takes less than we send: smaller batches from now on.
+                    let half = (batch.bytes / 2).max(1);
+                    self.batch_bytes.store(half, Ordering::Relaxed);
+                    tracing::info!(
+                        component = %self.component, endpoint = %self.arguments.url_text, bytes = half,
+                        "endpoint takes smaller requests only, batches are made smaller"
+                    );
+                    self.finish(Vec::new()).await;
                     true
                 }
                 FailureKind::Profiles => self.send_singly(batch, &HashSet::new(), timeout).await,
@@ -206,7 +234,7 @@ impl Sender {
                 let taken: Vec<usize> = (0..batch.ids.len()).filter(|index| !refused.contains(index)).collect();
                 let profiles: Vec<RawProfile> = taken.iter().map(|&index| batch.profiles[index].clone()).collect();
                 self.count_sent(&profiles);
-                if failure.kind == FailureKind::Profiles || self.is_patience_over() {
+                if matches!(failure.kind, FailureKind::Profiles | FailureKind::TooLarge) || self.is_patience_over() {
                     // Each refused one by itself: only so is it known which error is whose.
                     return self.send_singly(batch, &taken.into_iter().collect(), timeout).await;
                 }
@@ -236,7 +264,7 @@ impl Sender {
                     passed += 1;
                 }
                 Outcome::Failed(failure) | Outcome::Partly(_, failure) => match failure.kind {
-                    FailureKind::Profiles => {
+                    FailureKind::Profiles | FailureKind::TooLarge => {
                         self.reject(profile, &failure);
                         done.push(batch.ids[index]);
                     }
@@ -319,8 +347,8 @@ impl Sender {
             return Outcome::Partly(refused, failure);
         }
         self.metrics.request(match failure.kind {
-            FailureKind::Profiles => "refused",
-            _ => "failed",
+            FailureKind::Profiles | FailureKind::TooLarge => "refused",
+            FailureKind::Server | FailureKind::Endpoint => "failed",
         });
         Outcome::Failed(failure)
     }
@@ -330,7 +358,7 @@ impl Sender {
             return FailureKind::Endpoint;
         };
         match (*status, *code) {
-            (413, _) => FailureKind::Profiles,
+            (413, _) => FailureKind::TooLarge,
             (429, _) | (_, Some(Code::ResourceExhausted)) if !self.arguments.retry_on_429 => FailureKind::Profiles,
             // About the request, not about what is in it: nothing would pass, and nothing is wrong with the profiles.
             (300..=399 | 401 | 403 | 404 | 405 | 407 | 408 | 429 | 502 | 503 | 504, _) => FailureKind::Endpoint,
@@ -368,10 +396,20 @@ impl Sender {
     fn reject(&self, profiles: &[RawProfile], failure: &Failure) {
         self.metrics
             .dropped(DropReason::Rejected, profiles.len() as u64, bytes_of(profiles));
-        for profile in profiles {
+        // A server that refuses everything must not fill the log: one line now and then, with how many it stands for.
+        let refused = {
+            let mut log = self.refusals.lock();
+            log.1 += profiles.len() as u64;
+            if log.0.is_some_and(|last| last.elapsed() < REFUSALS_EVERY) {
+                return;
+            }
+            log.0 = Some(Instant::now());
+            std::mem::take(&mut log.1)
+        };
+        if let Some(profile) = profiles.first() {
             tracing::warn!(
-                component = %self.component, endpoint = %self.arguments.url_text, labels = %profile.labels,
-                error = %failure.message, "endpoint refused a profile, it is dropped"
+                component = %self.component, endpoint = %self.arguments.url_text, refused, labels = %profile.labels,
+                error = %failure.message, "endpoint refused profiles, they are dropped"
             );
         }
     }
@@ -407,6 +445,12 @@ impl Sender {
             (self.on_health)();
         }
     }
+}
+
+/// Ends `wait` after `stop`.
+async fn after(stop: &Shutdown, wait: Duration) {
+    stop.cancelled().await;
+    tokio::time::sleep(wait).await;
 }
 
 /// One series for each profile, also where labels are equal: a refusal then names one profile.

@@ -451,3 +451,80 @@ async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits
     eventually("the queue", || info().contains("\"queued_profiles\": Uint(0)")).await;
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_sends_what_is_left_and_is_not_held_up_by_a_dead_endpoint() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let body = Body::new().block(
+        "endpoint",
+        Body::new()
+            .text("url", &url)
+            .block("queue", Body::new().text("batch_wait", "1h")),
+    );
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    append(&recorder, 0..5).await;
+    running.stop().await;
+    assert_eq!(endpoint.services(), names(0..5));
+
+    endpoint.is_down.store(true, Ordering::Relaxed);
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    append(&recorder, 5..10).await;
+    let started = Instant::now();
+    running.stop().await;
+    assert!(started.elapsed() < Duration::from_secs(5));
+
+    endpoint.is_down.store(false, Ordering::Relaxed);
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    running.stop().await;
+    assert_eq!(endpoint.services(), names(0..10));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_shrink_to_what_a_proxy_takes() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    endpoint.on(|request| match request.series.len() {
+        0..=5 => Ok(()),
+        _ => Err((413, "too large".to_owned())),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    let profiles = names(0..40).iter().map(|name| profile(name)).collect();
+    assert!(recorder.receiver().append(profiles).await.is_empty());
+    eventually("all profiles", || endpoint.taken.lock().len() == 40).await;
+    assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total{"), 0.0);
+    assert!(endpoint.requests.load(Ordering::Relaxed) < 40);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "prints a measurement"]
+async fn throughput() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let body = Body::new().block("endpoint", Body::new().text("url", &url));
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    let data = Bytes::from(vec![7; 10_000]);
+    let receiver = recorder.receiver();
+    let started = Instant::now();
+    for number in 0..10_000 {
+        let profile = RawProfile {
+            pprof: data.clone(),
+            ..profile(&format!("s{number}"))
+        };
+        assert!(receiver.append(vec![profile]).await.is_empty());
+    }
+    println!("10000 profiles of 10 kB queued in {:?}", started.elapsed());
+    eventually("all", || endpoint.taken.lock().len() == 10_000).await;
+    println!(
+        "and sent after {:?} in {} requests",
+        started.elapsed(),
+        endpoint.requests.load(Ordering::Relaxed)
+    );
+    running.stop().await;
+}

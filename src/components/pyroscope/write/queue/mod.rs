@@ -61,6 +61,8 @@ pub struct Batch {
     pub ids: Vec<u64>,
     /// The profiles.
     pub profiles: Vec<RawProfile>,
+    /// Bytes of their records.
+    pub bytes: u64,
 }
 
 /// A queue in a folder of its own.
@@ -199,6 +201,7 @@ impl Queue {
         let mut batch = Batch {
             ids: Vec::with_capacity(entries.len()),
             profiles: Vec::with_capacity(entries.len()),
+            bytes: 0,
         };
         let mut damaged = Vec::new();
         for (entry, file) in entries.iter().zip(files) {
@@ -206,6 +209,7 @@ impl Queue {
                 Some(profile) => {
                     batch.ids.push(entry.id);
                     batch.profiles.push(profile);
+                    batch.bytes += u64::from(entry.length);
                 }
                 None => damaged.push(*entry),
             }
