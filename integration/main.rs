@@ -11,6 +11,8 @@
 mod client;
 mod docs;
 #[cfg(feature = "server")]
+mod go_target;
+#[cfg(feature = "server")]
 mod harness;
 #[cfg(feature = "server")]
 mod http;
@@ -18,11 +20,19 @@ mod http;
 mod http_listen;
 #[cfg(feature = "server")]
 mod http_store;
+#[cfg(feature = "server")]
+mod kill;
+#[cfg(feature = "server")]
+mod known;
 mod lang;
 mod pprof;
+#[cfg(feature = "server")]
+mod program;
 mod protos;
 #[cfg(feature = "server")]
 mod query;
+#[cfg(feature = "server")]
+mod readers;
 #[cfg(feature = "server")]
 mod store;
 mod tidy;

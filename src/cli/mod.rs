@@ -6,6 +6,7 @@
 pub mod completions;
 pub mod flamegraph;
 pub mod fmt;
+mod output;
 pub mod remote;
 pub mod run;
 pub mod sql;
@@ -51,10 +52,10 @@ pub struct Cli {
 #[command(next_help_heading = "Logging")]
 pub struct LogArgs {
     /// Least severe level that is logged: debug, info, warn or error.
-    #[arg(long = "log.level", global = true, value_parser = clap::value_parser!(logs::Level), default_value = "info", env = "ALLUVIUM_LOG_LEVEL")]
+    #[arg(id = "log.level", long = "log.level", global = true, value_parser = clap::value_parser!(logs::Level), default_value = "info", env = "ALLUVIUM_LOG_LEVEL")]
     pub level: logs::Level,
     /// Form of the log lines on standard error: logfmt or json.
-    #[arg(long = "log.format", global = true, value_parser = clap::value_parser!(logs::Format), default_value = "logfmt", env = "ALLUVIUM_LOG_FORMAT")]
+    #[arg(id = "log.format", long = "log.format", global = true, value_parser = clap::value_parser!(logs::Format), default_value = "logfmt", env = "ALLUVIUM_LOG_FORMAT")]
     pub format: logs::Format,
 }
 

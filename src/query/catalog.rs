@@ -14,8 +14,7 @@ use datafusion::catalog::{
     SchemaProvider,
 };
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 
 use crate::base::BoxFuture;
@@ -118,10 +117,6 @@ fn plan(
         &filter,
         Some(&columns),
     )?;
-    let input: Arc<dyn ExecutionPlan> = match input.output_partitioning().partition_count() {
-        1 => input,
-        _ => Arc::new(CoalescePartitionsExec::new(input)),
-    };
     let output = Arc::new(schema.project(&columns[..wanted])?);
     Ok(Arc::new(Mapped::new(input, output, Arc::new(FirstOfId { at, wanted }))))
 }
@@ -136,6 +131,10 @@ struct FirstOfId {
 impl RowMap for FirstOfId {
     fn name(&self) -> &'static str {
         "FirstOfId"
+    }
+
+    fn needs_all_rows(&self) -> bool {
+        true
     }
 
     fn apply(&self, input: BatchStream) -> BatchStream {

@@ -25,7 +25,10 @@ use datafusion::physical_expr::expressions::InListExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties, InputDistributionRequirements,
+    PlanProperties,
+};
 use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use url::Url;
@@ -226,6 +229,11 @@ pub(crate) trait RowMap: fmt::Debug + Send + Sync + 'static {
     /// Name in plans.
     fn name(&self) -> &'static str;
 
+    /// True when one stream must see all rows: the planner then joins the partitions of the input.
+    fn needs_all_rows(&self) -> bool {
+        false
+    }
+
     /// The rows out for the rows in, with the columns that the node was made with.
     fn apply(&self, input: BatchStream) -> BatchStream;
 }
@@ -273,6 +281,18 @@ impl ExecutionPlan for Mapped {
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![match self.map.needs_all_rows() {
+            true => Distribution::SinglePartition,
+            false => Distribution::UnspecifiedDistribution,
+        }])
+    }
+
+    // Rows spread over more partitions would be the same work, or for computed rows the same rows twice.
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
     }
 
     fn apply_expressions(

@@ -82,6 +82,10 @@ impl RowMap for Rows {
         self.name
     }
 
+    fn needs_all_rows(&self) -> bool {
+        true
+    }
+
     fn apply(&self, _input: BatchStream) -> BatchStream {
         let (compute, columns) = (self.compute.clone(), self.columns.clone());
         stream::once(async move { Ok(compute().await?.project(&columns)?) }).boxed()
