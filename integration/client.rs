@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use alluvium::cli::sql::{Format, SqlArgs, SqlClient};
-use alluvium::cli::{flamegraph, top, upload};
+use alluvium::cli::sql::{Format, SqlClient};
+use alluvium::cli::{Cli, Command, flamegraph, top, upload};
 use alluvium::profile::RawProfile;
 use alluvium::profile::flamegraph::{FrameRef, Tree};
 use alluvium::profile::pprof;
@@ -129,16 +129,9 @@ async fn serve(listener: tokio::net::TcpListener, router: Router) {
     }
 }
 
-#[derive(Parser)]
-enum Command {
-    Top(top::TopArgs),
-    Flamegraph(flamegraph::FlamegraphArgs),
-    Upload(upload::UploadArgs),
-    Sql(SqlArgs),
-}
-
+/// Reads a command line as the program does.
 fn parse(words: &[&str]) -> Command {
-    Command::try_parse_from(["alluvium"].iter().chain(words)).unwrap()
+    Cli::try_parse_from(["alluvium"].iter().chain(words)).unwrap().command
 }
 
 #[tokio::test]

@@ -5,6 +5,8 @@
 use clap::Args;
 use clap_complete::Shell;
 
+use crate::cli::output;
+
 /// Arguments of `alluvium completions`.
 #[derive(Debug, Clone, Args)]
 #[command(
@@ -21,7 +23,5 @@ pub struct CompletionsArgs {
 pub fn run(args: CompletionsArgs, command: &mut clap::Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "alluvium", &mut script);
-    // A closed pipe (`| head`) is an error to report, not a panic.
-    std::io::Write::write_all(&mut std::io::stdout(), &script)?;
-    Ok(())
+    output::write(&script)
 }

@@ -2,13 +2,13 @@
 //!
 //! Asks the server for the flame graph with files and lines, draws it here, and writes it whole or not at all.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
 
-use crate::cli::remote::{QueryArgs, ServerArgs};
+use crate::cli::output;
+use crate::cli::remote::{QueryArgs, ServerArgs, call_error};
 use crate::cli::time::{self, now_ms};
 use crate::profile::flamegraph::{SvgOptions, svg};
 use crate::profile::selector;
@@ -49,9 +49,7 @@ pub struct FlamegraphArgs {
 pub async fn run(args: FlamegraphArgs) -> anyhow::Result<()> {
     let drawing = draw(&args).await?;
     if args.output.as_os_str() == "-" {
-        return std::io::stdout()
-            .write_all(drawing.as_bytes())
-            .context("cannot write to standard output");
+        return output::write(drawing.as_bytes());
     }
     tokio::fs::write(&args.output, drawing)
         .await
@@ -64,7 +62,10 @@ pub async fn run(args: FlamegraphArgs) -> anyhow::Result<()> {
 pub async fn draw(args: &FlamegraphArgs) -> anyhow::Result<String> {
     let question = args.query.question(now_ms())?;
     let client = QuerierClient::new(args.server.caller().await?);
-    let graph = client.merge_stacktraces(question.selection(), args.max_nodes).await?;
+    let graph = client
+        .merge_stacktraces(question.selection(), args.max_nodes)
+        .await
+        .map_err(call_error)?;
     if graph.total == 0 {
         return Err(question.nothing_found());
     }

@@ -6,6 +6,7 @@
 pub mod completions;
 pub mod flamegraph;
 pub mod fmt;
+mod output;
 pub mod remote;
 pub mod run;
 pub mod sql;

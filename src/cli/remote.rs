@@ -9,7 +9,7 @@ use url::Url;
 use crate::cli::time::{self, RangeArgs};
 use crate::profile::ProfileType;
 use crate::profile::selector::{self, Matcher};
-use crate::wire::call::Caller;
+use crate::wire::call::{CallError, Caller};
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret};
 use crate::wire::querier::Selection;
 
@@ -76,6 +76,11 @@ impl ServerArgs {
             None => caller,
         })
     }
+}
+
+/// A failed call as an error of a command. Its text holds its causes already, so they are not kept beside it.
+pub fn call_error(error: CallError) -> anyhow::Error {
+    anyhow::anyhow!("{error}")
 }
 
 /// Flags of the question: which profiles, from when to when.

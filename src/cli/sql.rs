@@ -3,16 +3,18 @@
 //! One statement goes out, its rows come back as a table, JSON, CSV or an Arrow stream. Lines typed at the prompt are kept in a history file;
 //! statements end with a semicolon. The server checks and runs SQL: nothing is parsed here.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 
+use crate::cli::output;
 use crate::cli::remote::ServerArgs;
 use crate::cli::table;
 use crate::wire::call::TENANT_HEADER;
+use crate::wire::client::error_chain;
 
 /// Route of SQL.
 const ROUTE: &str = "api/v1/sql";
@@ -38,7 +40,14 @@ pub struct SqlArgs {
     #[arg(value_name = "STATEMENT")]
     pub statement: Option<String>,
     /// Form of the answer.
-    #[arg(long, value_enum, default_value = "table")]
+    // An id of its own: the global `--log.format` has the id `format`.
+    #[arg(
+        id = "answer_format",
+        long = "format",
+        value_enum,
+        default_value = "table",
+        value_name = "FORMAT"
+    )]
     pub format: Format,
     /// File to write the answer to instead of standard output.
     #[arg(short, long, value_name = "FILE")]
@@ -132,7 +141,7 @@ impl SqlClient {
         let response = request
             .send()
             .await
-            .with_context(|| format!("cannot ask {}", self.url))?;
+            .map_err(|error| anyhow::anyhow!("cannot ask {}: {}", self.url, error_chain(&error)))?;
         let status = response.status();
         let body = response.bytes().await.context("the answer broke off")?;
         if !status.is_success() {
@@ -282,13 +291,12 @@ fn history_path() -> Option<PathBuf> {
 }
 
 fn print(bytes: &[u8]) -> anyhow::Result<()> {
-    let mut out = std::io::stdout();
-    out.write_all(bytes)?;
-    // JSON ends without a line end; a prompt must not follow in the same line.
-    if out.is_terminal() && !bytes.ends_with(b"\n") {
-        out.write_all(b"\n")?;
+    output::write(bytes)?;
+    // A prompt must not follow in the same line.
+    match std::io::stdout().is_terminal() && !bytes.ends_with(b"\n") {
+        true => output::write(b"\n"),
+        false => Ok(()),
     }
-    Ok(out.flush()?)
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::remote::{QueryArgs, Question, ServerArgs};
+use crate::cli::output;
+use crate::cli::remote::{QueryArgs, Question, ServerArgs, call_error};
 use crate::cli::time::now_ms;
 use crate::profile::flamegraph::Tree;
 use crate::profile::pprof::{self, Profile};
@@ -43,10 +44,8 @@ pub struct TopArgs {
 }
 
 /// Prints the table.
-#[expect(clippy::print_stdout, reason = "the table is what the command is for")]
 pub async fn run(args: TopArgs) -> anyhow::Result<()> {
-    print!("{}", table(&args).await?);
-    Ok(())
+    output::write(table(&args).await?.as_bytes())
 }
 
 /// The table as text.
@@ -70,7 +69,7 @@ pub async fn table(args: &TopArgs) -> anyhow::Result<String> {
         None => {
             let question = args.query.question(now_ms())?;
             let client = QuerierClient::new(args.server.caller().await?);
-            let bytes = client.merge_profile(question.selection()).await?;
+            let bytes = client.merge_profile(question.selection()).await.map_err(call_error)?;
             let profile = merged(&bytes, &question)?;
             let index = sample_type(&profile, &question.profile_type.sample_type)?;
             let heading = format!("Type: {}", question.profile_type);

@@ -11,7 +11,7 @@ use clap::Args;
 use futures::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cli::remote::ServerArgs;
+use crate::cli::remote::{ServerArgs, call_error};
 use crate::cli::time;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::pprof::{self, Profile};
@@ -95,7 +95,7 @@ pub async fn upload(args: &UploadArgs, mut done: impl FnMut(&Path)) -> anyhow::R
             let sent = async {
                 let packed = tokio::fs::read(path).await.context("cannot read the file")?;
                 let profile = prepare(packed.into(), args, time_nanos)?;
-                client.push(&[profile]).await?;
+                client.push(&[profile]).await.map_err(call_error)?;
                 anyhow::Ok(())
             };
             (index, path, sent.await)

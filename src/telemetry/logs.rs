@@ -20,7 +20,16 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, reload};
 
 /// Libraries that say at `info` what only their authors want to know, once a scrape or more.
-const QUIET_TARGETS: [&str; 5] = ["pyroscope", "jemalloc_pprof", "hyper", "h2", "reqwest"];
+const QUIET_TARGETS: [&str; 8] = [
+    "pyroscope",
+    "jemalloc_pprof",
+    "hyper",
+    "h2",
+    "reqwest",
+    "delta_kernel",
+    "delta_kernel_default_engine",
+    "object_store",
+];
 
 /// Which lines and in which form. The defaults are Alloy's: `info`, `logfmt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
