@@ -14,8 +14,8 @@ use super::{engine, engine_with, fill, minute, rows, stacks_of, two_services};
 async fn every_query_of_the_page_runs_and_gives_rows() {
     let store = TestStore::new();
     let now = chrono::Utc::now().timestamp_millis();
-    fill(&store, now - 20 * 60_000, true);
-    fill(&store, now - 45 * 60_000, true);
+    fill(&store, now - 20 * 60_000);
+    fill(&store, now - 45 * 60_000);
     let engine = engine(store);
     let page = include_str!("../../docs/sql.md");
     let queries: Vec<&str> = page
