@@ -218,9 +218,9 @@ async fn sql_is_answered_in_the_form_asked_for() {
     let statement = " SELECT 1 AS one;\n";
     assert_eq!(
         client.ask(statement, Format::Table).await.unwrap(),
-        "one\n---\n  1\n(1 row)\n"
+        b"one\n---\n  1\n(1 row)\n"
     );
-    assert_eq!(client.ask(statement, Format::Csv).await.unwrap(), "one\r\n1\r\n");
+    assert_eq!(client.ask(statement, Format::Csv).await.unwrap(), b"one\r\n1\r\n");
     let error = client.ask("SELEKT", Format::Json).await.unwrap_err().to_string();
     assert_eq!(error, "cannot parse `SELEKT`");
 }

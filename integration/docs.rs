@@ -142,8 +142,14 @@ fn every_command_line_in_the_documentation_is_one_that_the_program_takes() {
     let mut found = Findings::default();
     let mut seen = 0;
     for page in pages() {
-        for block in blocks(&page.text).iter().filter(|block| block.language == "sh") {
+        for block in blocks(&page.text)
+            .iter()
+            .filter(|block| ["sh", "console"].contains(&&*block.language))
+        {
             for (at, line) in block.text.lines().enumerate() {
+                if block.language == "console" && !line.starts_with("$ ") {
+                    continue;
+                }
                 let Some(words) = command_line(line) else { continue };
                 seen += 1;
                 if let Err(error) = Cli::try_parse_from(&words)

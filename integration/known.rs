@@ -33,7 +33,6 @@ pub fn bytes() -> Vec<u8> {
     let line = |function: u32| Line {
         function,
         line: i64::from(function) + 10,
-        ..Line::default()
     };
     let location = |at: u32| Location {
         mapping: Location::NO_MAPPING,

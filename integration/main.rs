@@ -28,6 +28,8 @@ mod lang;
 mod pprof;
 #[cfg(feature = "server")]
 mod program;
+#[cfg(feature = "server")]
+mod program_use;
 mod protos;
 #[cfg(feature = "server")]
 mod query;

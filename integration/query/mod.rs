@@ -15,13 +15,25 @@ use fixture::{CPU, HEAP, NOON, TestStore, profile};
 /// Two services in two regions over a minute, and another tenant with the same names; half in files, half in a head.
 fn two_services() -> Arc<TestStore> {
     let store = TestStore::new();
-    fill(&store, NOON, true);
+    fill(&store, NOON);
     store
 }
 
-fn fill(store: &TestStore, start: i64, files: bool) {
+/// Where what was added is kept.
+#[derive(Clone, Copy, PartialEq)]
+enum Keep {
+    Head,
+    Files,
+    Both,
+}
+
+fn fill(store: &TestStore, start: i64) {
+    fill_with(store, start, Keep::Both);
+}
+
+fn fill_with(store: &TestStore, start: i64, keep: Keep) {
     for step in 0..4i64 {
-        if step == 2 && files {
+        if step == 2 && keep == Keep::Both {
             store.to_files();
         }
         let time = start + step * 15_000;
@@ -63,7 +75,11 @@ fn fill(store: &TestStore, start: i64, files: bool) {
             )],
         ));
     }
-    store.to_head();
+    if keep == Keep::Files {
+        store.to_files();
+    } else {
+        store.to_head();
+    }
 }
 
 fn engine(store: Arc<TestStore>) -> QueryEngine {

@@ -8,7 +8,7 @@ use alluvium::profile::selector::parse;
 use alluvium::query::{Aggregation, QueryError, SeriesQuery, TimeRange};
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};
-use super::{engine, fill, minute, stacks_of, two_services};
+use super::{Keep, engine, fill_with, minute, stacks_of, two_services};
 
 /// `root;...;leaf` to value.
 fn folded(tree: &Tree) -> BTreeMap<String, i64> {
@@ -54,11 +54,11 @@ async fn a_flame_graph_sums_files_and_heads_of_one_tenant() {
 async fn heads_alone_files_alone_and_both_give_one_answer() {
     let both = two_services();
     let head = TestStore::new();
-    fill(&head, NOON, false);
+    fill_with(&head, NOON, Keep::Head);
     let files = TestStore::new();
-    fill(&files, NOON, false);
+    fill_with(&files, NOON, Keep::Files);
     let mut answers = Vec::new();
-    for store in [both, head] {
+    for store in [both, head, files] {
         let engine = engine(store);
         for selector in ["{}", r#"{region=~"e.*"}"#, r#"{service_name!="shop"}"#] {
             let tree = engine
@@ -68,7 +68,8 @@ async fn heads_alone_files_alone_and_both_give_one_answer() {
             answers.push((selector, folded(&tree)));
         }
     }
-    assert_eq!(answers[..3], answers[3..]);
+    assert_eq!(answers[..3], answers[3..6]);
+    assert_eq!(answers[..3], answers[6..]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,8 +14,8 @@ use super::{engine, engine_with, fill, minute, rows, stacks_of, two_services};
 async fn every_query_of_the_page_runs_and_gives_rows() {
     let store = TestStore::new();
     let now = chrono::Utc::now().timestamp_millis();
-    fill(&store, now - 20 * 60_000, true);
-    fill(&store, now - 45 * 60_000, true);
+    fill(&store, now - 20 * 60_000);
+    fill(&store, now - 45 * 60_000);
     let engine = engine(store);
     let page = include_str!("../../docs/sql.md");
     let queries: Vec<&str> = page
@@ -96,6 +96,8 @@ async fn columns_of_flat_stand_beside_each_other_rightly() {
     assert_eq!(all.as_array().unwrap().len(), 20);
     assert_eq!(all[0].as_object().unwrap().len(), 14);
     assert_eq!(rows(&engine, "one", "SELECT count(*) AS n FROM flat").await[0]["n"], 20);
+    let columns = rows(&engine, "one", "DESCRIBE flat").await;
+    assert_eq!(columns.as_array().unwrap().len(), 14);
     let unique = "SELECT (SELECT count(*) FROM stacks) - (SELECT count(DISTINCT stack) FROM stacks) AS s, \
                   (SELECT count(*) FROM series) AS r";
     assert_eq!(

@@ -3,11 +3,10 @@
 //! One statement goes out, its rows come back as a table, JSON, CSV or an Arrow stream. Lines typed at the prompt are kept in a history file;
 //! statements end with a semicolon. The server checks and runs SQL: nothing is parsed here.
 
-use std::io::{IsTerminal, Read};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use bytes::Bytes;
 use clap::{Args, ValueEnum};
 
 use crate::cli::output;
@@ -90,10 +89,19 @@ pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     if args.format == Format::Arrow && args.output.is_none() && std::io::stdout().is_terminal() {
         bail!("an Arrow stream is not for a terminal: add --output FILE or redirect");
     }
-    let answer = client.ask(&statement, args.format).await?;
-    match &args.output {
-        Some(path) => std::fs::write(path, answer).with_context(|| format!("cannot write {}", path.display())),
-        None => print(&answer),
+    match (&args.output, args.format) {
+        (Some(path), _) => {
+            let in_path = || format!("cannot write {}", path.display());
+            let mut file = std::fs::File::create(path).with_context(in_path)?;
+            let written = client.answer_to(&statement, args.format, &mut file).await;
+            if written.is_err() {
+                // Nobody shall take a part of an answer for the whole.
+                let _ = std::fs::remove_file(path);
+            }
+            written
+        }
+        (None, Format::Table) => print(&client.ask(&statement, Format::Table).await?),
+        (None, format) => client.answer_to(&statement, format, &mut std::io::stdout()).await,
     }
 }
 
@@ -117,8 +125,36 @@ impl SqlClient {
         })
     }
 
-    /// The answer to `statement` in `format`.
-    pub async fn ask(&self, statement: &str, format: Format) -> anyhow::Result<Bytes> {
+    /// The whole answer to `statement` in `format`.
+    pub async fn ask(&self, statement: &str, format: Format) -> anyhow::Result<Vec<u8>> {
+        let mut answer = Vec::new();
+        self.answer_to(statement, format, &mut answer).await?;
+        Ok(answer)
+    }
+
+    /// Writes the answer to `out` as it comes; only a table needs the whole of it first. A reader of a pipe that went away ends it without an error.
+    pub async fn answer_to(&self, statement: &str, format: Format, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+        let mut response = self.send(statement, format).await?;
+        let broken = |error: reqwest::Error| anyhow::anyhow!("the answer broke off: {}", error_chain(&error));
+        let mut whole = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
+            if format == Format::Table {
+                whole.extend_from_slice(&chunk);
+                continue;
+            }
+            match out.write_all(&chunk) {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+                result => result.context("cannot write the answer")?,
+            }
+        }
+        if format == Format::Table {
+            out.write_all(table::from_json(&whole)?.as_bytes())?;
+        }
+        out.flush().context("cannot write the answer")
+    }
+
+    /// Sends the statement and gives the answer's start, or the server's error.
+    async fn send(&self, statement: &str, format: Format) -> anyhow::Result<reqwest::Response> {
         let asked = match format {
             Format::Table | Format::Json => "json",
             Format::Csv => "csv",
@@ -143,14 +179,11 @@ impl SqlClient {
             .await
             .map_err(|error| anyhow::anyhow!("cannot ask {}: {}", self.url, error_chain(&error)))?;
         let status = response.status();
-        let body = response.bytes().await.context("the answer broke off")?;
         if !status.is_success() {
+            let body = response.bytes().await.context("the answer broke off")?;
             bail!("{}", refusal(status.as_u16(), &body));
         }
-        Ok(match format {
-            Format::Table => table::from_json(&body)?.into(),
-            _ => body,
-        })
+        Ok(response)
     }
 }
 

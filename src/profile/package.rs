@@ -12,7 +12,7 @@ pub fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a st
     let extension = base_name(file).rsplit_once('.').map_or("", |(_, extension)| extension);
     match extension {
         "go" | "s" if has_go_form(function) => go(function),
-        "rs" => rust(function),
+        "rs" => rust(function, file, mapping),
         "java" | "kt" | "scala" | "groovy" | "clj" => java(function),
         "py" | "pyx" | "pyc" => python(file),
         "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" | "jsx" | "tsx" => javascript(file),
@@ -34,20 +34,33 @@ pub fn hue(package: &str) -> u32 {
     hash % 360
 }
 
-/// True for packages whose frames are drawn without colour: the kernel and language runtimes.
+/// True for packages whose frames are drawn nearly without colour: the kernel, language runtimes and standard libraries under everything.
 pub fn is_runtime(package: &str) -> bool {
-    package == "kernel"
-        || package == "runtime"
-        || [
-            "runtime/",
-            "internal/runtime/",
-            "java.lang",
-            "java/lang",
-            "jdk.internal",
-            "jdk/internal",
-        ]
-        .iter()
-        .any(|prefix| package.starts_with(prefix))
+    const NAMES: [&str; 8] = [
+        "kernel",
+        "runtime",
+        "internal/abi",
+        "std",
+        "core",
+        "alloc",
+        "java.lang",
+        "[vdso]",
+    ];
+    const PREFIXES: [&str; 12] = [
+        "runtime/",
+        "internal/runtime/",
+        "java.lang.",
+        "java/lang",
+        "jdk.",
+        "jdk/",
+        "sun.",
+        "libc.",
+        "libc-",
+        "ld-linux",
+        "libpthread",
+        "libjvm",
+    ];
+    NAMES.contains(&package) || PREFIXES.iter().any(|prefix| package.starts_with(prefix))
 }
 
 fn is_kernel(mapping: &str) -> bool {
@@ -60,7 +73,7 @@ fn is_kernel(mapping: &str) -> bool {
 /// Judges a symbol without a source file.
 fn by_form<'a>(function: &'a str, mapping: &'a str, file: &'a str) -> &'a str {
     if function.contains("::") && !function.contains('(') {
-        return rust(function);
+        return rust(function, file, mapping);
     }
     if function.contains('!') {
         return dotnet(function);
@@ -98,22 +111,33 @@ fn go(function: &str) -> &str {
     }
 }
 
-/// The first segment of the path, looked for inside `<Type as Trait>` and behind references.
-fn rust(function: &str) -> &str {
+/// The crate: the first segment of the path, looked for inside `<Type as Trait>` and behind references. A name without a path (debug
+/// information writes those) is of the crate that its file is in, else of the binary.
+fn rust<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
     let mut path = function;
-    loop {
-        let shorter = ["<", "&", "*const ", "*mut ", "mut ", "dyn ", "impl ", "[", "(", "_<"]
-            .iter()
-            .find_map(|prefix| path.strip_prefix(prefix));
-        match shorter {
-            Some(rest) => path = rest,
-            None => break,
-        }
+    while let Some(rest) = ["<", "&", "*const ", "*mut ", "mut ", "dyn ", "impl ", "[", "(", "_<"]
+        .iter()
+        .find_map(|prefix| path.strip_prefix(prefix))
+    {
+        path = rest;
     }
     let end = path
         .find(|c: char| !(c.is_alphanumeric() || c == '_'))
         .unwrap_or(path.len());
-    &path[..end]
+    if end > 0 && path[end..].starts_with("::") {
+        return &path[..end];
+    }
+    if let Some(rest) = after(file, "/library/") {
+        return segments(rest, 1);
+    }
+    if let Some((_, rest)) = after(file, "/registry/src/").and_then(|rest| rest.split_once('/')) {
+        return strip_version(rest);
+    }
+    match (file.rfind("/src/"), base_name(mapping)) {
+        (Some(end), _) => base_name(&file[..end]),
+        (None, "") => file,
+        (None, binary) => binary,
+    }
 }
 
 /// `java/util/List.add` and `java.util.List.add(int)`: what is before class and method.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::{AsArray, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Date32Type, Field, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Date32Type, FieldRef, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::memory::DataSourceExec;
 use datafusion::common::ScalarValue;
@@ -30,7 +30,7 @@ use crate::query::QueryError;
 use crate::query::provider::IdSet;
 use crate::query::runtime::Runtime;
 use crate::store::schema::Table;
-use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
+use crate::store::snapshot::{FileEntry, HeadScan, ScanFilter, Snapshot};
 
 /// Rows on their way.
 pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
@@ -73,7 +73,7 @@ pub(crate) fn parquet_plan(
     projection: &[usize],
     predicate: Option<Arc<dyn PhysicalExpr>>,
 ) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
-    let scan_schema = scan_schema(table);
+    let scan_schema = scan_schema(table, projection);
     let file_columns = scan_schema.file_schema().fields().len();
     let mut source = ParquetSource::new(scan_schema)
         .with_parquet_file_reader_factory(runtime.readers.clone())
@@ -153,7 +153,7 @@ pub(crate) fn exact_plan(
     let files = choose(runtime, snapshot, table, filter);
     let mut inputs = Vec::new();
     if !files.is_empty() {
-        let predicate = predicate(table, &files, filter)?;
+        let predicate = predicate(table, &files, filter, &projection)?;
         inputs.push(parquet_plan(runtime, snapshot, table, &files, &projection, predicate)?);
     }
     let batches = head_batches(snapshot, table, filter, filter, columns)?;
@@ -197,7 +197,7 @@ pub(crate) fn open_files(
         return Ok(Vec::new());
     }
     let projection = indices_of(&table.schema(), columns)?;
-    let predicate = predicate(table, files, filter)?;
+    let predicate = predicate(table, files, filter, &projection)?;
     let plan = parquet_plan(runtime, snapshot, table, files, &projection, predicate)?;
     let partitions = plan.properties().partitioning.partition_count();
     let mut streams: Vec<BatchStream> = Vec::with_capacity(partitions + 1);
@@ -215,15 +215,13 @@ pub(crate) fn head_stream(
     filter: &ScanFilter,
     columns: &[&str],
 ) -> Result<BatchStream, QueryError> {
-    let mut asked = filter.clone();
-    asked.projection = Some(head_columns(&table.schema(), filter, columns)?);
+    // Faults of the arguments are found here and not in the stream.
+    indices_of(&table.schema(), columns)?;
     let columns: Arc<[String]> = columns.iter().map(ToString::to_string).collect();
+    let filter = filter.clone();
     let batches = stream::iter(snapshot.heads.clone()).flat_map(move |head| {
-        let (filter, columns) = (asked.clone(), columns.clone());
-        stream::iter(head.scan(table, &filter)).map(move |batch| {
-            let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-            select(&batch, &filter, &names)
-        })
+        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+        stream::iter(one_head(head.as_ref(), table, &filter, &filter, &names))
     });
     Ok(batches.boxed())
 }
@@ -312,6 +310,7 @@ fn predicate(
     table: Table,
     files: &[&FileEntry],
     filter: &ScanFilter,
+    projection: &[usize],
 ) -> Result<Option<Arc<dyn PhysicalExpr>>, QueryError> {
     let schema = table.schema();
     let column = |name: &str| -> Result<Arc<dyn PhysicalExpr>, QueryError> {
@@ -328,7 +327,11 @@ fn predicate(
                 .is_some_and(|(low, high)| low == wanted && high == wanted)
         })
     {
-        let value = lit(ScalarValue::Utf8(Some(wanted.to_string())));
+        // As `scan_schema` has the column.
+        let value = match projection.contains(&schema.index_of("profile_type")?) {
+            true => lit(ScalarValue::Utf8(Some(wanted.to_string()))),
+            false => lit(ScalarValue::Utf8View(Some(wanted.to_string()))),
+        };
         terms.push(Arc::new(BinaryExpr::new(column("profile_type")?, Operator::Eq, value)));
     }
     if let Some((start, end)) = filter.time
@@ -368,20 +371,44 @@ fn head_batches(
     checked: &ScanFilter,
     columns: &[&str],
 ) -> Result<Vec<RecordBatch>, QueryError> {
-    let asked = ScanFilter {
-        projection: Some(head_columns(&table.schema(), checked, columns)?),
-        ..asked.clone()
-    };
     let mut batches = Vec::new();
     for head in &snapshot.heads {
-        for batch in head.scan(table, &asked) {
-            let batch = select(&batch, checked, columns)?;
+        for batch in one_head(head.as_ref(), table, asked, checked, columns) {
+            let batch = batch?;
             if batch.num_rows() > 0 {
                 batches.push(batch);
             }
         }
     }
     Ok(batches)
+}
+
+/// The rows of one head, with these columns.
+fn one_head(
+    head: &dyn HeadScan,
+    table: Table,
+    asked: &ScanFilter,
+    checked: &ScanFilter,
+    columns: &[&str],
+) -> Vec<Result<RecordBatch, QueryError>> {
+    // What the head applies to the letter needs no second look, and no column for it.
+    let checked = match head.is_exact() {
+        true => ScanFilter {
+            stacks: checked.stacks.clone(),
+            ..ScanFilter::default()
+        },
+        false => checked.clone(),
+    };
+    let projection = match head_columns(&table.schema(), &checked, columns) {
+        Ok(projection) => Some(projection),
+        Err(error) => return vec![Err(error)],
+    };
+    let asked = ScanFilter {
+        projection,
+        ..asked.clone()
+    };
+    let batches = head.scan(table, &asked).into_iter();
+    batches.map(|batch| select(&batch, &checked, columns)).collect()
 }
 
 /// What to ask a head for: the columns wanted and those that the filter is checked on.
@@ -473,11 +500,22 @@ fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile,
     ]))
 }
 
-fn scan_schema(table: Table) -> TableSchema {
+/// The columns of the files, then the partition's. Text that is only compared is read as views of its dictionary, without a copy a row.
+fn scan_schema(table: Table, projection: &[usize]) -> TableSchema {
     let schema = table.schema();
     let (partition, in_file) = schema.fields().split_at(PARTITION_COLUMNS);
-    let in_file = Schema::new(in_file.iter().cloned().collect::<Vec<Arc<Field>>>());
-    TableSchema::builder(Arc::new(in_file))
+    let fields: Vec<FieldRef> = in_file
+        .iter()
+        .enumerate()
+        .map(|(index, field)| {
+            if *field.data_type() == DataType::Utf8 && !projection.contains(&(index + PARTITION_COLUMNS)) {
+                Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
+            } else {
+                field.clone()
+            }
+        })
+        .collect();
+    TableSchema::builder(Arc::new(Schema::new(fields)))
         .with_table_partition_cols(partition.to_vec())
         .build()
 }

@@ -39,6 +39,9 @@ struct TenantSeries {
 /// Entries after which a tenant's memory starts anew.
 const MAX_REMEMBERED: usize = 1_000_000;
 
+/// Tenants after which those without series are forgotten.
+const MAX_TENANTS: usize = 1000;
+
 /// A series that occurs with a type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Active {
@@ -60,7 +63,14 @@ pub(crate) fn load(
             time: Some(time),
             ..ScanFilter::default()
         };
-        let known = cache.0.lock().entry(tenant).or_default().clone();
+        let known = {
+            let mut tenants = cache.0.lock();
+            // Anyone may name any tenant: those that have nothing are forgotten.
+            if tenants.len() > MAX_TENANTS {
+                tenants.retain(|_, series| series.try_lock().is_none_or(|series| !series.labels.is_empty()));
+            }
+            tenants.entry(tenant).or_default().clone()
+        };
         let files = scan::live_files(&snapshot, Table::Series, &filter);
         let missing: Vec<&FileEntry> = {
             let known = known.lock();

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, BooleanArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 
@@ -50,6 +51,8 @@ pub(crate) struct StackCache {
     tenants: Mutex<HashMap<Arc<str>, Arc<RwLock<StackTable>>>>,
 }
 
+/// Tenants after which those without stacks are forgotten.
+const MAX_TENANTS: usize = 1000;
 /// Overhead of a map entry and an allocation, for the accounting.
 const ENTRY_BYTES: usize = 64;
 
@@ -161,6 +164,10 @@ impl StackCache {
             let share = self.limit / tenants.len().max(1);
             tenants.retain(|_, table| size(table) <= share);
         }
+        // Anyone may name any tenant: those that have nothing are forgotten.
+        if tenants.len() > MAX_TENANTS {
+            tenants.retain(|_, table| size(table) > 0);
+        }
         tenants.entry(tenant.clone()).or_default().clone()
     }
 }
@@ -191,7 +198,18 @@ pub(crate) fn load(
         };
         let streams = scan::open(&runtime, &snapshot, Table::Stacks, &filter, &["stack", "frames"])?;
         let target = table.clone();
-        scan::fold(streams, || (), move |(), batch| target.write().insert(batch)).await?;
+        let before = table.read().bytes;
+        let memory = MemoryConsumer::new("frames of stacks").register(&runtime.environment.memory_pool);
+        scan::fold(
+            streams,
+            || (),
+            move |(), batch| {
+                let mut table = target.write();
+                table.insert(batch)?;
+                Ok(memory.try_resize(table.bytes.saturating_sub(before))?)
+            },
+        )
+        .await?;
         Ok(table)
     })
 }

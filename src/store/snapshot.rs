@@ -64,6 +64,12 @@ pub struct ScanFilter {
 pub trait HeadScan: Send + Sync {
     /// The rows of `table` that the filter lets through.
     fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch>;
+
+    /// True when [`HeadScan::scan`] applies tenant, time, profile type and series to the letter (time by the day where a table has only that), so
+    /// that a reader need not ask for those columns only to check them: two of them are text.
+    fn is_exact(&self) -> bool {
+        false
+    }
 }
 
 /// Who can give snapshots: the store, or a test.

@@ -6,6 +6,10 @@
 use crate::profile::flamegraph::tree::{FrameId, FrameRef, Tree};
 use crate::profile::pprof::{Location, Profile};
 
+/// Frames of a stack that are kept, counted from the root. Real stacks end far below; without a limit a small profile whose few locations
+/// have very many lines could ask for any amount of work.
+const MAX_FRAMES: usize = 1 << 16;
+
 impl Tree {
     /// Adds sample type `index` of `profile`; does nothing when there is no such type.
     pub fn insert_profile(&mut self, profile: &Profile<'_>, index: usize) {
@@ -44,10 +48,13 @@ impl Tree {
         let mut stack = Vec::new();
         for sample in 0..profile.sample_count() {
             stack.clear();
-            for &location in profile.stack(sample) {
+            // Root first, so that what is cut is the leaf side.
+            for &location in profile.stack(sample).iter().rev() {
                 let (start, end) = ranges[location as usize];
-                stack.extend_from_slice(&frames[start..end]);
+                let room = MAX_FRAMES - stack.len();
+                stack.extend(frames[start..end].iter().rev().take(room));
             }
+            stack.reverse();
             self.insert_ids(&stack, profile.values_of(sample)[index]);
         }
     }
@@ -58,5 +65,69 @@ pub fn address_name(mapping: &str, address: u64) -> String {
     match mapping.rsplit('/').next().unwrap_or_default() {
         "" => format!("{address:#x}"),
         binary => format!("{binary} {address:#x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::pprof::{Function, Line, ValueType};
+
+    #[test]
+    fn inlined_functions_are_frames_and_unknown_code_has_an_address() {
+        let profile = Profile {
+            sample_types: vec![ValueType::default()],
+            functions: ["inlined", "outer", "main"]
+                .map(|name| Function {
+                    name,
+                    ..Function::default()
+                })
+                .to_vec(),
+            lines: (0..3).map(|function| Line { function, line: 1 }).collect(),
+            locations: [(0, 2, 0x10), (2, 3, 0x20), (3, 3, 0x30)]
+                .map(|(lines_start, lines_end, address)| Location {
+                    mapping: Location::NO_MAPPING,
+                    address,
+                    lines_start,
+                    lines_end,
+                    is_folded: false,
+                })
+                .to_vec(),
+            sample_locations: vec![0, 1, 2],
+            sample_starts: vec![0, 3],
+            label_starts: vec![0, 0],
+            values: vec![5],
+            ..Profile::default()
+        };
+        let mut tree = Tree::new(true);
+        tree.insert_profile(&profile, 0);
+        tree.insert_profile(&profile, 1);
+        let graph = tree.to_flamegraph(0);
+        assert_eq!(graph.names, ["total", "0x30", "main", "outer", "inlined"]);
+        assert_eq!((graph.total, graph.levels.len()), (5, 5));
+        assert_eq!(address_name("/usr/lib/libc.so.6", 0x7f10), "libc.so.6 0x7f10");
+    }
+
+    #[test]
+    fn a_stack_that_repeats_a_long_location_is_cut_at_the_leaf() {
+        let lines = 1000;
+        let profile = Profile {
+            sample_types: vec![ValueType::default()],
+            functions: vec![Function::default()],
+            lines: vec![Line::default(); lines],
+            locations: vec![Location {
+                mapping: Location::NO_MAPPING,
+                lines_end: lines as u32,
+                ..Location::default()
+            }],
+            sample_locations: vec![0; 1_000_000],
+            sample_starts: vec![0, 1_000_000],
+            label_starts: vec![0, 0],
+            values: vec![1],
+            ..Profile::default()
+        };
+        let mut tree = Tree::new(false);
+        tree.insert_profile(&profile, 0);
+        assert_eq!(tree.len(), MAX_FRAMES);
     }
 }

@@ -265,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_of_a_million_frames_is_no_problem() {
+    fn a_stack_of_a_hundred_thousand_frames_is_no_problem() {
         let mut tree = Tree::new(false);
         let frame = FrameRef {
             function: "recursive",
             ..FrameRef::default()
         };
-        tree.insert(std::iter::repeat_n(frame, 1_000_000), 1);
-        assert_eq!(tree.to_flamegraph(0).levels.len(), 1_000_001);
+        tree.insert(std::iter::repeat_n(frame, 100_000), 1);
+        assert_eq!(tree.to_flamegraph(0).levels.len(), 100_001);
         assert_eq!(tree.to_flamegraph(100).total, 1);
     }
 

@@ -66,6 +66,8 @@ pub fn sync_file(path: &Path) -> io::Result<()> {
 /// Syncs the folder that holds `path`, and so the name of the file.
 pub fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
+        // A relative path of one part lies in the current folder.
+        Some(folder) if folder.as_os_str().is_empty() => File::open(".")?.sync_all(),
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),
     }

@@ -41,6 +41,10 @@ impl HeadScan for HeadView {
         }
         batches
     }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
 }
 
 fn samples(

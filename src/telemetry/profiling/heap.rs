@@ -60,7 +60,8 @@ pub fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, ProfilingE
             let Some((objects, bytes)) = unsampled(objects, bytes, interval) else {
                 continue;
             };
-            let locations: Vec<u64> = addresses
+            let locations: Vec<u64> = symbols
+                .without_allocator(&addresses)
                 .iter()
                 .map(|&address| symbols.location(&mut writer, address))
                 .collect();

@@ -11,6 +11,9 @@ use super::pprof::{Frame, Writer};
 /// Addresses remembered; a large program has a few ten thousand call sites that allocate.
 const CAPACITY: usize = 1 << 16;
 
+/// How deep the allocator's own frames may reach: jemalloc's sampling, its entry, and Rust's shims around it.
+const ALLOCATOR_DEPTH: usize = 12;
+
 /// The memory.
 #[derive(Default)]
 pub struct Symbols {
@@ -25,12 +28,22 @@ struct Named {
 }
 
 impl Symbols {
+    /// A stack of return addresses without the frames of the allocator at its leaf: who asked for memory comes first, as in Go's
+    /// profiles.
+    pub fn without_allocator<'a>(&mut self, stack: &'a [u64]) -> &'a [u64] {
+        let leaves = &stack[..stack.len().min(ALLOCATOR_DEPTH)];
+        let last = leaves.iter().rposition(|&address| {
+            // The outermost function of inlined ones decides.
+            self.named(address)
+                .last()
+                .is_some_and(|named| is_allocator(&named.function))
+        });
+        last.map_or(stack, |last| &stack[last + 1..])
+    }
+
     /// The location of a return address.
     pub fn location(&mut self, writer: &mut Writer, address: u64) -> u64 {
-        if self.known.len() >= CAPACITY {
-            self.known.clear();
-        }
-        let named = self.known.entry(address).or_insert_with(|| resolve(address));
+        let named = self.named(address);
         let frames: Vec<_> = named
             .iter()
             .map(|named| Frame {
@@ -41,6 +54,43 @@ impl Symbols {
             .collect();
         writer.location(address, &frames)
     }
+
+    fn named(&mut self, address: u64) -> Arc<[Named]> {
+        if self.known.len() >= CAPACITY {
+            self.known.clear();
+        }
+        self.known.entry(address).or_insert_with(|| resolve(address)).clone()
+    }
+}
+
+/// Functions between the caller that wants memory and the sampling of it.
+fn is_allocator(function: &str) -> bool {
+    let exact = [
+        "malloc",
+        "calloc",
+        "realloc",
+        "posix_memalign",
+        "aligned_alloc",
+        "mallocx",
+        "rallocx",
+        "do_rallocx",
+        "imalloc",
+        "prof_backtrace_impl",
+        "prof_alloc_prep",
+        "alloc::alloc::alloc",
+        "alloc::alloc::alloc_zeroed",
+        "alloc::alloc::realloc",
+        "alloc::alloc::exchange_malloc",
+    ];
+    let parts = [
+        "_rjem_",
+        "__rust_alloc",
+        "__rust_realloc",
+        "__rdl_",
+        "Jemalloc as core::alloc::",
+        "alloc::alloc::Global",
+    ];
+    exact.contains(&function) || parts.iter().any(|part| function.contains(part))
 }
 
 fn resolve(address: u64) -> Arc<[Named]> {
@@ -58,4 +108,29 @@ fn resolve(address: u64) -> Arc<[Named]> {
         });
     });
     frames.into()
+}
+
+#[cfg(test)]
+mod unit {
+    use super::is_allocator;
+
+    #[test]
+    fn the_allocator_is_told_from_those_who_call_it() {
+        for function in [
+            "_rjem_je_prof_backtrace",
+            "do_rallocx",
+            "__rustc::__rust_realloc",
+            "<tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::realloc",
+            "<alloc::alloc::Global as core::alloc::Allocator>::allocate",
+        ] {
+            assert!(is_allocator(function), "{function}");
+        }
+        for function in [
+            "alloc::raw_vec::RawVecInner<A>::finish_grow",
+            "alloc::vec::Vec<T,A>::push",
+            "mallocator::run",
+        ] {
+            assert!(!is_allocator(function), "{function}");
+        }
+    }
 }

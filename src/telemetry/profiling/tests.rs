@@ -125,6 +125,14 @@ async fn held_memory_is_found_under_its_name_until_it_is_freed() {
     let expected = (64 << 20) as f64;
     assert!((sums[1] as f64 - expected).abs() < expected * 0.1, "{sums:?}");
     assert!((60..=68).contains(&sums[0]), "{sums:?}");
+    for sample in &profile.sample {
+        let leaf = &profile.location[sample.location_id[0] as usize - 1];
+        for line in &leaf.line {
+            let function = &profile.function[line.function_id as usize - 1];
+            let name = &profile.string_table[function.name as usize];
+            assert!(!name.contains("_rjem_") && !name.contains("__rust_"), "{name}");
+        }
+    }
     drop(held);
     let profile = decode(&profiling.heap().await.unwrap());
     assert!(sum(&profile, "hold_for_the_heap_test")[1] < 1 << 20);

@@ -184,3 +184,97 @@ fn a_folder_is_used_by_one_queue_at_a_time() {
     drop(first);
     assert_eq!(second.join().unwrap(), 3);
 }
+
+mod model {
+    //! The queue against the simplest thing that could be right: a list.
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Append(usize, usize),
+        /// Take so many and finish those whose bit is set.
+        Send(usize, u32),
+        /// Take so many and end without finishing.
+        Restart(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => (1..5usize, prop_oneof![1..300usize, Just(SEGMENT_BYTES as usize / 3)])
+                .prop_map(|(count, bytes)| Step::Append(count, bytes)),
+            3 => (1..6usize, any::<u32>()).prop_map(|(count, bits)| Step::Send(count, bits)),
+            // Most batches are taken as a whole.
+            3 => (1..6usize).prop_map(|count| Step::Send(count, u32::MAX)),
+            1 => (0..4usize).prop_map(Step::Restart),
+        ]
+    }
+
+    fn contents(queue: &Queue) -> Vec<usize> {
+        let batch = queue.take(u64::MAX, usize::MAX);
+        queue.finish(&[]);
+        batch
+            .profiles
+            .iter()
+            .map(|profile| profile.id.parse().unwrap())
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn nothing_waiting_is_lost_and_order_holds(steps in proptest::collection::vec(step(), 1..30)) {
+            let folder = tempfile::tempdir().unwrap();
+            let limits = Limits { max_bytes: u64::MAX, ..LIMITS };
+            let reopen = || Queue::open(folder.path(), limits, metrics()).unwrap();
+            let mut queue = reopen();
+            let mut waiting: Vec<usize> = Vec::new();
+            let mut next = 0;
+            for step in steps {
+                match step {
+                    Step::Append(count, bytes) => {
+                        let profiles: Vec<_> = (next..next + count).map(|id| profile(id, bytes)).collect();
+                        queue.append(&record::encode(&profiles, now_ms())).unwrap();
+                        waiting.extend(next..next + count);
+                        next += count;
+                    }
+                    Step::Send(count, bits) => {
+                        let batch = queue.take(u64::MAX, count);
+                        let is_done = |place: usize| bits >> place & 1 == 1;
+                        let done: Vec<u64> = (0..batch.ids.len()).filter(|&place| is_done(place)).map(|place| batch.ids[place]).collect();
+                        queue.finish(&done);
+                        let mut place = 0;
+                        waiting.retain(|_| {
+                            place += 1;
+                            place > batch.ids.len() || !is_done(place - 1)
+                        });
+                    }
+                    Step::Restart(count) => {
+                        queue.take(u64::MAX, count);
+                        drop(queue);
+                        queue = reopen();
+                        let found = contents(&queue);
+                        // What was done behind something that was not may come again, nothing else.
+                        let first = waiting.first().copied().unwrap_or(usize::MAX);
+                        prop_assert!(found.is_sorted() && found.iter().all(|id| *id >= first));
+                        prop_assert!(waiting.iter().all(|id| found.contains(id)));
+                        waiting = found;
+                    }
+                }
+                prop_assert_eq!(contents(&queue), waiting.clone());
+                prop_assert_eq!(queue.waiting().profiles, waiting.len() as u64);
+            }
+            let segments = segment_bytes(folder.path());
+            drain(&queue);
+            prop_assert_eq!(queue.waiting().bytes, 0);
+            prop_assert!(segment_bytes(folder.path()) <= segments);
+        }
+    }
+
+    fn segment_bytes(folder: &Path) -> u64 {
+        let files = fs::read_dir(folder).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+    }
+}
