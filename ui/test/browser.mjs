@@ -47,12 +47,27 @@ after(async () => {
   await mock?.close();
 });
 
+/** The profile types of a service: those with values, and those that arrive and hold only zeros. */
+async function typesOf(service) {
+  const selector = `{service_name=${JSON.stringify(service)}}`;
+  const range = lastHour();
+  const { labelsSet = [] } = await api('Series', { matchers: [selector], labelNames: ['__profile_type__'], ...range });
+  const full = [];
+  const zero = [];
+  for (const id of labelsSet.map(({ labels }) => labels[0].value)) {
+    const { flamegraph } = await api('SelectMergeStacktraces', { profileTypeID: id, labelSelector: selector, maxNodes: '16', ...range });
+    (Number(flamegraph?.total ?? 0) > 0 ? full : zero).push(id);
+  }
+  return { full, zero };
+}
+
 /** A fresh context whose every error and foreign request is remembered. */
 async function open(path = '', { allowErrors = false, ...options } = {}) {
   const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', acceptDownloads: true, ...options });
   const page = await context.newPage();
   const troubles = [];
   page.on('console', (message) => message.type() === 'error' && !allowErrors && troubles.push(`console: ${message.text()}`));
+  page.on('response', (response) => response.status() >= 400 && !allowErrors && troubles.push(`${response.status()}: ${response.url()} ${response.request().postData() ?? ''}`));
   page.on('pageerror', (error) => troubles.push(`page: ${error.message}`));
   page.on('dialog', (dialog) => {
     troubles.push(`dialog: ${dialog.message()}`);
@@ -154,12 +169,25 @@ describe('the profile view', () => {
     await page.keyboard.press('Enter');
     await page.waitForFunction((name) => new URL(location.href).searchParams.get('service') === name, wanted);
     await drawn(page);
-    await page.locator('#pick-type').click();
-    const options = page.getByRole('option');
-    const count = await options.count();
-    assert.ok(count >= 1);
-    await options.nth(count - 1).click();
+    // The last type that has more than zeros, and the page's answer to one that has not.
+    const { full, zero } = await typesOf(wanted);
+    assert.ok(full.length > 0, `${wanted} has data`);
+    const pick = async (type) => {
+      await page.locator('#pick-type').click();
+      await page.locator(`[role=option][title="${type}"]`).click();
+      await page.waitForFunction((id) => new URL(location.href).searchParams.get('type') === id, type);
+    };
+    await pick(full.at(-1));
     await drawn(page);
+    if (zero.length > 0) {
+      await pick(zero[0]);
+      await page.getByRole('heading', { name: /^Only zeros/ }).waitFor();
+      await page.locator('.chart canvas').waitFor();
+      assert.equal(await page.locator('.flame canvas').count(), 0);
+      await accessible(page, 'only zeros');
+      await page.locator('.notice .actions button').first().click();
+      await page.waitForFunction((id) => new URL(location.href).searchParams.get('type') !== id, zero[0]);
+    }
     await done();
   });
 

@@ -11,8 +11,10 @@ const DIST = new URL('../dist/', import.meta.url);
 const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 const INUSE = 'memory:inuse_space:bytes:space:bytes';
 const ALLOC = 'memory:alloc_space:bytes:space:bytes';
+/** Arrives from everyone and is zero, as in a Go program that does not record it. */
+const IDLE = 'block:contentions:count:contentions:count';
 const TYPES = [CPU, 'process_cpu:samples:count:cpu:nanoseconds', INUSE, 'memory:inuse_objects:count:space:bytes', ALLOC, 'memory:alloc_objects:count:space:bytes',
-  'goroutine:goroutine:count:goroutine:count', 'mutex:delay:nanoseconds:contentions:count', 'mutex:contentions:count:contentions:count', 'block:delay:nanoseconds:contentions:count'];
+  'goroutine:goroutine:count:goroutine:count', 'mutex:delay:nanoseconds:contentions:count', 'mutex:contentions:count:contentions:count', 'block:delay:nanoseconds:contentions:count', IDLE];
 
 /** Small and repeatable: mulberry32. */
 export function random(seed) {
@@ -301,6 +303,7 @@ function allSeries(mode) {
 
 /** The rate (cores, bytes) of a series at a moment. */
 function level({ service, pod }, type, ms) {
+  if (type === IDLE) return 0;
   const seconds = ms / 1000;
   const noise = random(seedOf(`${service.name}${pod}${type}`) ^ Math.floor(seconds / 15))() - 0.5;
   const phase = (seedOf(service.name) % 628) / 100;
@@ -370,6 +373,7 @@ const METHODS = {
     return names.size ? { names: ['__profile_type__', ...names].sort() } : {};
   },
   LabelValues(request, mode, now) {
+    if (!request.name) throw fault('invalid_argument', 'name is required');
     const values = new Set(selected(request, mode, now).map(({ labels }) => labels[request.name]).filter(Boolean));
     return values.size ? { names: [...values].sort() } : {};
   },

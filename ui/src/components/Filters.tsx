@@ -76,7 +76,8 @@ function Editor(props: { start?: Matcher; selector: string; range: Range; onDone
   const [name, setName] = createSignal(props.start?.name ?? '');
   const [op, setOp] = createSignal<Operator>(props.start?.op ?? '=');
   const [names] = createResource(() => labelNames(props.selector, props.range).catch(() => []));
-  const [values] = createResource(name, (wanted) => labelValues(wanted, props.selector, props.range).catch(() => []));
+  // Values are asked for once there is a name; the empty text would be asked for too.
+  const [values] = createResource(() => name() || null, (wanted) => labelValues(wanted, props.selector, props.range).catch(() => []));
   return (
     <div class="chip-editor">
       <Show

@@ -17,6 +17,8 @@ export interface ProfileType {
   chartUnit: Unit;
   /** What the chart shows, as its title. */
   chartTitle: string;
+  /** What it may mean that nothing was recorded; empty when nobody knows. */
+  whenZero: string;
   /** Smaller is more important. */
   rank: number;
 }
@@ -58,6 +60,12 @@ const KNOWN: Record<string, Known> = {
 };
 const ORDER = Object.keys(KNOWN);
 
+const WHEN_ZERO: Record<string, string> = {
+  block: 'A Go program records them only after it has called runtime.SetBlockProfileRate.',
+  mutex: 'A Go program records them only after it has called runtime.SetMutexProfileFraction; and then only when a lock is waited for.',
+  process_cpu: 'The process hardly ran: a CPU profile takes a sample every so many milliseconds of CPU time.',
+};
+
 /** Everything about one id; an id that is not of five parts still gets a name and a plain count. */
 export function profileType(id: string): ProfileType {
   const [name = id, sampleType = '', sampleUnit = ''] = id.split(':');
@@ -72,7 +80,7 @@ export function profileType(id: string): ProfileType {
   const chartUnit = kind === 'gauge' ? unit : rates[unit];
   const place = ORDER.indexOf(key);
   const rank = GROUPS.indexOf(group) * 1000 + (place < 0 ? 999 : place);
-  return { id, label, group, unit, kind, chartUnit, chartTitle: known?.chart ?? label, rank };
+  return { id, label, group, unit, kind, chartUnit, chartTitle: known?.chart ?? label, whenZero: WHEN_ZERO[name] ?? '', rank };
 }
 
 /** A chart's value from the sum (or average) in a step of so many seconds. */

@@ -66,7 +66,8 @@ export function sumPoints(lines: readonly { points: readonly (readonly [number, 
   return [...sums].sort((a, b) => a[0] - b[0]);
 }
 
-export const meanOf = (points: readonly (readonly [number, number])[]): number => (points.length > 0 ? points.reduce((sum, [, value]) => sum + value, 0) / points.length : 0);
+export const sumOf = (points: readonly (readonly [number, number])[]): number => points.reduce((sum, [, value]) => sum + value, 0);
+export const meanOf = (points: readonly (readonly [number, number])[]): number => (points.length > 0 ? sumOf(points) / points.length : 0);
 
 /** One row of times and one row of values a line; where data is missing for longer than a step there is a hole. */
 export function alignLines(lines: readonly { points: readonly (readonly [number, number])[] }[], step: number): (number | null)[][] {

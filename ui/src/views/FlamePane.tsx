@@ -221,8 +221,8 @@ export function FlamePane(props: { flame: Flame; amount: (value: number) => stri
           </ol>
           <span class="facts">
             <span><b>{props.amount(total(focus()))}</b></span>
-            <Show when={focus() > 0} fallback={<span>{formatWhole(props.flame.count)} frames</span>}>
-              <span><b>{formatShare(total(focus()) / props.flame.sum)}</b> of all</span>
+            <Show when={focus() > 0} fallback={<span class="wide-only">{formatWhole(props.flame.count)} frames</span>}>
+              <span><b>{formatShare(total(focus()) / props.flame.sum)}</b><span class="wide-only"> of all</span></span>
               <button type="button" onClick={() => zoom(0)}>Reset zoom</button>
             </Show>
           </span>

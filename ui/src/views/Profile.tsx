@@ -164,6 +164,9 @@ export function Profile() {
               <div class="fill"><Failure what="The flame graph could not be made" error={data.flame.error()!} retry={data.flame.retry} /></div>
             </Match>
             <Match when={!data.flame.data()}><FlameSkeleton /></Match>
+            <Match when={data.onlyZeros()}>
+              <div class="fill"><OnlyZeros data={data} /></div>
+            </Match>
             <Match when={data.flame.data()}>
               {(answer) => (
                 <>
@@ -262,6 +265,24 @@ function Absent(props: { data: Data }) {
         </Notice>
       </Match>
     </Switch>
+  );
+}
+
+/** Profiles arrive, but nothing was recorded in them: why that may be, and where to look instead. */
+function OnlyZeros(props: { data: Data }) {
+  const type = () => props.data.type();
+  return (
+    <Notice
+      icon="empty"
+      title={`Only zeros: ${state().service} recorded no ${type()?.label.toLowerCase() ?? 'samples'} in this range`}
+      actions={
+        <For each={props.data.types().filter(({ id }) => id !== type()?.id).slice(0, 4)}>
+          {(other) => <button type="button" class="button" onClick={() => go({ type: other.id, focus: '' })}>{other.label}</button>}
+        </For>
+      }
+    >
+      <p>The profiles arrive, and all their values are zero. {type()?.whenZero ?? ''}</p>
+    </Notice>
   );
 }
 

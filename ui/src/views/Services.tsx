@@ -15,11 +15,14 @@ import { nearestRange } from '../lib/nearest.ts';
 import { isCpu, isMemoryInUse, profileType } from '../lib/profile-types.ts';
 import { go, href, state } from '../lib/router.ts';
 import { filterItems } from '../lib/suggest.ts';
-import { chartSeries, meanOf, sumPoints } from '../lib/series.ts';
+import { chartSeries, meanOf, sumOf, sumPoints } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
 
 interface Measure {
+  /** Over the time in which it was measured. */
   mean: number;
+  /** What it took in all, which is what a share is of: who ran for a minute took little, however busy. */
+  sum: number;
   /** Seconds between points. */
   step: number;
   points: [number, number][];
@@ -32,10 +35,13 @@ interface Service {
   memory?: Measure;
 }
 
+/** All services together: `mean` over the time in which any was measured. */
+type Whole = Pick<Measure, 'mean' | 'sum'>;
+
 interface Fleet {
   services: Service[];
-  cpu: number;
-  memory: number;
+  cpu: Whole;
+  memory: Whole;
   range: Range;
 }
 
@@ -51,7 +57,7 @@ async function loadFleet(range: Range, signal: AbortSignal): Promise<Fleet> {
     for (const name of found.keys()) {
       const lines = answers.flatMap((answer) => answer.lines).filter(({ labels }) => labels.service_name === name);
       const points = sumPoints(lines);
-      if (points.length > 0) out.set(name, { points, mean: meanOf(points), step: Math.max(...answers.map(({ step }) => step)) });
+      if (points.length > 0) out.set(name, { points, mean: meanOf(points), sum: sumOf(points), step: Math.max(...answers.map(({ step }) => step)) });
     }
     return out;
   };
@@ -64,8 +70,11 @@ async function loadFleet(range: Range, signal: AbortSignal): Promise<Fleet> {
     if (ownMemory) service.memory = ownMemory;
     return service;
   });
-  const sum = (pick: (service: Service) => number): number => list.reduce((total, service) => total + pick(service), 0);
-  return { services: list, range, cpu: sum(({ cpu: one }) => one?.mean ?? 0), memory: sum(({ memory: one }) => one?.mean ?? 0) };
+  const whole = (measures: Iterable<Measure>): Whole => {
+    const points = sumPoints([...measures]);
+    return { mean: meanOf(points), sum: sumOf(points) };
+  };
+  return { services: list, range, cpu: whole(cpu.values()), memory: whole(memory.values()) };
 }
 
 /** What there is to say when the range holds nothing. */
@@ -92,7 +101,7 @@ export function Services() {
   const shown = createMemo(() => {
     const all = fleet.data()?.services ?? [];
     const byName = [...all].sort((a, b) => a.name.localeCompare(b.name));
-    if (state().sort !== 'name') byName.sort((a, b) => (b.cpu?.mean ?? 0) - (a.cpu?.mean ?? 0) || (b.memory?.mean ?? 0) - (a.memory?.mean ?? 0));
+    if (state().sort !== 'name') byName.sort((a, b) => (b.cpu?.sum ?? 0) - (a.cpu?.sum ?? 0) || (b.memory?.sum ?? 0) - (a.memory?.sum ?? 0));
     const hits = new Set(filterItems(byName, state().filter, ({ name }) => name));
     return byName.filter((service) => hits.has(service));
   });
@@ -120,8 +129,8 @@ export function Services() {
         <Show when={(fleet.data()?.services.length ?? 0) > 0}>
           <div class="facts wide-only">
             <span><b>{fleet.data()!.services.length}</b> services</span>
-            <Show when={fleet.data()!.cpu > 0}><span><b>{formatValue(fleet.data()!.cpu, 'cores')}</b> of CPU</span></Show>
-            <Show when={fleet.data()!.memory > 0}><span><b>{formatValue(fleet.data()!.memory, 'bytes')}</b> in use</span></Show>
+            <Show when={fleet.data()!.cpu.sum > 0}><span><b>{formatValue(fleet.data()!.cpu.mean, 'cores')}</b> of CPU</span></Show>
+            <Show when={fleet.data()!.memory.sum > 0}><span><b>{formatValue(fleet.data()!.memory.mean, 'bytes')}</b> in use</span></Show>
           </div>
         </Show>
         <span class="grow" />
@@ -197,7 +206,7 @@ export function NothingInRange(props: { nearest: Range | null | undefined; what?
 
 function Card(props: { service: Service; fleet: Fleet }) {
   // The share is that of CPU; of memory where nobody measures CPU.
-  const share = (): number => (props.fleet.cpu > 0 ? (props.service.cpu?.mean ?? 0) / props.fleet.cpu : props.fleet.memory > 0 ? (props.service.memory?.mean ?? 0) / props.fleet.memory : 0);
+  const share = (): number => (props.fleet.cpu.sum > 0 ? (props.service.cpu?.sum ?? 0) / props.fleet.cpu.sum : props.fleet.memory.sum > 0 ? (props.service.memory?.sum ?? 0) / props.fleet.memory.sum : 0);
   const patch = (): { service: string; filter: string; sort: string } => ({ service: props.service.name, filter: '', sort: '' });
   const measure = (label: string, unit: Unit, value: Measure | undefined, style: string) => (
     <div class="measure">
@@ -212,7 +221,7 @@ function Card(props: { service: Service; fleet: Fleet }) {
       <a class="card" href={href(patch(), 'profile')} onClick={(event) => follow(event, () => go(patch(), { to: 'profile' }))}>
         <header>
           <h2 title={props.service.name}>{props.service.name}</h2>
-          <span class="share" title={props.fleet.cpu > 0 ? 'Share of the fleet in CPU' : 'Share of the fleet in memory'}>{formatShare(share())} of fleet</span>
+          <span class="share" title={props.fleet.cpu.sum > 0 ? 'Share of the fleet in CPU' : 'Share of the fleet in memory'}>{formatShare(share())} of fleet</span>
         </header>
         <div class="meter"><i style={{ width: `${share() * 100}%` }} /></div>
         <div class="measures">

@@ -140,18 +140,23 @@ export function createProfileData(range: Accessor<Range>) {
     return (value) => formatValue(value * scale, unit);
   });
 
-  const nothingMatches = createMemo<Query | null>((before) => {
+  // A picture of nothing is either of no profiles at all, or of profiles that hold only zeros: the chart tells which.
+  const blank = createMemo<{ query: Query; zero: boolean } | null>((before) => {
     const answer = flame.data();
-    if (flame.pending()) return before;
-    return answer && answer.flame.sum === 0 && !missing() ? answer.query : null;
+    if (flame.pending() || (answer?.flame.sum === 0 && chart.pending())) return before;
+    if (!answer || answer.flame.sum !== 0 || missing()) return null;
+    const drawn = chart.data();
+    return { query: answer.query, zero: !chart.error() && drawn !== undefined && sameQuery({ ...drawn.query }, answer.query) && drawn.lines.length > 0 };
   }, null);
+  const nothingMatches = createMemo<Query | null>(() => (blank()?.zero ? null : (blank()?.query ?? null)));
+  const onlyZeros = (): boolean => blank()?.zero ?? false;
   const nearest = createLoader(nothingMatches, (wanted, signal) => nearestRange(wanted.type.id, wanted.selector, wanted.range, Date.now(), signal));
 
   /** Narrows the view to one value of a label. */
   const only = (name: string, value: string): void =>
     go({ by: '', q: printMatchers([...matchers().list.filter((matcher) => matcher.name !== name), { name, op: '=', value }]) });
 
-  return { only, all, service, types, type, matchers, selector, query, chart, flame, amount, missing, absence, nothingMatches, nearest };
+  return { only, all, service, types, type, matchers, selector, query, chart, flame, amount, missing, absence, nothingMatches, onlyZeros, nearest };
 }
 
 async function loadChart(query: Query & { by: string }, signal: AbortSignal): Promise<ChartData> {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { around } from '../../src/lib/nearest.ts';
 import { profileType } from '../../src/lib/profile-types.ts';
-import { alignLines, chartSeries, meanOf, sumPoints, typicalSpacing, wholeSteps } from '../../src/lib/series.ts';
+import { alignLines, chartSeries, meanOf, sumOf, sumPoints, typicalSpacing, wholeSteps } from '../../src/lib/series.ts';
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -54,6 +54,7 @@ describe('charts', () => {
     expect(sumPoints([{ points: [[1, 2], [2, 3]] }, { points: [[2, 4]] }])).toEqual([[1, 2], [2, 7]]);
     expect(meanOf([[1, 2], [2, 4]])).toBe(3);
     expect(meanOf([])).toBe(0);
+    expect(sumOf([[1, 2], [2, 4]])).toBe(6);
     expect(typicalSpacing([[[0, 1], [15_000, 1], [30_000, 1], [300_000, 1]]])).toBe(15);
     expect(wholeSteps({ start: 17_000, end: 61_000 }, 15)).toEqual({ start: 15_000, end: 60_000 });
     expect(wholeSteps({ start: 1, end: 2 }, 15)).toEqual({ start: 0, end: 15_000 });

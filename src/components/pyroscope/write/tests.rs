@@ -444,10 +444,13 @@ async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits
     assert!(receiver.append(vec![profile("s0010")]).await.is_empty());
     down.is_down.store(false, Ordering::Relaxed);
     eventually("the other endpoint", || down.taken.lock().len() == 11).await;
+    // A request that was under way at the update may still have had the old headers; the next has the new ones.
+    assert!(receiver.append(vec![profile("s0011")]).await.is_empty());
+    eventually("the next profile", || down.taken.lock().len() == 12).await;
     assert_eq!(down.headers.lock()["a"], "b");
     assert_eq!(up.taken.lock().len(), 10);
     let info = || format!("{:?}", running.component.debug_info());
-    eventually("the count", || info().contains("\"sent_profiles\": Uint(11)")).await;
+    eventually("the count", || info().contains("\"sent_profiles\": Uint(12)")).await;
     eventually("the queue", || info().contains("\"queued_profiles\": Uint(0)")).await;
     running.stop().await;
 }
