@@ -115,7 +115,7 @@ impl RunningServer {
             Ok(()) => tracing::info!("stopped; everything is in the tables"),
             // Nothing is lost: the log is durable and replayed at the next start.
             Err(error) => {
-                tracing::warn!(error = %error, "stopped before the last flush; the next start replays the log")
+                tracing::warn!(error = %error, "stopped before the last flush; the next start replays the log");
             }
         }
         Ok(())
