@@ -48,10 +48,10 @@ deny: ## licences, bans and sources of all dependencies (advisories need a netwo
 ui: ## build the page into ui/dist, which is committed and embedded
 	$(STEP) cd ui && npm ci --no-audit --no-fund && npm run build
 
-ui-test: ui ## types and unit tests of the page, that ui/dist is fresh, and the page in a real browser
+ui-test: ui ## types and unit tests of the page, that ui/dist is fresh, and the page in a real browser, against a stand-in and a demo
 	@if [ -n "$$(git status --porcelain -- ui/dist)" ]; then git status --short -- ui/dist; \
 		echo "ui-test: ui/dist is not what the sources build: commit the files that 'make ui' has just written" >&2; exit 1; fi
-	$(STEP) cd ui && npm test && npm run browser
+	$(STEP) cd ui && npm test && npm run browser && npm run --silent real
 
 bench: ## measure the hot paths: decode, merge, flame graph
 	cargo bench --locked $(ARGS)

@@ -1,6 +1,6 @@
 // The page in a real Chromium. BASE_URL names a server with some data (it may be any Pyroscope-compatible one behind our
 // page); without it the stand-in of mock.mjs is started, and the tests that need its modes run too.
-// UPDATE_IMAGES=1 writes the screenshots of docs/images.
+// UPDATE_IMAGES=1 writes the screenshots of docs/images, of IMAGE_SERVICE from IMAGE_FROM (`now-30m`) when these are set.
 
 import assert from 'node:assert/strict';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -24,6 +24,9 @@ async function api(method, request) {
   assert.equal(response.status, 200, `${method} answered ${response.status}`);
   return response.json();
 }
+
+/** A test that needs the modes of the stand-in. */
+const itOnMock = process.env.BASE_URL ? () => undefined : it;
 
 const lastHour = () => ({ start: String(Date.now() - 3_600_000), end: String(Date.now()) });
 
@@ -107,11 +110,20 @@ async function clickFrame(page, row, share = 0.3) {
   await page.waitForTimeout(300);
 }
 
+/** Writes a picture of the view that a page shows, of the service and range that the environment names. */
 async function image(page, name) {
   if (process.env.UPDATE_IMAGES !== '1') return;
   await mkdir(IMAGES, { recursive: true });
-  await page.waitForTimeout(400);
-  await page.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname });
+  const { IMAGE_SERVICE: service, IMAGE_FROM: from } = process.env;
+  const url = new URL(page.url());
+  if (from) url.searchParams.set('from', from);
+  if (service && url.searchParams.has('service')) url.searchParams.set('service', service);
+  const other = await page.context().newPage();
+  await other.goto(url.href);
+  await other.locator('.card, .flame canvas[data-nodes]').first().waitFor();
+  await other.waitForTimeout(800);
+  await other.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname });
+  await other.close();
 }
 
 async function accessible(page, what) {
@@ -142,8 +154,7 @@ describe('the services view', () => {
     await done();
   });
 
-  it('goes straight to the profile when there is one service only', async (t) => {
-    if (!mock) return t.skip('needs the stand-in');
+  itOnMock('goes straight to the profile when there is one service only', async () => {
     mock.mode = 'one';
     try {
       const { page, param, done } = await open();
@@ -471,8 +482,7 @@ describe('when there is nothing to show', () => {
     await done();
   });
 
-  it('says how to store something when nothing is, and shows it by itself when something is', async (t) => {
-    if (!mock) return t.skip('needs the stand-in');
+  itOnMock('says how to store something when nothing is, and shows it by itself when something is', async () => {
     for (const path of ['', 'profile']) {
       mock.mode = 'empty';
       const { page, done } = await open(path);
@@ -484,8 +494,7 @@ describe('when there is nothing to show', () => {
     }
   });
 
-  it('shows what the server says when it fails, and tries again', async (t) => {
-    if (!mock) return t.skip('needs the stand-in');
+  itOnMock('shows what the server says when it fails, and tries again', async () => {
     mock.mode = 'error';
     const { page, done } = await open(profilePath(), { allowErrors: true });
     await page.getByText('replaying its log').first().waitFor();
@@ -495,8 +504,7 @@ describe('when there is nothing to show', () => {
     await done();
   });
 
-  it('works under a path prefix', async (t) => {
-    if (!mock) return t.skip('needs the stand-in');
+  itOnMock('works under a path prefix', async () => {
     const { page, done } = await open('profile/');
     await page.locator('.card').first().click();
     await drawn(page);
@@ -506,8 +514,7 @@ describe('when there is nothing to show', () => {
     await done();
   });
 
-  it('shows names as text, never as markup', async (t) => {
-    if (!mock) return t.skip('needs the stand-in');
+  itOnMock('shows names as text, never as markup', async () => {
     const { page, done } = await open(profilePath({ filter: 'onerror', search: 'onerror' }));
     await drawn(page);
     assert.match(await page.locator('.grid-body .grid-row').first().textContent(), /<img/);

@@ -1,0 +1,131 @@
+// The browser test against the real thing: starts `alluvium demo`, which profiles itself, in a folder of its own, waits
+// until the program's CPU and memory can be asked for, sends its heap as a second service (so that there is a choice),
+// runs browser.mjs against it, stops it.
+// ALLUVIUM_BIN names the program (else target/debug/alluvium, as cargo builds it). Without one nothing is tested, except
+// on CI, where that is a failure.
+
+import { spawn } from 'node:child_process';
+import { access, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const BIN = process.env.ALLUVIUM_BIN || join(process.env.CARGO_TARGET_DIR || join(ROOT, 'target'), 'debug', 'alluvium');
+const NEEDED = ['memory:inuse_space:bytes:space:bytes', 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'];
+const READY_MS = 90_000;
+const STOP_MS = 20_000;
+/** Lines of the program's log that are shown when it is to blame. */
+const LOG_LINES = 40;
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function freePort() {
+  const probe = createServer();
+  await new Promise((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+/** The total of the demo's own profiles of a type in the last ten minutes; throws what the server says when it cannot tell. */
+async function total(base, type) {
+  const now = Date.now();
+  const request = { profileTypeID: type, labelSelector: '{service_name="alluvium"}', start: String(now - 600_000), end: String(now + 1000), maxNodes: '16' };
+  const response = await fetch(`${base}querier.v1.QuerierService/SelectMergeStacktraces`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request), signal: AbortSignal.timeout(10_000) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`status ${response.status}: ${text.slice(0, 300)}`);
+  return Number(JSON.parse(text).flamegraph?.total ?? 0);
+}
+
+async function ready(base, demo) {
+  const deadline = Date.now() + READY_MS;
+  for (const type of NEEDED) {
+    let last = 'it answers, and holds nothing yet';
+    for (;;) {
+      if (demo.ended) throw new Error(`the demo ended by itself: ${demo.ended}`);
+      const found = await total(base, type).catch((error) => {
+        last = error.cause?.message ?? error.message;
+        return 0;
+      });
+      if (found > 0) break;
+      if (Date.now() > deadline) throw new Error(`no ${type} of the demo itself within ${READY_MS / 1000} s: ${last}`);
+      await sleep(500);
+    }
+  }
+}
+
+/** Sends the demo's heap as another service. */
+async function sendAnother(base) {
+  const heap = await fetch(`${base}debug/pprof/heap`);
+  if (!heap.ok) throw new Error(`/debug/pprof/heap was answered with status ${heap.status}`);
+  const sent = await fetch(`${base}ingest?name=second&format=pprof`, { method: 'POST', body: await heap.arrayBuffer() });
+  if (!sent.ok) throw new Error(`/ingest was answered with status ${sent.status}: ${(await sent.text()).slice(0, 300)}`);
+}
+
+function start(port, data) {
+  const process = spawn(BIN, ['demo', '--listen', `127.0.0.1:${port}`, '--data', data], { cwd: data, stdio: ['ignore', 'pipe', 'pipe'] });
+  const demo = { log: [], ended: '', process, gone: null };
+  const keep = (chunk) => {
+    demo.log.push(...String(chunk).split('\n').filter(Boolean));
+    demo.log.splice(0, demo.log.length - LOG_LINES);
+  };
+  process.stdout.on('data', keep);
+  process.stderr.on('data', keep);
+  demo.gone = new Promise((resolve) => {
+    const end = (how) => {
+      demo.ended ||= how;
+      resolve();
+    };
+    process.once('error', (error) => end(error.message));
+    process.once('exit', (code, signal) => end(signal ? `by ${signal}` : `with code ${code}`));
+  });
+  return demo;
+}
+
+/** Asks the demo to end, and makes it end when it does not; true when it ended as it should. */
+async function stop(demo) {
+  if (demo.ended) return false;
+  demo.process.kill('SIGTERM');
+  await Promise.race([demo.gone, sleep(STOP_MS)]);
+  if (demo.ended) return demo.ended === 'with code 0';
+  demo.process.kill('SIGKILL');
+  await demo.gone;
+  return false;
+}
+
+async function browserTest(base) {
+  const test = spawn(process.execPath, ['--test', '--test-timeout=600000', fileURLToPath(new URL('browser.mjs', import.meta.url))], { stdio: 'inherit', env: { ...process.env, BASE_URL: base } });
+  return new Promise((resolve) => test.once('exit', (code) => resolve(code ?? 1)));
+}
+
+async function main() {
+  const there = await access(BIN).then(() => true, () => false);
+  if (!there) {
+    console.error(`real: there is no ${BIN}: build it (\`cargo build\`), or name it by ALLUVIUM_BIN`);
+    return process.env.CI ? 1 : 0;
+  }
+  const data = await mkdtemp(join(tmpdir(), 'alluvium-page-'));
+  const port = await freePort();
+  const base = `http://127.0.0.1:${port}/`;
+  const demo = start(port, data);
+  let code = 1;
+  try {
+    await ready(base, demo);
+    await sendAnother(base);
+    code = await browserTest(base);
+  } catch (error) {
+    console.error(`real: ${error.message}`);
+  }
+  const before = demo.ended;
+  if (!(await stop(demo))) {
+    console.error(`real: the demo ended ${before || demo.ended}`);
+    code ||= 1;
+  }
+  if (code !== 0) console.error(`real: the last lines of the demo:\n${demo.log.join('\n')}`);
+  await rm(data, { recursive: true, force: true });
+  return code;
+}
+
+process.exitCode = await main();
