@@ -236,6 +236,29 @@ async fn compare(http: &reqwest::Client, url: &str, name: &str, captured: &Bytes
         .await;
         assert_eq!(rows, [[summed.to_string()]], "SQL total of {profile_type}");
 
+        let selector = format!("{profile_type}{{service_name=\"captured\"}}");
+        let top = alluvium(&[
+            "top", &selector, "--url", url, "--until", "now+1h", "-n", "0", "--format", "json",
+        ]);
+        let top: serde_json::Value = serde_json::from_str(&top).unwrap();
+        assert_eq!(top["total"], summed, "`alluvium top` of {profile_type}");
+        let svg = file.with_extension("svg");
+        let path = svg.to_string_lossy();
+        alluvium(&["flamegraph", &selector, "--url", url, "--until", "now+1h", "-o", &path]);
+        let drawn = std::fs::read_to_string(&svg).unwrap();
+        assert!(
+            drawn.contains(&format!("data-total=\"{summed}\"")),
+            "`alluvium flamegraph` of {profile_type}"
+        );
+        let statement =
+            format!("SELECT sum(value) FROM flat WHERE profile_type = '{profile_type}' AND service_name = 'captured'");
+        let answer = alluvium(&["sql", &statement, "--url", url, "--format", "csv"]);
+        assert_eq!(
+            answer.lines().last(),
+            Some(summed.to_string().as_str()),
+            "`alluvium sql` of {profile_type}"
+        );
+
         let (total, flat) = go_tool_top(file, of.kind, of.unit);
         assert_eq!(total, summed, "`go tool pprof -top` of {profile_type}");
         let query = format!(
@@ -251,10 +274,31 @@ async fn compare(http: &reqwest::Client, url: &str, name: &str, captured: &Bytes
                 (function.trim_matches('"').to_owned(), value)
             })
             .collect();
+        let rows = top["rows"].as_array().unwrap();
+        let mut shown = BTreeMap::<&str, i64>::new();
+        for row in rows {
+            *shown.entry(row["function"].as_str().unwrap()).or_default() += row["flat"].as_i64().unwrap();
+        }
         for (function, value) in &flat {
             assert_eq!(leaves.get(function), Some(value), "{function} in {profile_type}");
+            assert_eq!(
+                shown.get(function.as_str()),
+                Some(value),
+                "`alluvium top` of {function} in {profile_type}"
+            );
         }
     }
+}
+
+/// What the program prints for these arguments.
+fn alluvium(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_alluvium"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Total and flat value of each function, as Go's own tool counts them, in the unit of the profile.

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::cli::output;
 use crate::cli::remote::{QueryArgs, Question, ServerArgs, call_error};
@@ -38,9 +38,28 @@ pub struct TopArgs {
     /// Read this pprof file instead of asking a server; SELECTOR is then the sample type, such as `cpu` or `alloc_space`.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Form of the answer; JSON has whole numbers in the profile's own unit.
+    // An id of its own: the global `--log.format` has the id `format`.
+    #[arg(
+        id = "answer_format",
+        long = "format",
+        value_enum,
+        default_value = "table",
+        value_name = "FORMAT"
+    )]
+    pub format: TopFormat,
     /// Which server.
     #[command(flatten)]
     pub server: ServerArgs,
+}
+
+/// Forms of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TopFormat {
+    /// As `go tool pprof -top` prints it.
+    Table,
+    /// One object: `unit`, `total`, and `rows` of `function`, `file`, `flat`, `cum`.
+    Json,
 }
 
 /// Prints the table.
@@ -79,7 +98,23 @@ pub async fn table(args: &TopArgs) -> anyhow::Result<String> {
     if args.cum {
         table.sort_by_cum();
     }
-    Ok(format!("{heading}\n{}", table.render(count, &unit)))
+    match args.format {
+        TopFormat::Table => Ok(format!("{heading}\n{}", table.render(count, &unit))),
+        TopFormat::Json => Ok(json(&table, count, &unit)),
+    }
+}
+
+fn json(table: &TopTable, count: usize, unit: &str) -> String {
+    let rows: Vec<serde_json::Value> = table
+        .rows
+        .iter()
+        .take(count)
+        .map(|row| serde_json::json!({"function": row.name, "file": row.file, "flat": row.flat, "cum": row.cum}))
+        .collect();
+    format!(
+        "{:#}\n",
+        serde_json::json!({"unit": unit, "total": table.total, "rows": rows})
+    )
 }
 
 /// The merged profile of an answer; one without samples is an error that repeats the question.
