@@ -131,11 +131,24 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line for people: the error and its causes, joined.
+/// One line for people.
 #[expect(clippy::print_stderr, reason = "the last word of a command line program")]
 fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("alluvium: error: {error:#}");
+    eprintln!("alluvium: error: {}", joined(error));
     ExitCode::FAILURE
+}
+
+/// The error and its causes. A cause that an error's own text has already is not said twice.
+fn joined(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 impl LogArgs {
@@ -145,5 +158,16 @@ impl LogArgs {
             level: self.level,
             format: self.format,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow::anyhow!("disk full").context("cannot write x: disk full").context("cannot stop");
+        assert_eq!(joined(&error), "cannot stop: cannot write x: disk full");
     }
 }
