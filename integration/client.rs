@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use alluvium::cli::sql::{Format, SqlClient};
+use alluvium::cli::sql::{Format, SqlClient, SqlServer};
 use alluvium::cli::{Cli, Command, flamegraph, top, upload};
 use alluvium::profile::RawProfile;
 use alluvium::profile::flamegraph::{FrameRef, Tree};
@@ -214,7 +214,7 @@ async fn sql_is_answered_in_the_form_asked_for() {
     let Command::Sql(args) = parse(&["sql", "SELECT 1", "--url", &url]) else {
         unreachable!()
     };
-    let client = SqlClient::new(&args.server).await.unwrap();
+    let client = SqlClient::Server(SqlServer::new(&args.server).await.unwrap());
     let statement = " SELECT 1 AS one;\n";
     assert_eq!(
         client.ask(statement, Format::Table).await.unwrap(),

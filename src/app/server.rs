@@ -10,11 +10,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use crate::admin::{self, AdminState};
-use crate::base::{BoxFuture, Shutdown};
-use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::base::Shutdown;
 use crate::query::{QueryEngine, QueryLimits};
 use crate::server::listen::{ListenOptions, Listener};
-use crate::server::{ProfileStore, Readiness, ServerMetrics, ServerOptions, ServerState, router};
+use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
 use crate::store::{Limits, Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::ProcessMetrics;
@@ -70,7 +69,7 @@ impl RunningServer {
         let engine = QueryEngine::new(store.clone(), options.query)?;
         let readiness = Readiness::ready();
         let state = ServerState::new(
-            Arc::new(Kept(store.clone())),
+            store.clone(),
             engine,
             options.http,
             readiness.clone(),
@@ -136,22 +135,4 @@ pub fn process_metrics() -> Scope {
     let metrics = Scope::new();
     metrics.register_collector(ProcessMetrics::new());
     metrics
-}
-
-/// The store behind the server's trait.
-struct Kept(Arc<Store>);
-
-impl ProfileStore for Kept {
-    fn append<'a>(&'a self, tenant: &'a str, profiles: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>> {
-        self.0.append(tenant, profiles)
-    }
-
-    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
-        let flushed = self.0.flush();
-        Box::pin(async move {
-            flushed
-                .await
-                .map_err(|error| SinkError::new(SinkErrorKind::Unavailable, error.to_string()))
-        })
-    }
 }

@@ -1,4 +1,4 @@
-//! `alluvium sql`: questions in SQL to a server, one or, without a statement, as many as are typed.
+//! `alluvium sql`: questions in SQL to a server or to a data folder, one or, without a statement, as many as are typed.
 //!
 //! One statement goes out, its rows come back as a table, JSON, CSV or an Arrow stream. Lines typed at the prompt are kept in a history file;
 //! statements end with a semicolon. The server checks and runs SQL: nothing is parsed here.
@@ -7,16 +7,16 @@ use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use bytes::Bytes;
 use clap::{Args, ValueEnum};
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 
 use crate::cli::output;
-use crate::cli::remote::ServerArgs;
+use crate::cli::remote::{ServerArgs, call_error};
 use crate::cli::table;
-use crate::wire::call::TENANT_HEADER;
+use crate::wire::call::CallError;
 use crate::wire::client::error_chain;
-
-/// Route of SQL.
-const ROUTE: &str = "api/v1/sql";
+use crate::wire::sql::SqlFormat;
 
 /// Lines of history that are kept.
 const HISTORY_LINES: usize = 5_000;
@@ -32,7 +32,8 @@ const HELP: &str = "Statements end with a semicolon. Other than SQL:\n  \
     after_help = "Examples:\n  alluvium sql \"SELECT profile_type, count(*) AS n FROM profiles GROUP BY 1\"\n  \
                         alluvium sql --format csv \"SELECT * FROM series\" > series.csv\n  \
                         alluvium sql                 # interactively\n  \
-                        alluvium sql < question.sql"
+                        alluvium sql < question.sql\n  \
+                        alluvium sql --data ./alluvium-data \"SELECT count(*) FROM profiles\"   # without a server"
 )]
 pub struct SqlArgs {
     /// Statement to run; without one it is read from standard input, interactively on a terminal.
@@ -51,6 +52,10 @@ pub struct SqlArgs {
     /// File to write the answer to instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Data folder to read directly, as it is at this moment, instead of asking a server; the folder's own server may be running.
+    #[cfg(feature = "server")]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
     /// Which server.
     #[command(flatten)]
     pub server: ServerArgs,
@@ -71,7 +76,13 @@ pub enum Format {
 
 /// Runs one statement, or a session.
 pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
-    let client = SqlClient::new(&args.server).await?;
+    #[cfg(feature = "server")]
+    let client = match &args.data {
+        Some(folder) => SqlClient::Data(DataFolder::open(folder, args.server.tenant.as_deref())?),
+        None => SqlClient::Server(SqlServer::new(&args.server).await?),
+    };
+    #[cfg(not(feature = "server"))]
+    let client = SqlClient::Server(SqlServer::new(&args.server).await?);
     let statement = match &args.statement {
         Some(statement) => statement.clone(),
         None if std::io::stdin().is_terminal() => return session(client, args).await,
@@ -105,24 +116,38 @@ pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Asks a server in SQL.
-#[derive(Debug, Clone)]
-pub struct SqlClient {
-    http: crate::wire::client::HttpClient,
-    url: url::Url,
-    tenant: Option<String>,
+/// Chunks of an answer.
+type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
+
+/// Who answers SQL.
+#[derive(Clone)]
+pub enum SqlClient {
+    /// A server.
+    Server(SqlServer),
+    /// A data folder, read by this process.
+    #[cfg(feature = "server")]
+    Data(DataFolder),
 }
 
 impl SqlClient {
-    /// A client of a server.
-    pub async fn new(server: &ServerArgs) -> anyhow::Result<Self> {
-        let mut url = server.base()?;
-        url.set_path(&format!("{}/{ROUTE}", url.path().trim_end_matches('/')));
-        Ok(Self {
-            http: server.http()?,
-            url,
-            tenant: server.tenant.clone(),
-        })
+    /// Where the answers come from, for people.
+    fn place(&self) -> String {
+        match self {
+            Self::Server(server) => server.url.clone(),
+            #[cfg(feature = "server")]
+            Self::Data(folder) => folder.path.display().to_string(),
+        }
+    }
+
+    /// Sends the statement and gives the chunks of the answer, or the refusal.
+    async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
+        // A final semicolon is how people end statements; it is no part of one.
+        let statement = statement.trim().trim_end_matches(';');
+        match self {
+            Self::Server(server) => server.send(statement, format).await,
+            #[cfg(feature = "server")]
+            Self::Data(folder) => folder.send(statement, format).await,
+        }
     }
 
     /// The whole answer to `statement` in `format`.
@@ -134,10 +159,9 @@ impl SqlClient {
 
     /// Writes the answer to `out` as it comes; only a table needs the whole of it first. A reader of a pipe that went away ends it without an error.
     pub async fn answer_to(&self, statement: &str, format: Format, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
-        let mut response = self.send(statement, format).await?;
-        let broken = |error: reqwest::Error| anyhow::anyhow!("the answer broke off: {}", error_chain(&error));
+        let mut chunks = self.send(statement, format).await?;
         let mut whole = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(broken)? {
+        while let Some(chunk) = chunks.try_next().await? {
             if format == Format::Table {
                 whole.extend_from_slice(&chunk);
                 continue;
@@ -152,51 +176,72 @@ impl SqlClient {
         }
         out.flush().context("cannot write the answer")
     }
+}
 
-    /// Sends the statement and gives the answer's start, or the server's error.
-    async fn send(&self, statement: &str, format: Format) -> anyhow::Result<reqwest::Response> {
+/// A server that is asked over HTTP.
+#[derive(Debug, Clone)]
+pub struct SqlServer {
+    client: crate::wire::sql::SqlClient,
+    url: String,
+}
+
+impl SqlServer {
+    /// A client of a server.
+    pub async fn new(server: &ServerArgs) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: crate::wire::sql::SqlClient::new(server.caller().await?),
+            url: server.url.clone(),
+        })
+    }
+
+    async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
         let asked = match format {
-            Format::Table | Format::Json => "json",
-            Format::Csv => "csv",
-            Format::Arrow => "arrow",
+            Format::Table | Format::Json => SqlFormat::Json,
+            Format::Csv => SqlFormat::Csv,
+            Format::Arrow => SqlFormat::Arrow,
         };
-        let mut url = self.url.clone();
-        url.query_pairs_mut().append_pair("format", asked);
-        // A final semicolon is how people end statements; it is no part of one.
-        let statement = statement.trim().trim_end_matches(';').to_owned();
-        let mut request = self
-            .http
-            .client()
-            .post(url)
-            .headers(self.http.headers().await?)
-            .header("content-type", "text/plain; charset=utf-8")
-            .body(statement);
-        if let Some(tenant) = &self.tenant {
-            request = request.header(TENANT_HEADER, tenant);
-        }
-        let response = request
-            .send()
-            .await
-            .map_err(|error| anyhow::anyhow!("cannot ask {}: {}", self.url, error_chain(&error)))?;
-        let status = response.status();
-        if !status.is_success() {
-            let body = response.bytes().await.context("the answer broke off")?;
-            bail!("{}", refusal(status.as_u16(), &body));
-        }
-        Ok(response)
+        let response = self.client.query(statement, asked).await.map_err(|error| match error {
+            // What is wrong with the statement, without the wrapping of the call.
+            CallError::Refused { message, .. } => anyhow::anyhow!(message),
+            other => call_error(other),
+        })?;
+        let broken = |error: reqwest::Error| anyhow::anyhow!("the answer broke off: {}", error_chain(&error));
+        Ok(response.bytes_stream().map_err(broken).boxed())
     }
 }
 
-/// The server's text for an error, or what there is instead.
-fn refusal(status: u16, body: &[u8]) -> String {
-    let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
-    let message = json.as_ref().and_then(|json| json.get("message")?.as_str());
-    match message {
-        Some(message) => message.to_owned(),
-        None => {
-            let start = String::from_utf8_lossy(&body[..body.len().min(200)]);
-            format!("the server answered {status}: {}", start.trim())
-        }
+/// A data folder as it was when it was opened: tables and log are read, nothing is locked or changed.
+#[cfg(feature = "server")]
+#[derive(Clone)]
+pub struct DataFolder {
+    engine: crate::query::QueryEngine,
+    path: PathBuf,
+    tenant: String,
+}
+
+#[cfg(feature = "server")]
+impl DataFolder {
+    /// Opens the folder at `path` for the questions of one tenant, by default that of a server without tenants.
+    pub fn open(path: &std::path::Path, tenant: Option<&str>) -> anyhow::Result<Self> {
+        let store = crate::store::Store::open_read_only(path)?;
+        let engine = crate::query::QueryEngine::new(std::sync::Arc::new(store), crate::query::QueryLimits::default())?;
+        let tenant = tenant.unwrap_or(crate::server::DEFAULT_TENANT).to_owned();
+        Ok(Self {
+            engine,
+            path: path.to_owned(),
+            tenant,
+        })
+    }
+
+    async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
+        let result = self.engine.sql(&self.tenant, statement).await?;
+        let asked = match format {
+            Format::Table | Format::Json => crate::query::format::Format::Json,
+            Format::Csv => crate::query::format::Format::Csv,
+            Format::Arrow => crate::query::format::Format::Arrow,
+        };
+        let chunks = crate::query::format::encode(result, asked);
+        Ok(chunks.map_err(anyhow::Error::from).boxed())
     }
 }
 
@@ -221,7 +266,7 @@ async fn session(client: SqlClient, args: SqlArgs) -> anyhow::Result<()> {
         format!(
             "alluvium {} at {}; \\help for help\n",
             env!("CARGO_PKG_VERSION"),
-            args.server.url
+            client.place()
         )
         .as_bytes(),
     )?;
@@ -350,14 +395,5 @@ mod tests {
         assert_eq!(take_line(&mut pending, " \\q"), Input::Quit);
         assert_eq!(take_line(&mut pending, "exit"), Input::Quit);
         assert!(pending.is_empty());
-    }
-
-    #[test]
-    fn the_servers_text_is_the_error() {
-        assert_eq!(
-            refusal(400, br#"{"code":"invalid_argument","message":"no table `x`"}"#),
-            "no table `x`"
-        );
-        assert_eq!(refusal(502, b"bad gateway\n"), "the server answered 502: bad gateway");
     }
 }

@@ -23,3 +23,4 @@ pub use observe::ServerMetrics;
 pub use ready::Readiness;
 pub use routes::router;
 pub use state::{ProfileStore, ServerLimits, ServerOptions, ServerState};
+pub use tenant::DEFAULT_TENANT;
