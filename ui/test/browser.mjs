@@ -1,6 +1,7 @@
 // The page in a real Chromium. BASE_URL names a server with some data (it may be any Pyroscope-compatible one behind our
 // page); without it the stand-in of mock.mjs is started, and the tests that need its modes run too.
-// UPDATE_IMAGES=1 writes the screenshots of docs/images, of IMAGE_SERVICE from IMAGE_FROM (`now-30m`) when these are set.
+// UPDATE_IMAGES=1 writes the screenshots of docs/images, of IMAGE_SERVICE between IMAGE_FROM and IMAGE_UNTIL
+// (`now-30m`, or milliseconds) when these are set.
 
 import assert from 'node:assert/strict';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -111,14 +112,16 @@ async function clickFrame(page, row, share = 0.3) {
 }
 
 /** Writes a picture of the view that a page shows, of the service and range that the environment names. */
-async function image(page, name) {
+async function image(page, name, size) {
   if (process.env.UPDATE_IMAGES !== '1') return;
   await mkdir(IMAGES, { recursive: true });
-  const { IMAGE_SERVICE: service, IMAGE_FROM: from } = process.env;
+  const { IMAGE_SERVICE: service, IMAGE_FROM: from, IMAGE_UNTIL: until } = process.env;
   const url = new URL(page.url());
   if (from) url.searchParams.set('from', from);
+  if (until) url.searchParams.set('until', until);
   if (service && url.searchParams.has('service')) url.searchParams.set('service', service);
   const other = await page.context().newPage();
+  if (size) await other.setViewportSize(size);
   await other.goto(url.href);
   await other.locator('.card, .flame canvas[data-nodes]').first().waitFor();
   await other.waitForTimeout(800);
@@ -139,7 +142,7 @@ describe('the services view', () => {
     await page.locator('.card').first().waitFor();
     assert.equal(await page.locator('.card').count(), services.length);
     await accessible(page, 'services, light');
-    await image(page, 'services-light');
+    await image(page, 'services-light', { width: 1280, height: 320 });
     await page.getByRole('button', { name: 'Name', exact: true }).click();
     assert.deepEqual(await page.locator('.card h2').allTextContents(), [...services].sort((a, b) => a.localeCompare(b)));
     await page.keyboard.press('/');
@@ -205,7 +208,7 @@ describe('the profile view', () => {
   it('zooms by click, names the place in the URL, goes up by Escape, and Back works', async () => {
     const { page, param, done } = await open(profilePath());
     await drawn(page);
-    await image(page, 'profile-light');
+    await image(page, 'profile-light', { width: 1280, height: 800 });
     await accessible(page, 'profile, light');
     await clickFrame(page, 1);
     const first = param('focus');
@@ -414,7 +417,7 @@ describe('the profile view', () => {
     await drawn(page);
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const night = await paper();
-    await image(page, 'profile-dark');
+    await image(page, 'profile-dark', { width: 1280, height: 800 });
     await accessible(page, 'profile, dark');
     await page.locator('#theme').click();
     assert.notEqual(await paper(), night);

@@ -124,7 +124,12 @@ impl<'a> Merged<'a> {
                 .map(|index| {
                     let frame = tree.frame(index);
                     let full: (&str, &str, &str) = (&frame.function, &frame.file, &frame.mapping);
-                    let key = if by_file { full } else { (full.0, "", "") };
+                    let key = match full {
+                        (function, ..) if !by_file => (function, "", ""),
+                        // As in a tree: the binary only counts without a file.
+                        (function, file, _) if !file.is_empty() => (function, file, ""),
+                        full => full,
+                    };
                     *name_ids.entry(key).or_insert_with(|| {
                         merged.names.push(full);
                         merged.names.len() as u32 - 1

@@ -297,6 +297,22 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_moved_keeps_its_functions_and_those_without_a_file_are_told_apart_by_binary() {
+        for (file, names) in [("a.go", 2), ("", 3)] {
+            let frame = |mapping| FrameRef {
+                function: "init",
+                file,
+                line: 1,
+                mapping,
+            };
+            let mut tree = Tree::new(true);
+            tree.insert([frame("/releases/1/app")], 1);
+            tree.insert([frame("/releases/2/app")], 1);
+            assert_eq!(tree.to_flamegraph(0).names.len(), names);
+        }
+    }
+
+    #[test]
     fn every_stack_of_a_tree_can_be_visited() {
         let tree = tree(&[("a;b", 3), ("a", 2), ("", 1)]);
         let mut stacks = Vec::new();

@@ -62,8 +62,8 @@ pub(super) struct Node {
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Tree {
-    /// An empty tree. `by_file` tells functions of one name in different files or binaries apart; without it the name alone
-    /// decides, as in Pyroscope, and the file shown is the one seen first.
+    /// An empty tree. `by_file` tells functions of one name in different files apart, and those without a file by their
+    /// binary; without it the name alone decides, as in Pyroscope. What does not decide is shown as it was seen first.
     pub fn new(by_file: bool) -> Self {
         Self {
             by_file,
@@ -249,7 +249,8 @@ impl Tree {
     fn is_frame(&self, id: u32, frame: FrameRef<'_>) -> bool {
         let known = &self.frames[id as usize];
         *known.function == *frame.function
-            && (!self.by_file || (*known.file == *frame.file && *known.mapping == *frame.mapping))
+            && (!self.by_file
+                || (*known.file == *frame.file && (!frame.file.is_empty() || *known.mapping == *frame.mapping)))
     }
 }
 
@@ -275,5 +276,9 @@ fn hash_frame(frame: FrameRef<'_>, by_file: bool) -> u64 {
         return function;
     }
     let file = xxh3_64_with_seed(frame.file.as_bytes(), function);
+    // A program that moved (a release in a folder of its own) has the same functions: the binary only counts without a file.
+    if !frame.file.is_empty() {
+        return file;
+    }
     xxh3_64_with_seed(frame.mapping.as_bytes(), file)
 }
