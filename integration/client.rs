@@ -17,7 +17,7 @@ use alluvium::wire::push::PushBatch;
 use alluvium::wire::querier::flamegraph_message;
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
@@ -82,10 +82,14 @@ async fn merge_stacktraces(body: Bytes) -> Response {
     connect::encode(Codec::Proto, &answer).unwrap().into_response()
 }
 
-async fn sql(uri: Uri, body: String) -> Response {
+async fn sql(headers: HeaderMap, body: String) -> Response {
+    let accepted = headers
+        .get("accept")
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     match body.as_str() {
-        "SELECT 1 AS one" if uri.query() == Some("format=csv") => "one\r\n1\r\n".into_response(),
-        "SELECT 1 AS one" if uri.query() == Some("format=json") => "[\n{\"one\":1}\n]\n".into_response(),
+        "SELECT 1 AS one" if accepted.starts_with("text/csv") => "one\r\n1\r\n".into_response(),
+        "SELECT 1 AS one" if accepted == "application/json" => "[\n{\"one\":1}\n]\n".into_response(),
         other => {
             let error = format!(r#"{{"code":"invalid_argument","message":"cannot parse `{other}`"}}"#);
             (StatusCode::BAD_REQUEST, error).into_response()

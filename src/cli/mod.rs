@@ -167,7 +167,9 @@ mod tests {
 
     #[test]
     fn a_cause_is_said_once() {
-        let error = anyhow::anyhow!("disk full").context("cannot write x: disk full").context("cannot stop");
+        let error = anyhow::anyhow!("disk full")
+            .context("cannot write x: disk full")
+            .context("cannot stop");
         assert_eq!(joined(&error), "cannot stop: cannot write x: disk full");
     }
 }
