@@ -186,6 +186,18 @@ async fn an_export_that_cannot_be_used_makes_its_user_unhealthy_until_it_can() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reload_heals_a_component_that_gets_the_arguments_it_last_ran_with() {
+    let engine = Engine::start(|_| {});
+    let text = "test.counter \"c\" {\n\tto = 1\n}\n\ntest.value \"v\" {\n\tinput = 6 / (1 - test.counter.c.value)\n}\n";
+    engine.load(text).await.unwrap();
+    until("division by zero shows", || !engine.controller.healthy()).await;
+    // Before the failure it ran with 6 / 1, and that is what it gets now.
+    engine.load(&text.replace("(1 -", "(2 -")).await.unwrap();
+    until("it is well again", || engine.controller.healthy()).await;
+    engine.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_component_that_panics_is_restarted() {
     let engine = Engine::start(|_| {});
     engine

@@ -279,6 +279,10 @@ impl Inner {
         for (node, _) in &prepared.updated {
             node.set_evaluation(HealthState::Healthy, "component evaluated");
         }
+        // One that could not be evaluated may now have the very arguments that it last ran with: nothing to update, yet well again.
+        for node in prepared.running.nodes.values().filter(|node| node.evaluation_failed()) {
+            node.set_evaluation(HealthState::Healthy, "component evaluated");
+        }
         *self.running.write() = Arc::new(prepared.running);
         (self.on_logging)(&prepared.logging);
         Ok((prepared.plan.stop, start, hash, prepared.warnings))

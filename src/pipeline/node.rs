@@ -229,6 +229,11 @@ impl Node {
         self.shared.set(|aspects| &mut aspects.evaluation, state, message);
     }
 
+    /// True when the last evaluation of its arguments failed.
+    pub fn evaluation_failed(&self) -> bool {
+        self.shared.health.lock().evaluation.state == HealthState::Unhealthy
+    }
+
     fn set_run(&self, state: HealthState, message: impl Into<String>) {
         self.shared.set(|aspects| &mut aspects.run, state, message);
     }
