@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminState};
 use crate::app::{USER_AGENT, sources};
+use crate::base::net::listen_reason;
 use crate::base::{BoxFuture, Shutdown};
 use crate::components;
 use crate::lang::Diagnostics;
@@ -204,13 +205,6 @@ fn nested(routes: axum::Router, prefix: &str) -> axum::Router {
     match prefix.trim_matches('/') {
         "" => routes,
         prefix => axum::Router::new().nest(&format!("/{prefix}"), routes),
-    }
-}
-
-fn listen_reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => "another program uses the port".to_owned(),
-        _ => error.to_string(),
     }
 }
 

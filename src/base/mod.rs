@@ -3,6 +3,7 @@
 //! Nothing here knows of profiles or configuration.
 
 pub mod duration;
+pub mod net;
 pub mod segment;
 
 /// The signal that asks a task to finish what it holds and return.

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::base::Shutdown;
+use crate::base::net::listen_reason;
 
 /// What an HTTP/2 client says first (RFC 9113, 3.4).
 const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -29,20 +30,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The port could not be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {}", reason(.source))]
+#[error("cannot listen on {address}: {}", listen_reason(.source))]
 pub struct ListenError {
     /// Address as it was given.
     pub address: String,
     /// Why.
     #[source]
     pub source: std::io::Error,
-}
-
-fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => "another program uses the port".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 /// Limits of connections.
