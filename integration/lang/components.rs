@@ -217,7 +217,7 @@ impl Probe {
 fn input(arguments: &Arguments) -> String {
     match arguments.value("input") {
         Value::Null => String::new(),
-        value => format!(" {}", super::show(value)),
+        value => format!(" {}", super::values::show(value)),
     }
 }
 

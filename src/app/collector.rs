@@ -2,7 +2,6 @@
 //!
 //! The first load must succeed; a later one that fails changes nothing and is told in the log, in the answer, and in the metrics.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminState};
+use crate::app::terminal::Colour;
 use crate::app::{USER_AGENT, sources};
 use crate::base::net::listen_reason;
 use crate::base::{BoxFuture, Shutdown};
@@ -214,6 +214,6 @@ fn nested(routes: axum::Router, prefix: &str) -> axum::Router {
 )]
 fn show(diagnostics: &Diagnostics) {
     if !diagnostics.is_empty() {
-        eprint!("{}", diagnostics.render(std::io::stderr().is_terminal()));
+        eprint!("{}", diagnostics.render(Colour::Auto.on_stderr()));
     }
 }

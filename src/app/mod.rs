@@ -10,6 +10,7 @@ pub mod server;
 pub mod collector;
 pub mod signals;
 pub mod sources;
+pub mod terminal;
 
 /// `User-Agent` of our HTTP requests.
 pub const USER_AGENT: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
