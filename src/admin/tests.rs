@@ -184,14 +184,26 @@ async fn components_are_listed_and_found_by_id() {
     };
     for (path, status, text) in [
         ("/api/v0/web/components", 200, "[{\"localID\":\"a.b\"}]"),
-        ("/api/v0/web/components/m/n.o/a.b.c", 200, "{\"localID\":\"m/n.o/a.b.c\"}"),
+        (
+            "/api/v0/web/components/m/n.o/a.b.c",
+            200,
+            "{\"localID\":\"m/n.o/a.b.c\"}",
+        ),
         ("/api/v0/web/components/x", 404, "there is no component `x`\n"),
         ("/api/v0/web/modules/m/n.o/components", 200, "[{\"localID\":\"a.b.c\"}]"),
         ("/api/v0/web/modules/x/components", 404, "there is no module `x`\n"),
-        ("/api/v0/web/modules/x", 404, "there is only `/components` below a module\n"),
+        (
+            "/api/v0/web/modules/x",
+            404,
+            "there is only `/components` below a module\n",
+        ),
         ("/api/v0/web/remotecfg/components", 200, "[]"),
         ("/api/v0/web/remotecfg/components/x", 404, "there is no component `x`\n"),
-        ("/api/v0/web/remotecfg/modules/x/components", 404, "there is no module `x`\n"),
+        (
+            "/api/v0/web/remotecfg/modules/x/components",
+            404,
+            "there is no module `x`\n",
+        ),
         ("/api/v0/web/peers", 200, "[{\"isSelf\":true}]"),
         ("/api/v0/web/last-load", 200, "{\"success\":true}"),
         ("/api/v0/component/m/n.o/a.b.c/x/y?z=1", 200, "GET /x/y?z=1 4"),

@@ -58,7 +58,10 @@ pub fn router(web: Arc<dyn Web>) -> Router {
         .route("/api/v0/web/remotecfg/components", get(remote_components))
         .route("/api/v0/web/remotecfg/components/{*id}", get(remote_component))
         .route("/api/v0/web/remotecfg/modules/{*path}", get(remote_module))
-        .route("/api/v0/web/peers", get(async |State(web): Api| axum::Json(web.peers())))
+        .route(
+            "/api/v0/web/peers",
+            get(async |State(web): Api| axum::Json(web.peers())),
+        )
         .route(
             "/api/v0/web/last-load",
             get(async |State(web): Api| axum::Json(web.last_load())),

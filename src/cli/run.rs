@@ -116,7 +116,11 @@ pub struct ClusterArgs {
     #[arg(long = "cluster.join-addresses", default_value = "")]
     pub join_addresses: String,
     /// Where to find nodes to join; refused with `--cluster.enabled`.
-    #[arg(long = "cluster.discover-peers", default_value = "", conflicts_with = "join_addresses")]
+    #[arg(
+        long = "cluster.discover-peers",
+        default_value = "",
+        conflicts_with = "join_addresses"
+    )]
     pub discover_peers: String,
     /// How often nodes would be looked for again.
     #[arg(long = "cluster.rejoin-interval", default_value = "60s", value_parser = go_duration)]

@@ -47,7 +47,7 @@ const ALLOY: [(&str, &str); 33] = [
 fn parse(flags: &[&str]) -> Result<RunArgs, clap::Error> {
     let words = ["alluvium", "run"].iter().chain(flags).chain(&["c.alloy"]);
     match Cli::try_parse_from(words)?.command {
-        Command::Run(args) => Ok(args),
+        Command::Run(args) => Ok(*args),
         other => panic!("{other:?}"),
     }
 }
@@ -109,9 +109,15 @@ fn what_is_not_there_is_refused_by_name() {
         "--cluster.enable-tls",
         "--cluster.wait-for-size=2",
     ] {
-        assert!(check(&parse(&[flag]).unwrap()).is_ok(), "{flag} means nothing without a cluster");
+        assert!(
+            check(&parse(&[flag]).unwrap()).is_ok(),
+            "{flag} means nothing without a cluster"
+        );
         let error = check(&parse(&["--cluster.enabled", flag]).unwrap()).unwrap_err();
-        assert!(error.to_string().starts_with(flag.split('=').next().unwrap()), "{error}");
+        assert!(
+            error.to_string().starts_with(flag.split('=').next().unwrap()),
+            "{error}"
+        );
     }
     let harmless = ["--cluster.enabled", "--cluster.name=a", "--cluster.wait-for-size=1"];
     assert!(check(&parse(&harmless).unwrap()).is_ok());

@@ -205,6 +205,19 @@ impl Node {
         self.component.debug_info()
     }
 
+    /// Hands a request to the component.
+    pub fn serve(
+        &self,
+        request: http::Request<bytes::Bytes>,
+    ) -> Option<crate::base::BoxFuture<'static, http::Response<bytes::Bytes>>> {
+        self.component.serve(request)
+    }
+
+    /// True when the component holds something of which there is only one.
+    pub fn is_exclusive(&self) -> bool {
+        self.component.is_exclusive()
+    }
+
     /// Gives the component new arguments; on an error the old ones stay in force.
     pub fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
         self.component.update(arguments.clone())?;

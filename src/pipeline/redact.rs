@@ -120,7 +120,10 @@ fn strings(expression: &Expression, spans: &mut Vec<(usize, usize)>) {
 /// What no schema knows: strings behind a suspicious word (a comment, an object in a module), and user and password in URLs.
 fn line(line: &str) -> String {
     let lower = line.to_ascii_lowercase();
-    let word = SUSPICIOUS.iter().filter_map(|word| Some(lower.find(word)? + word.len())).min();
+    let word = SUSPICIOUS
+        .iter()
+        .filter_map(|word| Some(lower.find(word)? + word.len()))
+        .min();
     let assigned = word.is_some_and(|end| {
         let rest = line.get(end..).unwrap_or_default().trim_start_matches('"').trim_start();
         rest.starts_with('=') || rest.starts_with(':')
@@ -150,7 +153,7 @@ fn line(line: &str) -> String {
 mod tests {
     use super::*;
     use crate::lang::schema::{Arguments, Attribute, Block as SchemaBlock};
-    use crate::pipeline::component::{ComponentError, Stability};
+    use crate::pipeline::component::Stability;
 
     const INNER: Schema = Schema {
         attributes: &[
@@ -178,7 +181,7 @@ mod tests {
         },
         exports: &[],
         validate: |_: &Arguments| Ok(()),
-        build: crate::pipeline::component::Build::Here(|_, _| Err(ComponentError(String::new()))),
+        build: None,
         doc: "x",
     };
 

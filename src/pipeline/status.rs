@@ -2,9 +2,11 @@
 //!
 //! Plain structs with `serde`; serving them is the business of `admin`. Secrets appear as `(secret)`.
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::base::BoxFuture;
 use crate::lang::convert::value_name;
 use crate::lang::decode::default_of;
 use crate::lang::diagnostic::Diagnostics;
@@ -100,6 +102,16 @@ impl Controller {
         view.exports = fields(&node.exports(), false);
         view.debug_info = fields(&node.debug_info(), true);
         Some(view)
+    }
+
+    /// True when a component of this id runs.
+    pub fn has_component(&self, id: &str) -> bool {
+        self.running().nodes.contains_key(id)
+    }
+
+    /// Hands a request to a component; `None` when there is none, or it serves nothing.
+    pub fn serve(&self, id: &str, request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
+        self.running().nodes.get(id)?.serve(request)
     }
 
     /// How the last load went, for people; `None` before the first.
