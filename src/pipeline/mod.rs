@@ -6,6 +6,7 @@
 pub mod component;
 mod controller;
 pub mod graph;
+pub mod live;
 pub mod logging;
 mod metrics;
 mod names;
