@@ -29,7 +29,7 @@ const COUNTER: Definition = Definition {
     },
     exports: &[Attribute::optional("value", Kind::Int, "The count.")],
     validate: |_| Ok(()),
-    build: |context, arguments| {
+    build: Some(|context, arguments| {
         let counter = Counter {
             context,
             runs: AtomicI64::new(0),
@@ -37,7 +37,7 @@ const COUNTER: Definition = Definition {
         };
         counter.export(0);
         Ok(Arc::new(counter))
-    },
+    }),
     doc: "",
 };
 

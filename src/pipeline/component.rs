@@ -24,6 +24,10 @@ pub enum Stability {
     GenerallyAvailable,
 }
 
+/// Builds an instance with its first arguments, already validated. It has set its first exports through the context when it
+/// returns, if it has any at that time.
+pub type Build = fn(Context, Arguments) -> Result<Arc<dyn Component>, ComponentError>;
+
 /// A kind of component. One constant for each, listed sorted in `components::all`.
 #[derive(Debug)]
 pub struct Definition {
@@ -37,11 +41,18 @@ pub struct Definition {
     pub exports: &'static [Attribute],
     /// Checks that go beyond the schema, without side effects: the first error by attribute name, or by "" for the whole.
     pub validate: fn(&Arguments) -> Result<(), ArgumentError>,
-    /// Builds an instance with its first arguments, already validated. It has set its first exports through the context when it
-    /// returns, if it has any at that time.
-    pub build: fn(Context, Arguments) -> Result<Arc<dyn Component>, ComponentError>,
+    /// Builds an instance; `None` for a component that the language knows and that cannot run yet: its arguments are checked and its exports
+    /// typed as ever, and a configuration that is to run with it is refused by name.
+    pub build: Option<Build>,
     /// First paragraph of the reference page.
     pub doc: &'static str,
+}
+
+impl Definition {
+    /// What is said of a component that cannot run yet.
+    pub(crate) fn not_built(&self) -> String {
+        format!("component \"{}\" is known to Alluvium but not built yet", self.name)
+    }
 }
 
 /// An argument's value is not acceptable.

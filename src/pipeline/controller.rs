@@ -295,7 +295,8 @@ impl Inner {
     }
 
     fn prepare(&self, sources: &[(String, String)], current: &Running) -> Result<Prepared, Diagnostics> {
-        let (graph, mut diagnostics) = analyze(sources, &self.definitions, self.stability);
+        let (graph, found) = analyze(sources, &self.definitions, self.stability);
+        let mut diagnostics = refuse_not_built(found);
         if diagnostics.has_errors() {
             return Err(diagnostics);
         }
@@ -479,6 +480,16 @@ impl Drop for Inner {
             node.abort();
         }
     }
+}
+
+/// What a check only warns of, a run refuses: a component that cannot be built.
+fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
+    let refuse = |found: Diagnostic| match found.code {
+        codes::WILL_NOT_RUN => Diagnostic::error(codes::NOT_BUILT, &found.source, found.span, found.message)
+            .hint("`validate` checks it already; to run the rest, remove the block and what refers to it"),
+        _ => found,
+    };
+    diagnostics.into_iter().map(refuse).collect()
 }
 
 /// Gives updated components their former arguments, last first.

@@ -5,6 +5,7 @@
 
 pub mod component;
 mod controller;
+pub mod foreign;
 pub mod graph;
 pub mod live;
 pub mod logging;

@@ -151,6 +151,9 @@ impl Node {
         arguments: Arguments,
         around: &Surroundings,
     ) -> Result<Self, ComponentError> {
+        let Some(build) = definition.build else {
+            return Err(ComponentError(definition.not_built()));
+        };
         let shared = Arc::new(Shared {
             id: id.clone(),
             changes: around.changes.clone(),
@@ -175,7 +178,7 @@ impl Node {
             user_agent: around.user_agent.clone(),
             live: around.live.handle(&id),
         };
-        let component = (definition.build)(context, arguments.clone())?;
+        let component = build(context, arguments.clone())?;
         Ok(Self {
             id,
             definition,

@@ -213,7 +213,8 @@ impl Running {
     pub fn start(definition: &Definition, recorder: &Recorder, body: &Body) -> Self {
         let arguments = body.arguments(definition);
         (definition.validate)(&arguments).expect("arguments are valid");
-        let component = (definition.build)(recorder.context.clone(), arguments).expect("component builds");
+        let component = (definition.build.expect("a component that can run"))(recorder.context.clone(), arguments)
+            .expect("component builds");
         let shutdown = Shutdown::new();
         let task = tokio::spawn(component.clone().run(shutdown.clone()));
         Self {

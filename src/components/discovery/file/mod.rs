@@ -54,7 +54,7 @@ pub const DEFINITION: Definition = Definition {
     },
     exports: &[Attribute::required("targets", TARGETS, "The targets of all files.")],
     validate: |arguments| Settings::from_arguments(arguments).map(drop),
-    build,
+    build: Some(build),
     doc: "`discovery.file` reads targets from JSON and YAML files and follows their changes.",
 };
 

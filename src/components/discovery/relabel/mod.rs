@@ -38,7 +38,7 @@ pub const DEFINITION: Definition = Definition {
         ),
     ],
     validate: |arguments| Rules::from_arguments(arguments).map(drop),
-    build,
+    build: Some(build),
     doc: "`discovery.relabel` changes the labels of targets by relabeling rules and drops targets that are not wanted.",
 };
 

@@ -52,7 +52,7 @@ pub const DEFINITION: Definition = Definition {
         ),
     ],
     validate: |arguments| settings(arguments).map(drop),
-    build,
+    build: Some(build),
     doc: "`pyroscope.relabel` changes the labels of profiles by relabeling rules, drops profiles that are not wanted, and forwards the rest.",
 };
 

@@ -43,7 +43,7 @@ pub const DEFINITION: Definition = Definition {
     arguments: &arguments::SCHEMA,
     exports: &[],
     validate: |arguments| ScrapeArguments::from_arguments(arguments, "".into()).map(drop),
-    build,
+    build: Some(build),
     doc: "`pyroscope.scrape` fetches pprof profiles from targets over HTTP and forwards them.",
 };
 

@@ -46,7 +46,7 @@ pub const DEFINITION: Definition = Definition {
         "Takes profiles for all endpoints.",
     )],
     validate: |arguments| WriteArguments::from_arguments(arguments, "".into()).map(drop),
-    build,
+    build: Some(build),
     doc: "`pyroscope.write` sends profiles to Pyroscope or Alluvium servers and keeps them in a durable queue until they have arrived.",
 };
 
