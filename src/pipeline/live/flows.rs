@@ -40,9 +40,12 @@ pub struct TargetCount {
     pub exported: u64,
 }
 
+/// Who hands over, and who takes.
+type Ends = (Arc<str>, Arc<str>);
+
 #[derive(Default)]
 pub(super) struct Flows {
-    edges: Mutex<BTreeMap<(Arc<str>, Arc<str>), Weak<Edge>>>,
+    edges: Mutex<BTreeMap<Ends, Weak<Edge>>>,
 }
 
 impl Edge {
@@ -70,7 +73,7 @@ impl Flows {
     pub(super) fn counts(&self) -> Vec<FlowCount> {
         let mut edges = self.edges.lock();
         edges.retain(|_, edge| edge.strong_count() > 0);
-        let count = |((from, to), edge): (&(Arc<str>, Arc<str>), &Weak<Edge>)| {
+        let count = |((from, to), edge): (&Ends, &Weak<Edge>)| {
             let edge = edge.upgrade()?;
             Some(FlowCount {
                 from: from.clone(),

@@ -50,6 +50,8 @@ struct Channel {
     /// Length of `watchers`, so that an event that nobody looks at costs one load.
     watched: AtomicUsize,
     watchers: Mutex<Vec<Arc<Watcher>>>,
+    /// The watchers are those of another channel, which ends them.
+    is_borrowed: bool,
     /// Targets that the component exports now.
     targets: AtomicU64,
     /// Targets exported since the start, counted at every export.
@@ -112,7 +114,8 @@ impl LiveHandle {
 
     /// A handle whose every word goes to one watcher.
     fn only(id: &Arc<str>, watcher: Arc<Watcher>) -> Self {
-        let channel = Channel::new(id.clone(), LiveHub::default());
+        let mut channel = Channel::new(id.clone(), LiveHub::default());
+        channel.is_borrowed = true;
         channel.add(watcher);
         Self(Arc::new(channel))
     }
@@ -169,6 +172,7 @@ impl Channel {
             hub,
             watched: AtomicUsize::new(0),
             watchers: Mutex::default(),
+            is_borrowed: false,
             targets: AtomicU64::new(0),
             exported: AtomicU64::new(0),
         }
@@ -206,6 +210,8 @@ impl Channel {
 /// The component has ended: who watched it is told so.
 impl Drop for Channel {
     fn drop(&mut self) {
-        self.close();
+        if !self.is_borrowed {
+            self.close();
+        }
     }
 }
