@@ -1,6 +1,7 @@
 //! The table as a whole: what must be true of every component.
 
 mod engine;
+mod live;
 mod reference;
 
 use crate::components::ALL;
