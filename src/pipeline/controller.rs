@@ -23,6 +23,7 @@ use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::{Definition, HealthState, Stability};
 use crate::pipeline::graph::{Graph, GraphNode, SourceBlock};
+use crate::pipeline::live::LiveHub;
 use crate::pipeline::logging::{self, LoggingSettings};
 use crate::pipeline::metrics::{Metrics, RunningComponents};
 use crate::pipeline::names::{Names, constants};
@@ -149,6 +150,7 @@ impl Controller {
                 storage_path: options.storage_path,
                 metrics: options.metrics,
                 user_agent: options.user_agent,
+                live: LiveHub::default(),
                 changes: changes.clone(),
             },
             changes,
@@ -287,6 +289,10 @@ impl Controller {
     /// How the last load went; `None` before the first.
     pub fn last_load(&self) -> Option<LastLoad> {
         self.inner.last_load.lock().clone()
+    }
+
+    pub(crate) fn live_hub(&self) -> &LiveHub {
+        &self.inner.around.live
     }
 
     pub(crate) fn running(&self) -> Arc<Running> {

@@ -7,6 +7,7 @@ pub mod component;
 mod controller;
 pub mod foreign;
 pub mod graph;
+pub mod live;
 pub mod logging;
 mod metrics;
 mod names;

@@ -63,7 +63,7 @@ pub async fn stop_all(graph: &Graph, nodes: impl IntoIterator<Item = Arc<Node>>,
                     if let Some(stopping) = all.get_mut(used) {
                         stopping.users = stopping.users.saturating_sub(1);
                     }
-                    ask(&mut all, *used, deadline, &mut tasks);
+                    ask(&mut all, *used, deadline.max(Instant::now() + GRACE), &mut tasks);
                 }
             }
             _ = warnings.tick() => {
