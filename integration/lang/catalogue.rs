@@ -13,8 +13,8 @@ use alluvium::pipeline::{Controller, Options, validate};
 
 const PAGE: &str = "docs/reference/diagnostics.md";
 
-/// Codes of which no component has an example yet.
-const WITHOUT_EXAMPLE: &[&str] = &["E0304", "E0411", "W0002"];
+/// Codes of which no component has an example yet; the cases of the group `check` trigger them.
+const WITHOUT_EXAMPLE: &[&str] = &["E0304"];
 
 #[test]
 fn every_example_triggers_its_code_and_is_right_once_mended() {

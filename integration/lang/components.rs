@@ -13,7 +13,7 @@ use alluvium::pipeline::component::{
 use parking_lot::Mutex;
 
 /// Sorted by name.
-pub const DEFINITIONS: &[&Definition] = &[&CHECKED, &EXPERIMENT, &FAILING, &PLANNED, &RECEIVING, &VALUE];
+pub const DEFINITIONS: &[&Definition] = &[&CHECKED, &EXPERIMENT, &FAILING, &PLANNED, &RECEIVING, &STRICT, &VALUE];
 
 /// Gives its argument on as export.
 const VALUE: Definition = Definition {
@@ -140,6 +140,29 @@ const CHECKED: Definition = Definition {
         }
         Ok(())
     },
+    build: Some(Probe::build),
+    doc: "",
+};
+
+/// Has a block that must be given.
+const STRICT: Definition = Definition {
+    name: "test.strict",
+    stability: Stability::GenerallyAvailable,
+    arguments: &Schema {
+        attributes: &[],
+        blocks: &[Block {
+            name: "needed",
+            labelled: false,
+            many: false,
+            required: true,
+            implied: false,
+            schema: &Schema::EMPTY,
+            defaults: &[],
+            doc: "Has to be there.",
+        }],
+    },
+    exports: &[],
+    validate: |_| Ok(()),
     build: Some(Probe::build),
     doc: "",
 };
