@@ -96,6 +96,27 @@ fn configurations_are_checked() {
     });
 }
 
+/// The real components, as far as the language knows them. That many of them cannot run yet is the same warning every time and left out.
+#[test]
+fn configurations_of_known_components_are_checked() {
+    check("check/known", 45, |sections| {
+        let sources: Vec<_> = sections
+            .iter()
+            .map(|section| (section.0.clone(), section.1.clone()))
+            .collect();
+        let found = validate(&sources, alluvium::components::ALL, Stability::GenerallyAvailable);
+        let found: Diagnostics = found
+            .into_iter()
+            .filter(|diagnostic| diagnostic.code != alluvium::lang::codes::WILL_NOT_RUN)
+            .collect();
+        if found.is_empty() {
+            "ok\n".to_owned()
+        } else {
+            found.render(false)
+        }
+    });
+}
+
 #[test]
 fn configurations_are_run_and_reloaded() {
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -291,9 +291,9 @@ impl Builder<'_> {
             return Diagnostic::error(codes::FOREIGN_COMPONENT, source, name.span, message)
                 .hint("Alluvium collects profiles only: leave the block to an Alloy that runs beside it");
         }
-        let names = self.definitions.iter().map(|definition| definition.name);
-        let own = nearest(&name.name, names.chain(CONFIG_BLOCKS));
-        let near = own.or_else(|| nearest(&name.name, foreign::NAMES.iter().copied()));
+        let own = self.definitions.iter().map(|definition| definition.name);
+        let others = foreign::NAMES.iter().copied();
+        let near = nearest(&name.name, own.chain(CONFIG_BLOCKS).chain(others));
         let message = format!("cannot find the definition of component name \"{}\"", name.name);
         Diagnostic::error(codes::UNKNOWN_COMPONENT, source, name.span, message)
             .maybe_hint(near.map(|name| format!("did you mean `{name}`?")))
