@@ -6,7 +6,7 @@
 //!
 //! Loads and passes of changed exports exclude each other. Readers (status, metrics) never wait for either.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,18 +16,21 @@ use parking_lot::{Mutex, RwLock};
 use sha2::{Digest, Sha256};
 
 use crate::base::Shutdown;
-use crate::lang::decode::{Evaluate, decode};
+use crate::lang::decode::Evaluate;
 use crate::lang::schema::Arguments;
-use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::{Definition, HealthState, Stability};
-use crate::pipeline::graph::{Graph, GraphNode, SourceBlock};
+use crate::pipeline::engine::Engine;
+use crate::pipeline::graph::{Catalog, Graph};
 use crate::pipeline::logging::{self, LoggingSettings};
 use crate::pipeline::metrics::{Metrics, RunningComponents};
-use crate::pipeline::names::{Names, constants};
+use crate::pipeline::modules::library;
+use crate::pipeline::modules::propagate::Propagate;
+use crate::pipeline::modules::stage::{Accept, Stage};
+use crate::pipeline::names::constants;
 use crate::pipeline::node::{Changes, Node, RestartPolicy, Surroundings};
-use crate::pipeline::plan::{Nodes, Plan, plan};
-use crate::pipeline::validate::{analyze, check_arguments};
+use crate::pipeline::plan::{Plan, Running, plan};
+use crate::pipeline::validate::analyze;
 use crate::telemetry::metrics::Scope;
 
 /// How a controller works.
@@ -82,15 +85,11 @@ pub struct Controller {
 }
 
 pub(crate) struct Inner {
-    definitions: Vec<&'static Definition>,
-    stability: Stability,
+    engine: Engine,
     restart: RestartPolicy,
     shutdown_deadline: Duration,
     on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
-    constants: Value,
-    around: Surroundings,
     changes: Arc<Changes>,
-    metrics: Metrics,
     /// Held through a load from its first step to its last.
     loading: tokio::sync::Mutex<Phase>,
     /// Held while arguments are evaluated and updated.
@@ -101,26 +100,20 @@ pub(crate) struct Inner {
     loaded: AtomicBool,
 }
 
-/// The graph in force and its nodes.
-#[derive(Default)]
-pub(crate) struct Running {
-    pub(crate) graph: Graph,
-    pub(crate) nodes: Nodes,
-}
-
 enum Phase {
     Open,
     /// The controller has stopped; it loads no more.
     Closed,
 }
 
-/// A graph ready to be swapped in.
+/// A tree ready to be swapped in.
 struct Prepared {
     running: Running,
-    plan: Plan,
     logging: LoggingSettings,
     /// What was updated on the way, with the arguments before.
     updated: Vec<(Arc<Node>, Arguments)>,
+    /// Imports and `foreach` blocks whose shape changed on the way.
+    shape: Vec<Arc<str>>,
     warnings: Diagnostics,
 }
 
@@ -136,19 +129,21 @@ impl Controller {
             running.map(|running| count_by_health(&running)).unwrap_or_default()
         }));
         let inner = Inner {
-            definitions: definitions.to_vec(),
-            stability: options.stability,
+            engine: Engine {
+                catalog: Catalog::new(definitions),
+                stability: options.stability,
+                constants: constants(&options.version),
+                metrics: Metrics::register(&options.metrics, &options.version),
+                around: Surroundings {
+                    storage_path: options.storage_path,
+                    metrics: options.metrics,
+                    user_agent: options.user_agent,
+                    changes: changes.clone(),
+                },
+            },
             restart: options.restart,
             shutdown_deadline: options.shutdown_deadline,
             on_logging: options.on_logging,
-            constants: constants(&options.version),
-            metrics: Metrics::register(&options.metrics, &options.version),
-            around: Surroundings {
-                storage_path: options.storage_path,
-                metrics: options.metrics,
-                user_agent: options.user_agent,
-                changes: changes.clone(),
-            },
             changes,
             loading: tokio::sync::Mutex::new(Phase::Open),
             changing: Mutex::new(()),
@@ -167,6 +162,7 @@ impl Controller {
             .first()
             .map(|(path, text)| Source::new(path.as_str(), text.as_str()))
             .unwrap_or_else(|| Source::new("", ""));
+        let hash = hash(&sources);
         let result = if matches!(*phase, Phase::Closed) {
             let message = "the controller has stopped";
             Err(Diagnostic::error(codes::BUILD_FAILED, &first, Span::default(), message).into())
@@ -184,24 +180,18 @@ impl Controller {
             time: SystemTime::now(),
             error: result.as_ref().err().cloned(),
         });
-        let (stop, start, hash, warnings) = match result {
+        let swapped = match result {
             Ok(swapped) => swapped,
             Err(diagnostics) => {
-                self.inner.metrics.loaded(None);
+                self.inner.engine.metrics.loaded(None);
                 return Err(diagnostics);
             }
         };
         self.inner.loaded.store(true, Ordering::Relaxed);
-        self.inner.metrics.loaded(Some(&hash));
-        let deadline = Instant::now() + self.inner.shutdown_deadline;
-        for node in stop {
-            node.stop(deadline).await;
-        }
-        for node in start {
-            node.start(self.inner.restart);
-        }
+        self.inner.engine.metrics.loaded(Some(&hash));
+        self.inner.stop_and_start(swapped.plan).await;
         drop(phase);
-        Ok(warnings)
+        Ok(swapped.warnings)
     }
 
     /// Passes changed exports on until `shutdown`, then stops every component, those that refer to others first, and returns. No load succeeds after that.
@@ -212,18 +202,32 @@ impl Controller {
                 () = self.inner.changes.changed() => {}
             }
             let inner = self.inner.clone();
-            if let Err(error) = tokio::task::spawn_blocking(move || inner.pass_on()).await {
-                tracing::error!(%error, "a component panicked while it was given new arguments");
+            match tokio::task::spawn_blocking(move || inner.pass_on()).await {
+                Ok(causes) => {
+                    for cause in causes {
+                        self.reshape(cause).await;
+                    }
+                }
+                Err(error) => tracing::error!(%error, "a component panicked while it was given new arguments"),
             }
         }
         let mut phase = self.inner.loading.lock().await;
         *phase = Phase::Closed;
         let running = self.inner.running();
         let deadline = Instant::now() + self.inner.shutdown_deadline;
-        for index in running.graph.order.iter().rev() {
-            if let Some(node) = running.nodes.get(&running.graph.nodes[*index].id) {
-                node.stop(deadline).await;
-            }
+        for node in running.order.iter().rev() {
+            node.stop(deadline).await;
+        }
+    }
+
+    /// Takes up the new shape of an import or a `foreach`: all or nothing, as a load.
+    async fn reshape(&self, cause: Arc<str>) {
+        let _phase = self.inner.loading.lock().await;
+        let inner = self.inner.clone();
+        match tokio::task::spawn_blocking(move || inner.reshape(&cause)).await {
+            Ok(Some(plan)) => self.inner.stop_and_start(plan).await,
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, "a component panicked while a module was loaded"),
         }
     }
 
@@ -257,213 +261,188 @@ impl Controller {
     }
 }
 
-type Swapped = (Vec<Arc<Node>>, Vec<Arc<Node>>, String, Diagnostics);
+/// What is left to do when a graph is in force.
+struct Swapped {
+    plan: Plan,
+    warnings: Diagnostics,
+}
 
 impl Inner {
     fn running(&self) -> Arc<Running> {
         self.running.read().clone()
     }
 
+    async fn stop_and_start(&self, plan: Plan) {
+        let deadline = Instant::now() + self.shutdown_deadline;
+        for node in plan.stop {
+            node.stop(deadline).await;
+        }
+        for node in plan.start {
+            node.start(self.restart);
+        }
+    }
+
     fn prepare_and_swap(&self, sources: &[(String, String)]) -> Result<Swapped, Diagnostics> {
         let _changing = self.changing.lock();
         let current = self.running();
-        let prepared = self.prepare(sources, &current)?;
-        let hash = hash(sources);
-        let start = prepared
-            .plan
-            .start
-            .iter()
-            .filter_map(|index| prepared.running.nodes.get(&prepared.running.graph.nodes[*index].id))
-            .cloned()
-            .collect();
-        for (node, _) in &prepared.updated {
+        let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, false);
+        let warnings = self.engine.refuse_not_built(found);
+        if warnings.has_errors() {
+            return Err(warnings);
+        }
+        let graph = Arc::new(graph);
+        let folder = sources.first().map(|(path, _)| folder_of(path)).unwrap_or_default();
+        let prepared = match self.prepare(&graph, &folder, &current, Accept::All, &warnings) {
+            Ok(prepared) => prepared,
+            // New content of an import may be what is wrong: with its last good content the configuration may be right.
+            Err(diagnostics) if has_refused_content(&current) => self
+                .prepare(&graph, &folder, &current, Accept::AllButContent, &warnings)
+                .map_err(|_| diagnostics)?,
+            Err(diagnostics) => return Err(diagnostics),
+        };
+        let (logging, warnings) = (prepared.logging.clone(), prepared.warnings.clone());
+        let plan = self.swap(prepared, &current);
+        (self.on_logging)(&logging);
+        Ok(Swapped { plan, warnings })
+    }
+
+    /// A new tree for the graph in force, because an import or a `foreach` changed. On a failure that one is unhealthy and nothing has changed.
+    fn reshape(&self, cause: &Arc<str>) -> Option<Plan> {
+        let _changing = self.changing.lock();
+        let current = self.running();
+        let graph = current.root.graph.clone();
+        let folder = current.root.surroundings.module_path.clone();
+        let accept = Accept::Only(cause.clone());
+        match self.prepare(&graph, &folder, &current, accept, &Diagnostics::new()) {
+            Ok(prepared) => {
+                tracing::info!(id = %cause, "modules updated");
+                Some(self.swap(prepared, &current))
+            }
+            Err(diagnostics) => {
+                tracing::error!(id = %cause, error = %diagnostics, "modules could not be updated; what ran before stays");
+                let message = format!("the new modules could not be loaded: {diagnostics}");
+                if let Some(node) = current.nodes.get(cause) {
+                    node.set_evaluation(HealthState::Unhealthy, message);
+                } else if let Some((instance, index)) = current.root.locate(cause)
+                    && let Some(entry) = instance.entry(index)
+                {
+                    entry.set_evaluation(HealthState::Unhealthy, message);
+                }
+                None
+            }
+        }
+    }
+
+    /// Puts a tree in force.
+    fn swap(&self, prepared: Prepared, current: &Running) -> Plan {
+        let Prepared {
+            running,
+            updated,
+            shape,
+            ..
+        } = prepared;
+        let plan = plan(current, &running);
+        for (node, _) in &updated {
             node.set_evaluation(HealthState::Healthy, "component evaluated");
         }
         // One that could not be evaluated may now have the very arguments that it last ran with: nothing to update, yet well again.
-        for node in prepared.running.nodes.values().filter(|node| node.evaluation_failed()) {
-            node.set_evaluation(HealthState::Healthy, "component evaluated");
+        for node in running.nodes.values().filter(|node| node.evaluation_failed()) {
+            if !running.has_refused_content(node) {
+                node.set_evaluation(HealthState::Healthy, "component evaluated");
+            }
         }
-        *self.running.write() = Arc::new(prepared.running);
-        (self.on_logging)(&prepared.logging);
-        Ok((prepared.plan.stop, start, hash, prepared.warnings))
+        *self.running.write() = Arc::new(running);
+        // Updates on the way may have given an import or a `foreach` another shape.
+        self.changes.add_shapes(shape);
+        plan
     }
 
-    fn prepare(&self, sources: &[(String, String)], current: &Running) -> Result<Prepared, Diagnostics> {
-        let (graph, found) = analyze(sources, &self.definitions, self.stability);
-        let mut diagnostics = refuse_not_built(found);
-        if diagnostics.has_errors() {
-            return Err(diagnostics);
-        }
-        let plan = plan(&current.graph, &current.nodes, &graph);
-        let mut nodes = Nodes::new();
-        let mut wanted: BTreeMap<usize, Arguments> = BTreeMap::new();
-        let mut failed: BTreeSet<usize> = BTreeSet::new();
-        for index in &graph.order {
-            let node = &graph.nodes[*index];
-            // What depends on a failure cannot be evaluated; it was checked without values.
-            if node.references.iter().any(|reference| failed.contains(reference)) {
-                failed.insert(*index);
-                continue;
-            }
-            match self.stage(node, &nodes, current, failed.is_empty()) {
-                Ok((staged, arguments)) => {
-                    nodes.insert(node.id.clone(), staged);
-                    wanted.insert(*index, arguments);
-                }
-                Err(found) => {
-                    diagnostics.extend(found);
-                    failed.insert(*index);
-                }
-            }
-        }
-        let logging = match &graph.logging {
+    fn prepare(
+        &self,
+        graph: &Arc<Graph>,
+        folder: &Arc<str>,
+        current: &Running,
+        accept: Accept,
+        warnings: &Diagnostics,
+    ) -> Result<Prepared, Diagnostics> {
+        let mut stage = Stage::new(&self.engine, current, accept);
+        let root = stage.root(graph.clone(), folder.clone());
+        let mut diagnostics = warnings.clone();
+        diagnostics.extend(std::mem::take(&mut stage.diagnostics));
+        let logging = match graph.settings.get("logging") {
             None => LoggingSettings::default(),
-            Some(text) => logging::settings(text, &Evaluate(&self.names(&nodes))).unwrap_or_else(|found| {
-                diagnostics.extend(found);
-                LoggingSettings::default()
-            }),
+            Some(text) => {
+                logging::settings(text, &Evaluate(&root.names(&self.engine.constants, None))).unwrap_or_else(|found| {
+                    diagnostics.extend(found);
+                    LoggingSettings::default()
+                })
+            }
         };
+        diagnostics.sort();
         if diagnostics.has_errors() {
             return Err(diagnostics);
         }
-        let updated = self.update_all(&graph, &nodes, wanted)?;
+        if root.entries.iter().any(Option::is_none) {
+            let message = "a part of the configuration could not be evaluated";
+            let source = Source::new("", "");
+            return Err(Diagnostic::error(codes::BUILD_FAILED, &source, Span::default(), message).into());
+        }
+        let Stage {
+            nodes,
+            order,
+            libraries,
+            ..
+        } = stage;
+        let mut pass = Propagate::of_load(&self.engine);
+        if let Err(found) = pass.pass(&root, None) {
+            take_back(pass.updated);
+            return Err(found);
+        }
         Ok(Prepared {
-            running: Running { graph, nodes },
-            plan,
+            running: Running {
+                root,
+                nodes,
+                order,
+                libraries,
+            },
             logging,
-            updated,
+            updated: pass.updated,
+            shape: pass.shape,
             warnings: diagnostics,
         })
     }
 
-    /// Evaluates a node of a new graph, and builds it when it is not running. Nothing is built when something failed before: the load is lost, and
-    /// a build may open files and sockets.
-    fn stage(
-        &self,
-        node: &GraphNode,
-        nodes: &Nodes,
-        current: &Running,
-        build: bool,
-    ) -> Result<(Arc<Node>, Arguments), Diagnostics> {
-        let arguments = self.arguments(node, nodes)?;
-        if let Some(existing) = current.nodes.get(&node.id) {
-            return Ok((existing.clone(), arguments));
-        }
-        if !build {
-            return Err(Diagnostics::new());
-        }
-        let built = Node::build(node.id.clone(), node.definition, arguments.clone(), &self.around);
-        built.map(|built| (Arc::new(built), arguments)).map_err(|error| {
-            let message = format!("{} could not be built: {error}", node.id);
-            block_error(codes::BUILD_FAILED, &node.block, message).into()
-        })
-    }
-
-    /// The arguments of a node with the exports of `nodes`.
-    fn arguments(&self, node: &GraphNode, nodes: &Nodes) -> Result<Arguments, Diagnostics> {
-        let started = Instant::now();
-        let SourceBlock { source, block } = &*node.block;
-        let names = self.names(nodes);
-        let schema = node.definition.arguments;
-        let decoded = decode(source, block.header(), &block.body, schema, &Evaluate(&names));
-        decoded.diagnostics.into_result(())?;
-        check_arguments(node.definition, &node.block, &decoded.arguments)?;
-        self.metrics.evaluation_seconds.observe(started.elapsed().as_secs_f64());
-        Ok(decoded.arguments)
-    }
-
-    fn names<'a>(&'a self, nodes: &'a Nodes) -> Names<'a> {
-        Names {
-            nodes,
-            constants: &self.constants,
-        }
-    }
-
-    /// Gives every component whose arguments differ its new ones, leaves first; what depends on an updated one is evaluated again, with its new
-    /// exports. All or nothing.
-    fn update_all(
-        &self,
-        graph: &Graph,
-        nodes: &Nodes,
-        mut wanted: BTreeMap<usize, Arguments>,
-    ) -> Result<Vec<(Arc<Node>, Arguments)>, Diagnostics> {
-        let mut done: Vec<(Arc<Node>, Arguments)> = Vec::new();
-        let mut touched: BTreeSet<usize> = BTreeSet::new();
-        for index in &graph.order {
-            let graph_node = &graph.nodes[*index];
-            let (Some(node), Some(mut arguments)) = (nodes.get(&graph_node.id), wanted.remove(index)) else {
-                continue;
-            };
-            let result = if graph_node
-                .references
-                .iter()
-                .any(|reference| touched.contains(reference))
-            {
-                self.arguments(graph_node, nodes).map(|evaluated| arguments = evaluated)
-            } else {
-                Ok(())
-            };
-            let result = result.and_then(|()| {
-                if node.has_arguments(&arguments) {
-                    return Ok(());
-                }
-                let before = node.arguments();
-                let exports = node.exports();
-                node.update(arguments).map_err(|error| {
-                    let message = format!("{} refused its new arguments: {error}", node.id);
-                    Diagnostics::from(block_error(codes::UPDATE_FAILED, &graph_node.block, message))
-                })?;
-                done.push((node.clone(), before));
-                if node.exports() != exports {
-                    touched.insert(*index);
-                }
-                Ok(())
-            });
-            if let Err(diagnostics) = result {
-                take_back(done);
-                return Err(diagnostics);
-            }
-        }
-        Ok(done)
-    }
-
-    /// Evaluates what refers to components whose exports changed, and updates what came out different.
-    fn pass_on(&self) {
+    /// Evaluates what refers to components whose exports changed, and updates what came out different. The answer are imports and `foreach` blocks that
+    /// need a new tree.
+    fn pass_on(&self) -> Vec<Arc<str>> {
         let _changing = self.changing.lock();
         let changed = self.changes.take();
         let running = self.running();
-        let graph = &running.graph;
-        let dependants: BTreeSet<usize> = changed
-            .iter()
-            .filter_map(|id| graph.find(id))
-            .flat_map(|index| graph.nodes[index].referenced_by.iter().copied())
-            .collect();
-        self.metrics
+        let mut causes = changed.shapes;
+        self.engine
+            .metrics
             .queue_size
-            .set(i64::try_from(dependants.len()).unwrap_or(i64::MAX));
-        for index in dependants {
-            let graph_node = &graph.nodes[index];
-            let Some(node) = running.nodes.get(&graph_node.id) else {
-                continue;
-            };
-            let result = self.arguments(graph_node, &running.nodes).and_then(|arguments| {
-                if node.has_arguments(&arguments) {
-                    return Ok(());
+            .set(i64::try_from(changed.ids.len()).unwrap_or(i64::MAX));
+        for id in changed.ids {
+            match (running.libraries.get(&id), running.nodes.get(&id)) {
+                (Some(library), Some(node)) => {
+                    if library::content(&node.exports()) != library.content {
+                        causes.push(id);
+                    } else if node.evaluation_failed() {
+                        node.set_evaluation(HealthState::Healthy, "component evaluated");
+                    }
                 }
-                node.update(arguments).map_err(|error| {
-                    let message = format!("{} refused its new arguments: {error}", node.id);
-                    Diagnostics::from(block_error(codes::UPDATE_FAILED, &graph_node.block, message))
-                })
-            });
-            match result {
-                Ok(()) => node.set_evaluation(HealthState::Healthy, "component evaluated"),
-                Err(diagnostics) => {
-                    tracing::error!(component_id = %node.id, error = %diagnostics, "component could not be evaluated");
-                    node.set_evaluation(HealthState::Unhealthy, diagnostics.to_string());
+                _ => {
+                    running.root.mark_changed(&id);
                 }
             }
         }
-        self.metrics.queue_size.set(0);
+        let mut pass = Propagate::of_run(&self.engine);
+        // Failures are in the health of what failed.
+        let _ = pass.pass(&running.root, None);
+        causes.extend(pass.shape);
+        self.engine.metrics.queue_size.set(0);
+        causes
     }
 }
 
@@ -474,16 +453,6 @@ impl Drop for Inner {
             node.abort();
         }
     }
-}
-
-/// What a check only warns of, a run refuses: a component that cannot be built.
-fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
-    let refuse = |found: Diagnostic| match found.code {
-        codes::WILL_NOT_RUN => Diagnostic::error(codes::NOT_BUILT, &found.source, found.span, found.message)
-            .hint("`validate` checks it already; to run the rest, remove the block and what refers to it"),
-        _ => found,
-    };
-    diagnostics.into_iter().map(refuse).collect()
 }
 
 /// Gives updated components their former arguments, last first.
@@ -497,8 +466,17 @@ fn take_back(done: Vec<(Arc<Node>, Arguments)>) {
     }
 }
 
-fn block_error(code: codes::Code, text: &SourceBlock, message: String) -> Diagnostic {
-    Diagnostic::error(code, &text.source, text.block.header(), message)
+/// True when an import has content that is not in force: it was refused, or the load that is to take it up is this one.
+fn has_refused_content(running: &Running) -> bool {
+    running.nodes.values().any(|node| running.has_refused_content(node))
+}
+
+/// The folder of a file, `.` when its name has none.
+fn folder_of(path: &str) -> Arc<str> {
+    match std::path::Path::new(path).parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.display().to_string().into(),
+        _ => ".".into(),
+    }
 }
 
 fn hash(sources: &[(String, String)]) -> String {

@@ -5,10 +5,12 @@
 
 pub mod component;
 mod controller;
+mod engine;
 pub mod foreign;
 pub mod graph;
 pub mod logging;
 mod metrics;
+pub mod modules;
 mod names;
 mod node;
 mod plan;
