@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::base::{BoxFuture, Shutdown};
 use crate::lang::schema::{Arguments, Attribute, Schema};
 use crate::lang::value::Value;
+use crate::pipeline::live::LiveHandle;
 
 /// How settled a component is; `--stability.level` decides which may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +84,9 @@ pub trait Component: Send + Sync + 'static {
     fn debug_info(&self) -> Value {
         Value::Null
     }
+
+    /// Tells someone who begins to look what there is now, of what else is told only when it changes. `arguments` are those in force.
+    fn show_live(&self, _arguments: &Arguments, _live: &LiveHandle) {}
 }
 
 /// What a component may use.
@@ -100,6 +104,8 @@ pub struct Context {
     pub health: HealthSender,
     /// `User-Agent` of its HTTP requests.
     pub user_agent: Arc<str>,
+    /// Where it tells what flows through it.
+    pub live: LiveHandle,
 }
 
 /// Tells the engine the exports of a component.

@@ -22,6 +22,7 @@ use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::{Definition, HealthState, Stability};
 use crate::pipeline::engine::Engine;
 use crate::pipeline::graph::{Catalog, Graph};
+use crate::pipeline::live::LiveHub;
 use crate::pipeline::logging::{self, LoggingSettings};
 use crate::pipeline::metrics::{Metrics, RunningComponents};
 use crate::pipeline::modules::library;
@@ -138,6 +139,7 @@ impl Controller {
                     storage_path: options.storage_path,
                     metrics: options.metrics,
                     user_agent: options.user_agent,
+                    live: LiveHub::default(),
                     changes: changes.clone(),
                 },
             },
@@ -254,6 +256,10 @@ impl Controller {
     /// How the last load went; `None` before the first.
     pub fn last_load(&self) -> Option<LastLoad> {
         self.inner.last_load.lock().clone()
+    }
+
+    pub(crate) fn live_hub(&self) -> &LiveHub {
+        &self.inner.engine.around.live
     }
 
     pub(crate) fn running(&self) -> Arc<Running> {

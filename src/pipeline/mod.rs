@@ -8,6 +8,7 @@ mod controller;
 mod engine;
 pub mod foreign;
 pub mod graph;
+pub mod live;
 pub mod logging;
 mod metrics;
 pub mod modules;
