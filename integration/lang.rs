@@ -8,6 +8,7 @@
 
 mod components;
 mod engine_tests;
+mod modules;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -142,32 +143,37 @@ fn events(folder: &Path) -> String {
 }
 
 fn state(controller: &Controller) -> String {
-    controller
-        .components()
-        .iter()
-        .fold(String::new(), |mut out, component| {
-            let detail = controller.component(&component.local_id).unwrap();
-            let exports = detail.exports.unwrap_or_default();
-            let exports: Vec<String> = exports
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|export| format!("{}={}", export["name"].as_str().unwrap(), export["value"]["value"]))
-                .collect();
-            let health = &component.health;
-            let message = match health.state {
-                "healthy" => String::new(),
-                _ => format!(" ({})", health.message),
-            };
-            let _ = writeln!(
-                out,
-                "{}: {}{message} {}",
-                component.local_id,
-                health.state,
-                exports.join(" ")
-            );
-            out
-        })
+    let mut out = String::new();
+    module_state(controller, "", &mut out);
+    out
+}
+
+/// The components of a module, each followed by those of the modules that it made.
+fn module_state(controller: &Controller, module: &str, out: &mut String) {
+    for component in controller.components_of(module).unwrap_or_default() {
+        let id = match module {
+            "" => component.local_id.clone(),
+            module => format!("{module}/{}", component.local_id),
+        };
+        // It may have gone in between.
+        let Some(detail) = controller.component(&id) else { continue };
+        let exports = detail.exports.unwrap_or_default();
+        let exports: Vec<String> = exports
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|export| format!("{}={}", export["name"].as_str().unwrap(), export["value"]["value"]))
+            .collect();
+        let health = &component.health;
+        let message = match health.state {
+            "healthy" => String::new(),
+            _ => format!(" ({})", health.message),
+        };
+        let _ = writeln!(out, "{id}: {}{message} {}", health.state, exports.join(" "));
+        for module in &component.created_module_ids {
+            module_state(controller, module, out);
+        }
+    }
 }
 
 proptest::proptest! {

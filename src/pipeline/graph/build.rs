@@ -257,6 +257,13 @@ impl Analyzer<'_> {
                 message,
             ));
         }
+        if *name != "logging" {
+            let message = format!("the `{name}` block is not supported by this version");
+            self.diagnostics.push(
+                Diagnostic::error(codes::UNSUPPORTED_BLOCK, &text.source, text.block.header(), message)
+                    .hint("remove the block"),
+            );
+        }
         reading.graph.settings.insert(name, text);
     }
 
