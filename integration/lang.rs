@@ -156,7 +156,9 @@ fn module_state(controller: &Controller, module: &str, out: &mut String) {
             module => format!("{module}/{}", component.local_id),
         };
         // It may have gone in between.
-        let Some(detail) = controller.component(&id) else { continue };
+        let Some(detail) = controller.component(&id) else {
+            continue;
+        };
         let exports = detail.exports.unwrap_or_default();
         let exports: Vec<String> = exports
             .as_array()

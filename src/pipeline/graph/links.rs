@@ -92,7 +92,7 @@ pub(super) fn find(
             links: Links::default(),
         };
         walk_body(&text.block.body, &mut |names| {
-            finder.reference(None, &text.source, names)
+            finder.reference(None, &text.source, names);
         });
     }
     (all, graphs)

@@ -117,7 +117,7 @@ mod tests {
                 "foreach__1_1"
             ]
         );
-        assert_eq!(ids(&[Value::Number(Number::Float(3.14))], &[]), ["foreach_3_140000_1"]);
+        assert_eq!(ids(&[Value::Number(Number::Float(2.5))], &[]), ["foreach_2_500000_1"]);
     }
 
     #[test]
