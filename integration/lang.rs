@@ -150,7 +150,7 @@ fn state(controller: &Controller) -> String {
 
 /// The components of a module, each followed by those of the modules that it made.
 fn module_state(controller: &Controller, module: &str, out: &mut String) {
-    for component in controller.components_of(module).unwrap_or_default() {
+    for component in controller.components(module).unwrap_or_default() {
         let id = match module {
             "" => component.local_id.clone(),
             module => format!("{module}/{}", component.local_id),
@@ -159,7 +159,7 @@ fn module_state(controller: &Controller, module: &str, out: &mut String) {
         let Some(detail) = controller.component(&id) else {
             continue;
         };
-        let exports = detail.exports.unwrap_or_default();
+        let exports = detail.exports;
         let exports: Vec<String> = exports
             .as_array()
             .unwrap()

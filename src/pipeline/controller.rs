@@ -10,28 +10,24 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
 use sha2::{Digest, Sha256};
 
 use crate::base::Shutdown;
-use crate::lang::decode::Evaluate;
-use crate::lang::schema::Arguments;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::{Definition, HealthState, Stability};
 use crate::pipeline::engine::Engine;
-use crate::pipeline::graph::{Catalog, Graph};
+use crate::pipeline::graph::Catalog;
 use crate::pipeline::live::LiveHub;
-use crate::pipeline::logging::{self, LoggingSettings};
+use crate::pipeline::load::{Refused, Swapped, Wanted};
+use crate::pipeline::logging::LoggingSettings;
 use crate::pipeline::metrics::{Metrics, RunningComponents};
-use crate::pipeline::modules::library;
-use crate::pipeline::modules::propagate::Propagate;
-use crate::pipeline::modules::stage::{Accept, Stage};
 use crate::pipeline::names::constants;
-use crate::pipeline::node::{Changes, Node, RestartPolicy, Surroundings};
-use crate::pipeline::plan::{Plan, Running, plan};
-use crate::pipeline::validate::analyze;
+use crate::pipeline::node::{Changes, RestartPolicy, Surroundings};
+use crate::pipeline::plan::Running;
+use crate::pipeline::stop::stop_all;
 use crate::telemetry::metrics::Scope;
 
 /// How a controller works.
@@ -86,16 +82,16 @@ pub struct Controller {
 }
 
 pub(crate) struct Inner {
-    engine: Engine,
+    pub(super) engine: Engine,
     restart: RestartPolicy,
     shutdown_deadline: Duration,
-    on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
-    changes: Arc<Changes>,
+    pub(super) on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
+    pub(super) changes: Arc<Changes>,
     /// Held through a load from its first step to its last.
     loading: tokio::sync::Mutex<Phase>,
     /// Held while arguments are evaluated and updated.
-    changing: Mutex<()>,
-    running: Arc<RwLock<Arc<Running>>>,
+    pub(super) changing: Mutex<()>,
+    pub(super) running: Arc<RwLock<Arc<Running>>>,
     last_load: Mutex<Option<LastLoad>>,
     /// A load has succeeded.
     loaded: AtomicBool,
@@ -105,17 +101,6 @@ enum Phase {
     Open,
     /// The controller has stopped; it loads no more.
     Closed,
-}
-
-/// A tree ready to be swapped in.
-struct Prepared {
-    running: Running,
-    logging: LoggingSettings,
-    /// What was updated on the way, with the arguments before.
-    updated: Vec<(Arc<Node>, Arguments)>,
-    /// Imports and `foreach` blocks whose shape changed on the way.
-    shape: Vec<Arc<str>>,
-    warnings: Diagnostics,
 }
 
 impl Controller {
@@ -169,14 +154,7 @@ impl Controller {
             let message = "the controller has stopped";
             Err(Diagnostic::error(codes::BUILD_FAILED, &first, Span::default(), message).into())
         } else {
-            let inner = self.inner.clone();
-            // Builds and updates may take a while; they are plain functions and must not hold up the runtime.
-            tokio::task::spawn_blocking(move || inner.prepare_and_swap(&sources))
-                .await
-                .unwrap_or_else(|error| {
-                    let message = format!("a component panicked while the configuration was loaded: {error}");
-                    Err(Diagnostic::error(codes::BUILD_FAILED, &first, Span::default(), message).into())
-                })
+            self.attempt(Wanted::Load(Arc::new(sources)), &first).await
         };
         *self.inner.last_load.lock() = Some(LastLoad {
             time: SystemTime::now(),
@@ -191,9 +169,58 @@ impl Controller {
         };
         self.inner.loaded.store(true, Ordering::Relaxed);
         self.inner.engine.metrics.loaded(Some(&hash));
-        self.inner.stop_and_start(swapped.plan).await;
+        let warnings = swapped.warnings.clone();
+        self.stop_and_start(swapped).await;
         drop(phase);
-        Ok(swapped.warnings)
+        Ok(warnings)
+    }
+
+    /// Prepares a load and swaps it in. When something cannot be built or updated, and components that the new configuration does not have hold what there is only
+    /// one of, those make room for a second attempt; when that fails as well they run again.
+    async fn attempt(&self, wanted: Wanted, first: &Source) -> Result<Swapped, Diagnostics> {
+        let once = async || {
+            let (inner, wanted) = (self.inner.clone(), wanted.clone());
+            // Builds and updates may take a while; they are plain functions and must not hold up the runtime.
+            let done = tokio::task::spawn_blocking(move || inner.prepare_and_swap(&wanted)).await;
+            done.unwrap_or_else(|error| {
+                let message = format!("a component panicked while the configuration was loaded: {error}");
+                let diagnostic = Diagnostic::error(codes::BUILD_FAILED, first, Span::default(), message);
+                Err(Refused::from(Diagnostics::from(diagnostic)))
+            })
+        };
+        let in_the_way = match once().await {
+            Ok(swapped) => return Ok(swapped),
+            Err(refused) if refused.in_the_way.is_empty() => return Err(refused.diagnostics),
+            Err(refused) => refused.in_the_way,
+        };
+        let old = self.inner.running();
+        stop_all(&old.root, in_the_way.iter().cloned(), self.inner.shutdown_deadline).await;
+        let second = once().await;
+        if second.is_err() {
+            for node in in_the_way {
+                node.start(self.inner.restart);
+            }
+        }
+        second.map_err(|refused| refused.diagnostics)
+    }
+
+    /// Stops what a load has removed and starts what it has brought.
+    async fn stop_and_start(&self, swapped: Swapped) {
+        stop_all(&swapped.old.root, swapped.plan.stop, self.inner.shutdown_deadline).await;
+        for node in swapped.plan.start {
+            node.start(self.inner.restart);
+        }
+    }
+
+    /// Notes a load that failed before it came here: the configuration could not be read.
+    pub fn load_failed(&self, path: &str, message: &str) {
+        let source = Source::new(path, "");
+        let diagnostic = Diagnostic::error(codes::BUILD_FAILED, &source, Span::default(), message);
+        *self.inner.last_load.lock() = Some(LastLoad {
+            time: SystemTime::now(),
+            error: Some(diagnostic.into()),
+        });
+        self.inner.engine.metrics.loaded(None);
     }
 
     /// Passes changed exports on until `shutdown`, then stops every component, those that refer to others first, and returns. No load succeeds after that.
@@ -216,20 +243,26 @@ impl Controller {
         let mut phase = self.inner.loading.lock().await;
         *phase = Phase::Closed;
         let running = self.inner.running();
-        let deadline = Instant::now() + self.inner.shutdown_deadline;
-        for node in running.order.iter().rev() {
-            node.stop(deadline).await;
-        }
+        let nodes = running.nodes.values().cloned();
+        stop_all(&running.root, nodes, self.inner.shutdown_deadline).await;
     }
 
     /// Takes up the new shape of an import or a `foreach`: all or nothing, as a load.
     async fn reshape(&self, cause: Arc<str>) {
         let _phase = self.inner.loading.lock().await;
-        let inner = self.inner.clone();
-        match tokio::task::spawn_blocking(move || inner.reshape(&cause)).await {
-            Ok(Some(plan)) => self.inner.stop_and_start(plan).await,
-            Ok(None) => {}
-            Err(error) => tracing::error!(%error, "a component panicked while a module was loaded"),
+        let nowhere = Source::new(cause.clone(), "");
+        match self.attempt(Wanted::Shape(cause.clone()), &nowhere).await {
+            Ok(swapped) => {
+                tracing::info!(id = %cause, "modules updated");
+                self.stop_and_start(swapped).await;
+            }
+            Err(diagnostics) => {
+                tracing::error!(id = %cause, error = %diagnostics, "modules could not be updated; what ran before stays");
+                let message = format!("the new modules could not be loaded: {diagnostics}");
+                self.inner
+                    .running()
+                    .set_evaluation(&cause, HealthState::Unhealthy, message);
+            }
         }
     }
 
@@ -238,14 +271,9 @@ impl Controller {
         self.inner.loaded.load(Ordering::Relaxed)
     }
 
-    /// Ids of components that are not healthy; empty when all is well.
+    /// Ids of components that are not healthy, those in modules too; empty when all is well.
     pub fn unhealthy(&self) -> Vec<String> {
-        let running = self.inner.running();
-        let sick = running
-            .nodes
-            .values()
-            .filter(|node| node.health().state > HealthState::Unknown);
-        sick.map(|node| node.id.to_string()).collect()
+        self.inner.running().unhealthy()
     }
 
     /// True when no component is unhealthy or has ended.
@@ -267,188 +295,9 @@ impl Controller {
     }
 }
 
-/// What is left to do when a graph is in force.
-struct Swapped {
-    plan: Plan,
-    warnings: Diagnostics,
-}
-
 impl Inner {
-    fn running(&self) -> Arc<Running> {
+    pub(super) fn running(&self) -> Arc<Running> {
         self.running.read().clone()
-    }
-
-    async fn stop_and_start(&self, plan: Plan) {
-        let deadline = Instant::now() + self.shutdown_deadline;
-        for node in plan.stop {
-            node.stop(deadline).await;
-        }
-        for node in plan.start {
-            node.start(self.restart);
-        }
-    }
-
-    fn prepare_and_swap(&self, sources: &[(String, String)]) -> Result<Swapped, Diagnostics> {
-        let _changing = self.changing.lock();
-        let current = self.running();
-        let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, false);
-        let warnings = self.engine.refuse_not_built(found);
-        if warnings.has_errors() {
-            return Err(warnings);
-        }
-        let graph = Arc::new(graph);
-        let folder = sources.first().map(|(path, _)| folder_of(path)).unwrap_or_default();
-        let prepared = match self.prepare(&graph, &folder, &current, Accept::All, &warnings) {
-            Ok(prepared) => prepared,
-            // New content of an import may be what is wrong: with its last good content the configuration may be right.
-            Err(diagnostics) if has_refused_content(&current) => self
-                .prepare(&graph, &folder, &current, Accept::AllButContent, &warnings)
-                .map_err(|_| diagnostics)?,
-            Err(diagnostics) => return Err(diagnostics),
-        };
-        let (logging, warnings) = (prepared.logging.clone(), prepared.warnings.clone());
-        let plan = self.swap(prepared, &current);
-        (self.on_logging)(&logging);
-        Ok(Swapped { plan, warnings })
-    }
-
-    /// A new tree for the graph in force, because an import or a `foreach` changed. On a failure that one is unhealthy and nothing has changed.
-    fn reshape(&self, cause: &Arc<str>) -> Option<Plan> {
-        let _changing = self.changing.lock();
-        let current = self.running();
-        let graph = current.root.graph.clone();
-        let folder = current.root.surroundings.module_path.clone();
-        let accept = Accept::Only(cause.clone());
-        match self.prepare(&graph, &folder, &current, accept, &Diagnostics::new()) {
-            Ok(prepared) => {
-                tracing::info!(id = %cause, "modules updated");
-                Some(self.swap(prepared, &current))
-            }
-            Err(diagnostics) => {
-                tracing::error!(id = %cause, error = %diagnostics, "modules could not be updated; what ran before stays");
-                let message = format!("the new modules could not be loaded: {diagnostics}");
-                if let Some(node) = current.nodes.get(cause) {
-                    node.set_evaluation(HealthState::Unhealthy, message);
-                } else if let Some((instance, index)) = current.root.locate(cause)
-                    && let Some(entry) = instance.entry(index)
-                {
-                    entry.set_evaluation(HealthState::Unhealthy, message);
-                }
-                None
-            }
-        }
-    }
-
-    /// Puts a tree in force.
-    fn swap(&self, prepared: Prepared, current: &Running) -> Plan {
-        let Prepared {
-            running,
-            updated,
-            shape,
-            ..
-        } = prepared;
-        let plan = plan(current, &running);
-        for (node, _) in &updated {
-            node.set_evaluation(HealthState::Healthy, "component evaluated");
-        }
-        // One that could not be evaluated may now have the very arguments that it last ran with: nothing to update, yet well again.
-        for node in running.nodes.values().filter(|node| node.evaluation_failed()) {
-            if !running.has_refused_content(node) {
-                node.set_evaluation(HealthState::Healthy, "component evaluated");
-            }
-        }
-        *self.running.write() = Arc::new(running);
-        // Updates on the way may have given an import or a `foreach` another shape.
-        self.changes.add_shapes(shape);
-        plan
-    }
-
-    fn prepare(
-        &self,
-        graph: &Arc<Graph>,
-        folder: &Arc<str>,
-        current: &Running,
-        accept: Accept,
-        warnings: &Diagnostics,
-    ) -> Result<Prepared, Diagnostics> {
-        let mut stage = Stage::new(&self.engine, current, accept);
-        let root = stage.root(graph.clone(), folder.clone());
-        let mut diagnostics = warnings.clone();
-        diagnostics.extend(std::mem::take(&mut stage.diagnostics));
-        let logging = match graph.settings.get("logging") {
-            None => LoggingSettings::default(),
-            Some(text) => {
-                logging::settings(text, &Evaluate(&root.names(&self.engine.constants, None))).unwrap_or_else(|found| {
-                    diagnostics.extend(found);
-                    LoggingSettings::default()
-                })
-            }
-        };
-        diagnostics.sort();
-        if diagnostics.has_errors() {
-            return Err(diagnostics);
-        }
-        if root.entries.iter().any(Option::is_none) {
-            let message = "a part of the configuration could not be evaluated";
-            let source = Source::new("", "");
-            return Err(Diagnostic::error(codes::BUILD_FAILED, &source, Span::default(), message).into());
-        }
-        let Stage {
-            nodes,
-            order,
-            libraries,
-            ..
-        } = stage;
-        let mut pass = Propagate::of_load(&self.engine);
-        if let Err(found) = pass.pass(&root, None) {
-            take_back(pass.updated);
-            return Err(found);
-        }
-        Ok(Prepared {
-            running: Running {
-                root,
-                nodes,
-                order,
-                libraries,
-            },
-            logging,
-            updated: pass.updated,
-            shape: pass.shape,
-            warnings: diagnostics,
-        })
-    }
-
-    /// Evaluates what refers to components whose exports changed, and updates what came out different. The answer are imports and `foreach` blocks that
-    /// need a new tree.
-    fn pass_on(&self) -> Vec<Arc<str>> {
-        let _changing = self.changing.lock();
-        let changed = self.changes.take();
-        let running = self.running();
-        let mut causes = changed.shapes;
-        self.engine
-            .metrics
-            .queue_size
-            .set(i64::try_from(changed.ids.len()).unwrap_or(i64::MAX));
-        for id in changed.ids {
-            match (running.libraries.get(&id), running.nodes.get(&id)) {
-                (Some(library), Some(node)) => {
-                    if library::content(&node.exports()) != library.content {
-                        causes.push(id);
-                    } else if node.evaluation_failed() {
-                        node.set_evaluation(HealthState::Healthy, "component evaluated");
-                    }
-                }
-                _ => {
-                    running.root.mark_changed(&id);
-                }
-            }
-        }
-        let mut pass = Propagate::of_run(&self.engine);
-        // Failures are in the health of what failed.
-        let _ = pass.pass(&running.root, None);
-        causes.extend(pass.shape);
-        self.engine.metrics.queue_size.set(0);
-        causes
     }
 }
 
@@ -458,30 +307,6 @@ impl Drop for Inner {
         for node in self.running.read().nodes.values() {
             node.abort();
         }
-    }
-}
-
-/// Gives updated components their former arguments, last first.
-fn take_back(done: Vec<(Arc<Node>, Arguments)>) {
-    for (node, before) in done.into_iter().rev() {
-        if let Err(error) = node.update(before) {
-            let message = format!("former arguments could not be restored after a failed reload: {error}");
-            tracing::error!(component_id = %node.id, %error, "former arguments could not be restored");
-            node.set_evaluation(HealthState::Unhealthy, message);
-        }
-    }
-}
-
-/// True when an import has content that is not in force: it was refused, or the load that is to take it up is this one.
-fn has_refused_content(running: &Running) -> bool {
-    running.nodes.values().any(|node| running.has_refused_content(node))
-}
-
-/// The folder of a file, `.` when its name has none.
-fn folder_of(path: &str) -> Arc<str> {
-    match std::path::Path::new(path).parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.display().to_string().into(),
-        _ => ".".into(),
     }
 }
 

@@ -1,11 +1,12 @@
 //! What runs, and what a load has to do: old nodes against new ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::pipeline::component::HealthState;
 use crate::pipeline::modules::instance::{Children, Instance, What};
 use crate::pipeline::modules::library::{self, Library};
-use crate::pipeline::node::Node;
+use crate::pipeline::node::{Health, Node};
 
 /// The running nodes by id.
 pub type Nodes = BTreeMap<Arc<str>, Arc<Node>>;
@@ -36,6 +37,30 @@ impl Running {
     pub(crate) fn has_refused_content(&self, node: &Node) -> bool {
         let library = self.libraries.get(&node.id);
         library.is_some_and(|library| library::content(&node.exports()) != library.content)
+    }
+
+    /// Ids of what is not healthy.
+    pub(crate) fn unhealthy(&self) -> Vec<String> {
+        let sick = |health: Health| health.state > HealthState::Unknown;
+        let nodes = self.nodes.values().filter(|node| sick(node.health()));
+        let mut ids: BTreeSet<String> = nodes.map(|node| node.id.to_string()).collect();
+        self.root.walk(&mut |instance, index, entry| {
+            if sick(entry.health()) {
+                ids.extend(instance.global_id(index).map(|id| id.to_string()));
+            }
+        });
+        ids.into_iter().collect()
+    }
+
+    /// Says how the last evaluation of something went.
+    pub(crate) fn set_evaluation(&self, id: &str, state: HealthState, message: String) {
+        if let Some(node) = self.nodes.get(id) {
+            node.set_evaluation(state, message);
+        } else if let Some((instance, index)) = self.root.locate(id)
+            && let Some(entry) = instance.entry(index)
+        {
+            entry.set_evaluation(state, message);
+        }
     }
 
     /// The modules of a `foreach`, by its id.

@@ -2,10 +2,13 @@
 //!
 //! Plain structs with `serde`; serving them is the business of `admin`. Secrets appear as `(secret)`.
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::base::BoxFuture;
 use crate::lang::convert::value_name;
+use crate::lang::decode::default_of;
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::schema::{Arguments, Kind, RECEIVER, Schema};
 use crate::lang::value::{Number, Value};
@@ -15,7 +18,7 @@ use crate::pipeline::modules::blocks;
 use crate::pipeline::modules::instance::{Instance, What};
 use crate::pipeline::node::Health;
 
-/// One component; arguments, exports and debug info only when it was asked for by id.
+/// One component; arguments, exports and debug info are empty unless it was asked for by id.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentView {
@@ -30,7 +33,8 @@ pub struct ComponentView {
     /// Module that it is in; empty for the root.
     #[serde(rename = "moduleID")]
     pub module_id: String,
-    /// `default`
+    /// `default`; absent when there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub label: String,
     /// Ids that its arguments refer to.
     pub references_to: Vec<String>,
@@ -40,17 +44,16 @@ pub struct ComponentView {
     pub data_flow_edges_to: Vec<String>,
     /// How it is.
     pub health: HealthView,
-    /// Its arguments: a list of attributes and blocks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<serde_json::Value>,
+    /// Always empty; Alloy's page expects it.
+    pub original: &'static str,
+    /// Its arguments: a list of attributes and blocks, without those that have their default.
+    pub arguments: serde_json::Value,
     /// Its exports: a list of attributes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exports: Option<serde_json::Value>,
+    pub exports: serde_json::Value,
     /// Its debug info: a list of attributes and blocks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub debug_info: Option<serde_json::Value>,
-    /// Modules that it made.
-    #[serde(rename = "createdModuleIDs")]
+    pub debug_info: serde_json::Value,
+    /// Modules that it made; absent when there are none.
+    #[serde(rename = "createdModuleIDs", skip_serializing_if = "Vec::is_empty")]
     pub created_module_ids: Vec<String>,
     /// Live debugging is there or not.
     pub live_debugging_enabled: bool,
@@ -83,20 +86,15 @@ pub struct LastLoadView {
 }
 
 impl Controller {
-    /// The components of a module sorted by id, without their values; those of the configuration itself for `""`. `None` when there is no such
-    /// module. Imports, modules and `foreach` blocks count as components.
-    pub fn components_of(&self, module_id: &str) -> Option<Vec<ComponentView>> {
+    /// The components of a module (`""` is the root) sorted by id, without their values; `None` when there is no such module. Imports, modules and
+    /// `foreach` blocks count as components.
+    pub fn components(&self, module_id: &str) -> Option<Vec<ComponentView>> {
         let running = self.running();
         let instance = running.root.module(module_id)?;
         let views = (0..instance.graph.nodes.len()).filter_map(|index| view(instance, index));
         let mut views: Vec<ComponentView> = views.collect();
         views.sort_by(|left, right| left.local_id.cmp(&right.local_id));
         Some(views)
-    }
-
-    /// The components of the configuration itself.
-    pub fn components(&self) -> Vec<ComponentView> {
-        self.components_of("").unwrap_or_default()
     }
 
     /// One component with arguments, exports and debug info; `id` is that of its module, a `/`, and its own.
@@ -107,12 +105,12 @@ impl Controller {
         let mut view = view(instance, index)?;
         let (arguments, exports, debug_info) = match &entry.what {
             What::Component(node) => (
-                body(&node.arguments(), node.definition.arguments),
+                body(&node.arguments(), node.definition.arguments, &[]),
                 node.exports(),
                 node.debug_info(),
             ),
             What::Import(node) => (
-                body(&node.arguments(), node.definition.arguments),
+                body(&node.arguments(), node.definition.arguments, &[]),
                 Value::Null,
                 node.debug_info(),
             ),
@@ -122,16 +120,26 @@ impl Controller {
                 (arguments, module.instance.exports(), Value::Null)
             }
             What::Foreach(children) => (
-                body(&children.arguments.lock(), &blocks::FOREACH),
+                body(&children.arguments.lock(), &blocks::FOREACH, &[]),
                 Value::Null,
                 Value::Null,
             ),
             What::Argument | What::Export => return None,
         };
-        view.arguments = Some(arguments);
-        view.exports = Some(fields(&exports, false));
-        view.debug_info = Some(fields(&debug_info, true));
+        view.arguments = arguments;
+        view.exports = fields(&exports, false);
+        view.debug_info = fields(&debug_info, true);
         Some(view)
+    }
+
+    /// True when a component of this id runs.
+    pub fn has_component(&self, id: &str) -> bool {
+        self.running().nodes.contains_key(id)
+    }
+
+    /// Hands a request to a component; `None` when there is none, or it serves nothing.
+    pub fn serve(&self, id: &str, request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
+        self.running().nodes.get(id)?.serve(request)
     }
 
     /// How the last load went, for people; `None` before the first.
@@ -190,9 +198,10 @@ fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
         referenced_by: ids(&place.referenced_by),
         data_flow_edges_to: ids(&flows),
         health: health(&entry.health()),
-        arguments: None,
-        exports: None,
-        debug_info: None,
+        original: "",
+        arguments: json!([]),
+        exports: json!([]),
+        debug_info: json!([]),
         created_module_ids: instance
             .modules(index)
             .iter()
@@ -222,15 +231,16 @@ fn rfc3339(time: std::time::SystemTime) -> String {
     chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
 }
 
-/// Arguments in the order of their schema.
-fn body(arguments: &Arguments, schema: &Schema) -> serde_json::Value {
-    let attributes = schema
-        .attributes
-        .iter()
-        .map(|attribute| attribute_json(attribute.name, arguments.value(attribute.name)));
+/// Arguments in the order of their schema. Optional ones that have their default are left out, as Alloy does.
+fn body(arguments: &Arguments, schema: &Schema, overrides: &[(&'static str, &'static str)]) -> serde_json::Value {
+    let attributes = schema.attributes.iter().filter_map(|attribute| {
+        let value = arguments.value(attribute.name);
+        let plain = !attribute.required && *value == default_of(attribute, overrides);
+        (!plain).then(|| attribute_json(attribute.name, value))
+    });
     let blocks = arguments.blocks.iter().map(|block| {
-        let schema = schema.blocks.iter().find(|other| other.name == &*block.name);
-        let inner = schema.map_or_else(|| json!([]), |schema| body(&block.body, schema.schema));
+        let known = schema.blocks.iter().find(|other| other.name == &*block.name);
+        let inner = known.map_or_else(|| json!([]), |known| body(&block.body, known.schema, known.defaults));
         block_json(&block.name, block.label.as_deref(), inner)
     });
     attributes.chain(blocks).collect()

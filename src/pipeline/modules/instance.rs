@@ -225,6 +225,18 @@ impl Instance {
         self.dirty.lock().is_empty()
     }
 
+    /// Every entry here and in the modules inside.
+    pub fn walk(&self, visit: &mut dyn FnMut(&Instance, usize, &Entry)) {
+        for index in 0..self.entries.len() {
+            if let Some(entry) = self.entry(index) {
+                visit(self, index, entry);
+            }
+            for inner in self.modules(index) {
+                inner.walk(visit);
+            }
+        }
+    }
+
     /// The modules right below a node.
     pub fn modules(&self, index: usize) -> Vec<&Instance> {
         match self.entry(index).map(|entry| &entry.what) {

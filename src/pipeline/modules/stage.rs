@@ -5,6 +5,7 @@
 //! arguments changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -55,6 +56,10 @@ pub(crate) struct Stage<'a> {
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
     /// Declarations of imports that are known to be wrong.
     reported: BTreeSet<*const Declare>,
+    /// Ids that the new tree is to have, whether or not it came to that.
+    wanted: BTreeSet<Arc<str>>,
+    /// Module ids whose insides were reached.
+    reached: BTreeSet<Arc<str>>,
     failed: bool,
     depth: usize,
     /// How many `foreach` blocks around do not show metrics.
@@ -87,6 +92,8 @@ impl<'a> Stage<'a> {
             order: Vec::new(),
             libraries: BTreeMap::new(),
             reported: BTreeSet::new(),
+            wanted: BTreeSet::new(),
+            reached: BTreeSet::new(),
             failed: false,
             depth: 0,
             hidden: 0,
@@ -106,6 +113,19 @@ impl<'a> Stage<'a> {
         self.instance(spec, None)
     }
 
+    /// True for what the new tree is to have. What runs inside of a module that was not reached counts as wanted.
+    pub(crate) fn is_wanted(&self, id: &str) -> bool {
+        let unknown = |outer: &str| {
+            let mut inside = self.reached.range::<str, _>((Bound::Included(outer), Bound::Unbounded));
+            let reached = inside.next().is_some_and(|path| {
+                let rest = path.strip_prefix(outer);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            });
+            self.wanted.contains(outer) && !reached
+        };
+        self.wanted.contains(id) || id.match_indices('/').any(|(at, _)| unknown(&id[..at]))
+    }
+
     fn instance(&mut self, spec: Spec, outer: Option<&Names<'_>>) -> Instance {
         let mut instance = Instance {
             path: spec.path,
@@ -116,8 +136,10 @@ impl<'a> Stage<'a> {
             surroundings: spec.surroundings,
             dirty: Mutex::default(),
         };
+        self.reached.insert(instance.path.clone());
         let graph = instance.graph.clone();
         for index in graph.order.iter().copied() {
+            self.wanted.extend(instance.global_id(index));
             let references = &graph.nodes[index].references;
             // What depends on a failure cannot be evaluated; it was checked without values.
             if references.iter().any(|reference| instance.entry(*reference).is_none()) {
