@@ -20,7 +20,7 @@ fn modules_are_run_reloaded_and_updated() {
         .enable_all()
         .build()
         .unwrap();
-    check("modules", |sections| runtime.block_on(run(sections)));
+    check("modules", 4, |sections| runtime.block_on(run(sections)));
 }
 
 async fn run(sections: &[Section]) -> String {

@@ -219,7 +219,9 @@ impl Analyzer<'_> {
             .is_some()
             .then(|| "give one of them another label".to_owned());
         self.diagnostics.push(
-            Diagnostic::error(codes::ALREADY_DECLARED, &text.source, text.block.header(), message).maybe_hint(hint),
+            Diagnostic::error(codes::ALREADY_DECLARED, &text.source, text.block.header(), message)
+                .note_at(&first.source, first.block.header(), "first declared here")
+                .maybe_hint(hint),
         );
     }
 
@@ -542,8 +544,8 @@ impl Analyzer<'_> {
                 .hint("Alluvium collects profiles only: leave the block to an Alloy that runs beside it");
         }
         let own = env.declared_names().into_iter().chain(self.catalog.names());
-        let own = nearest(&name.name, own.chain(SETTINGS).chain(MODULE_BLOCKS));
-        let near = own.or_else(|| nearest(&name.name, foreign::NAMES.iter().copied()));
+        let own = own.chain(SETTINGS).chain(MODULE_BLOCKS);
+        let near = nearest(&name.name, own.chain(foreign::NAMES.iter().copied()));
         let message = format!("cannot find the definition of component name \"{}\"", name.name);
         Diagnostic::error(codes::UNKNOWN_COMPONENT, source, name.span, message)
             .maybe_hint(near.map(|name| format!("did you mean `{name}`?")))

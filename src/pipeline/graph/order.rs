@@ -80,6 +80,10 @@ fn report_circle(graph: &Graph, circle: &[usize], diagnostics: &mut Diagnostics)
         .collect();
     let message = format!("cycle detected: {}", ids.join(", "));
     let hint = format!("{} -> {}", ids.join(" -> "), first.id);
-    diagnostics
-        .push(Diagnostic::error(codes::CYCLE, &first.block.source, first.block.block.header(), message).hint(hint));
+    let mut found =
+        Diagnostic::error(codes::CYCLE, &first.block.source, first.block.block.header(), message).hint(hint);
+    for node in circle.iter().skip(1).filter_map(|index| nodes.get(*index)) {
+        found = found.note_at(&node.block.source, node.block.block.header(), "in the circle");
+    }
+    diagnostics.push(found);
 }
