@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminState};
-use crate::app::{USER_AGENT, sources};
+use crate::app::{USER_AGENT, live, sources};
 use crate::base::net::listen_reason;
 use crate::base::{BoxFuture, Shutdown};
 use crate::components;
@@ -93,7 +93,9 @@ pub async fn run(
     }
     tracing::info!(address = %listener.local_addr()?, config = %options.config_path.display(), "collecting");
     let state = admin_state(&controller, &options, metrics, &shutdown);
-    let routes = nested(admin::router(state), &options.ui_path_prefix);
+    let web = admin::live::router(live::state(&controller, &shutdown));
+    let routes = nested(admin::router(state).merge(web), &options.ui_path_prefix)
+        .merge(admin::collector_page::router(&options.ui_path_prefix));
     let stopped = shutdown.clone();
     let http = tokio::spawn(async move {
         axum::serve(listener, routes)
