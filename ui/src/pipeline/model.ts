@@ -30,6 +30,8 @@ export interface Component {
   referencesTo: string[];
   referencedBy: string[];
   flowsTo: string[];
+  /** Local ids of those whose data comes here. */
+  feeders: string[];
   health: Health;
   /** Modules that it made, which open as graphs of their own. */
   modules: string[];
@@ -96,13 +98,17 @@ export function readComponent(value: unknown): Component {
     referencesTo: texts(fields.referencesTo),
     referencedBy: texts(fields.referencedBy),
     flowsTo: texts(fields.dataFlowEdgesTo),
+    feeders: [],
     health: readHealth(fields.health),
     modules: texts(fields.createdModuleIDs),
   };
 }
 
 export function readComponents(value: unknown): Component[] {
-  return list(value).map(readComponent).filter(({ localId }) => localId !== '');
+  const components = list(value).map(readComponent).filter(({ localId }) => localId !== '');
+  const byId = new Map(components.map((component) => [component.localId, component]));
+  for (const { localId, flowsTo } of components) for (const to of flowsTo) byId.get(to)?.feeders.push(localId);
+  return components;
 }
 
 export function readDetail(value: unknown): Detail {
@@ -176,6 +182,13 @@ export interface Flow {
 export class Flows {
   readonly #profiles = new Map<string, { rate: number; bytes: number }>();
   readonly #targets = new Map<string, number>();
+
+  copy(): Flows {
+    const copy = new Flows();
+    for (const [key, value] of this.#profiles) copy.#profiles.set(key, value);
+    for (const [key, value] of this.#targets) copy.#targets.set(key, value);
+    return copy;
+  }
 
   add(rate: Rate): void {
     if (rate.type === 'target') this.#targets.set(rate.from, rate.targets);
