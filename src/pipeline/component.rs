@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::base::{BoxFuture, Shutdown};
 use crate::lang::schema::{Arguments, Attribute, Schema};
 use crate::lang::value::Value;
@@ -83,6 +85,18 @@ pub trait Component: Send + Sync + 'static {
     /// State for people, as an object (Alloy's debug info): targets and their last scrape, queue lengths.
     fn debug_info(&self) -> Value {
         Value::Null
+    }
+
+    /// Answers a request to `/api/v0/component/ID/...`; the path begins behind the id. `None` when the component serves nothing.
+    fn serve(&self, _request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
+        None
+    }
+
+    /// True when it holds something of which there is only one (a port, a folder's lock) from its build or run to the end of its run, and takes it again when it is
+    /// run again. When a reload removes such a component, and something cannot be built or updated beside it, the engine stops it first and tries once
+    /// more; if that fails too it runs again.
+    fn is_exclusive(&self) -> bool {
+        false
     }
 
     /// Tells someone who begins to look what there is now, of what else is told only when it changes. `arguments` are those in force.

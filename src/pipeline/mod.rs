@@ -13,10 +13,13 @@ mod metrics;
 mod names;
 mod node;
 mod plan;
+mod redact;
 pub mod status;
+mod stop;
 mod validate;
 
 pub use controller::{Controller, LastLoad, Options};
 pub use logging::LoggingSettings;
 pub use node::RestartPolicy;
+pub use redact::redact;
 pub use validate::validate;

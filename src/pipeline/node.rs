@@ -209,6 +209,19 @@ impl Node {
         self.component.debug_info()
     }
 
+    /// Hands a request to the component.
+    pub fn serve(
+        &self,
+        request: http::Request<bytes::Bytes>,
+    ) -> Option<crate::base::BoxFuture<'static, http::Response<bytes::Bytes>>> {
+        self.component.serve(request)
+    }
+
+    /// True when the component holds something of which there is only one.
+    pub fn is_exclusive(&self) -> bool {
+        self.component.is_exclusive()
+    }
+
     /// Tells someone who begins to look what there is.
     pub fn show_live(&self, live: &LiveHandle) {
         self.component.show_live(&self.arguments(), live);
