@@ -111,15 +111,5 @@ fn push_json(text: &mut String, value: &serde_json::Value) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entry_cannot_hold_the_separator() {
-        let value = json!({ "label": "a|;|b" });
-        let mut text = String::new();
-        push_json(&mut text, &value);
-        assert!(!text.contains(SEPARATOR));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
-    }
-}
+#[path = "live_tests.rs"]
+mod tests;

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 mod entry;
 mod flows;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -21,6 +22,8 @@ mod watch;
 
 pub use entry::{Change, Entry, LabelSet, Outcome, ProfileFacts, Step};
 pub use flows::{Edge, FlowCount, TargetCount};
+pub use settings::SCHEMA;
+pub(crate) use settings::settings;
 pub use view::{EdgeRate, Flow, WatchError};
 pub use watch::{Batch, Stamped, Watch};
 

@@ -9,6 +9,18 @@ const ROWS = 50;
 /** What is longer starts folded. */
 const FOLD = 12;
 
+/** More blocks than these start folded. */
+const OPEN_BLOCKS = 4;
+
+/** What tells a folded block from the next: the first of its texts that say something. */
+function hint(body: readonly Field[]): string {
+  const say = (name: string): string => {
+    const field = body.find((field) => field.name === name);
+    return field?.type === 'attr' && field.value.type === 'string' ? String(field.value.value) : '';
+  };
+  return ['health', 'url', 'name', 'path', 'action', 'target_label', 'regex'].map(say).filter(Boolean).slice(0, 2).join(' ');
+}
+
 /** Which parts are open, by path: it outlives the new values that come every few seconds. */
 export type Opened = Map<string, boolean>;
 
@@ -32,6 +44,7 @@ const itemsOf = (value: Value): Value[] => (Array.isArray(value.value) ? value.v
 const isSimple = (value: Value): boolean => value.type !== 'object' && value.type !== 'array';
 
 export function Fields(props: { fields: readonly Field[]; path: string; opened: Opened; none: string }) {
+  const blocks = (): number => props.fields.reduce((count, { type }) => count + Number(type === 'block'), 0);
   return (
     <Show when={props.fields.length > 0} fallback={<p class="muted none">{props.none}</p>}>
       <dl class="fields">
@@ -42,8 +55,13 @@ export function Fields(props: { fields: readonly Field[]; path: string; opened: 
               <Entry name={field.name} value={field.value} path={path()} opened={props.opened} />
             ) : (
               <div class="block">
-                <dt><code>{field.name}{field.label === '' ? '' : ` "${field.label}"`}</code></dt>
-                <dd><Fields fields={field.body} path={path()} opened={props.opened} none="empty" /></dd>
+                <dt class="visually-hidden">{field.name}</dt>
+                <dd>
+                  <details open={props.opened.get(path()) ?? blocks() <= OPEN_BLOCKS} onToggle={(event) => props.opened.set(path(), event.currentTarget.open)}>
+                    <summary><code>{field.name}{field.label === '' ? '' : ` "${field.label}"`}</code> <span class="muted clip">{hint(field.body)}</span></summary>
+                    <Fields fields={field.body} path={path()} opened={props.opened} none="empty" />
+                  </details>
+                </dd>
               </div>
             );
           }}
