@@ -66,7 +66,7 @@ fn write(batch: &Batch, form: Form) -> Bytes {
     let mut text = String::new();
     for entry in &batch.entries {
         match form {
-            Form::Text => text.push_str(&entry.entry.text()),
+            Form::Text => text.push_str(&entry.entry.text().replace(SEPARATOR, "|\\x3b|")),
             Form::Json => push_json(&mut text, &entry.json()),
         }
         text.push_str(SEPARATOR);

@@ -23,7 +23,7 @@ use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::{Definition, HealthState, Stability};
 use crate::pipeline::graph::{Graph, GraphNode, SourceBlock};
-use crate::pipeline::live::LiveHub;
+use crate::pipeline::live::{self, LiveHub};
 use crate::pipeline::logging::{self, LoggingSettings};
 use crate::pipeline::metrics::{Metrics, RunningComponents};
 use crate::pipeline::names::{Names, constants};
@@ -122,6 +122,7 @@ struct Prepared {
     running: Running,
     plan: Plan,
     logging: LoggingSettings,
+    live_debugging: bool,
     /// What was updated on the way, with the arguments before.
     updated: Vec<(Arc<Node>, Arguments)>,
     warnings: Diagnostics,
@@ -351,6 +352,7 @@ impl Inner {
         }
         *self.running.write() = Arc::new(prepared.running);
         (self.on_logging)(&prepared.logging);
+        self.around.live.set_enabled(prepared.live_debugging);
         Ok(Swapped {
             old: current,
             stop: prepared.plan.stop,
@@ -409,6 +411,13 @@ impl Inner {
                 in_the_way,
             }
         };
+        let live_debugging = match &graph.livedebugging {
+            None => false,
+            Some(text) => live::settings(text, &Evaluate(&self.names(&nodes))).unwrap_or_else(|found| {
+                diagnostics.extend(found);
+                false
+            }),
+        };
         if diagnostics.has_errors() {
             return Err(refused(diagnostics));
         }
@@ -417,6 +426,7 @@ impl Inner {
             running: Running { graph, nodes },
             plan,
             logging,
+            live_debugging,
             updated,
             warnings: diagnostics,
         })

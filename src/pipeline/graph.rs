@@ -43,6 +43,8 @@ pub struct Graph {
     pub order: Vec<usize>,
     /// The `logging` block.
     pub logging: Option<Arc<SourceBlock>>,
+    /// The `livedebugging` block.
+    pub livedebugging: Option<Arc<SourceBlock>>,
     by_id: BTreeMap<Arc<str>, usize>,
 }
 
@@ -226,6 +228,10 @@ impl Builder<'_> {
 
     fn config_block(&mut self, text: Arc<SourceBlock>) {
         let name = &text.block.name;
+        if &*name.name == "livedebugging" {
+            self.graph.livedebugging = Some(text);
+            return;
+        }
         if &*name.name != "logging" {
             let message = format!("the `{}` block is not supported by this version", name.name);
             self.diagnostics.push(
