@@ -6,11 +6,12 @@
 //!
 //! Groups: `lex` (a text and its tokens; `{NUL}`, `{CR}`, `{BOM}` are these characters, `{END}` ends it without a newline), `expr` (an expression a line and its value), `conv` (a type and an
 //! expression a line, and what comes out), `fmt` (a text and its canonical form), `check` (a configuration and its diagnostics), `engine` (loads one
-//! after another, what the components were told, and their state after each).
+//! after another, what the components were told, and their state after each), `modules` (files, loads and changes of files).
 
 mod catalogue;
 mod components;
 mod engine_tests;
+mod modules;
 mod values;
 
 use std::fmt::Write as _;
@@ -185,33 +186,39 @@ fn events(folder: &Path) -> String {
 }
 
 fn state(controller: &Controller) -> String {
-    controller
-        .components("")
-        .unwrap()
-        .iter()
-        .fold(String::new(), |mut out, component| {
-            let detail = controller.component(&component.local_id).unwrap();
-            let exports = detail.exports;
-            let exports: Vec<String> = exports
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|export| format!("{}={}", export["name"].as_str().unwrap(), export["value"]["value"]))
-                .collect();
-            let health = &component.health;
-            let message = match health.state {
-                "healthy" => String::new(),
-                _ => format!(" ({})", health.message),
-            };
-            let _ = writeln!(
-                out,
-                "{}: {}{message} {}",
-                component.local_id,
-                health.state,
-                exports.join(" ")
-            );
-            out
-        })
+    let mut out = String::new();
+    module_state(controller, "", &mut out);
+    out
+}
+
+/// The components of a module, each followed by those of the modules that it made.
+fn module_state(controller: &Controller, module: &str, out: &mut String) {
+    for component in controller.components(module).unwrap_or_default() {
+        let id = match module {
+            "" => component.local_id.clone(),
+            module => format!("{module}/{}", component.local_id),
+        };
+        // It may have gone in between.
+        let Some(detail) = controller.component(&id) else {
+            continue;
+        };
+        let exports = detail.exports;
+        let exports: Vec<String> = exports
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|export| format!("{}={}", export["name"].as_str().unwrap(), export["value"]["value"]))
+            .collect();
+        let health = &component.health;
+        let message = match health.state {
+            "healthy" => String::new(),
+            _ => format!(" ({})", health.message),
+        };
+        let _ = writeln!(out, "{id}: {}{message} {}", health.state, exports.join(" "));
+        for module in &component.created_module_ids {
+            module_state(controller, module, out);
+        }
+    }
 }
 
 proptest::proptest! {

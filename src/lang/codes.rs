@@ -68,6 +68,8 @@ codes! {
     UNKNOWN_EXPORT "E0410" "an export that the component does not have";
     NOT_BUILT "E0411" "a component that is known but not built yet, in a configuration that is to run";
     FOREIGN_COMPONENT "E0412" "a component of Alloy that Alluvium does not have";
+    MISPLACED_BLOCK "E0413" "a configuration block where it may not stand";
+    MODULE_RECURSION "E0414" "a module that instantiates or imports itself";
     BAD_ARGUMENT "E0501" "a value that the component does not accept";
     BUILD_FAILED "E0502" "a component could not be built";
     UPDATE_FAILED "E0503" "a running component refused its new arguments";
