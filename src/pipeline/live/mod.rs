@@ -115,6 +115,13 @@ impl LiveHandle {
         LiveHub::default().handle(&Arc::from(id))
     }
 
+    /// Looks at the component that this handle is of; for tests and benches, which have no controller.
+    pub fn watch(&self, probability: f64) -> Watch {
+        let watcher = Arc::new(Watcher::new(probability));
+        self.0.add(watcher.clone());
+        Watch::new(watcher, Arc::downgrade(&self.0))
+    }
+
     /// A handle whose every word goes to one watcher.
     fn only(id: &Arc<str>, watcher: Arc<Watcher>) -> Self {
         let mut channel = Channel::new(id.clone(), LiveHub::default());

@@ -34,7 +34,10 @@ export function LiveTail(props: { id: string; enabled: boolean; message: string 
     setBehind(0);
   };
 
-  createEffect(on([() => props.id, sample, () => props.enabled], ([id, share, enabled]) => {
+  // As values: what they are made of changes every few seconds, and the stream must not begin anew.
+  const id = createMemo(() => props.id);
+  const enabled = createMemo(() => props.enabled);
+  createEffect(on([id, sample, enabled], ([id, share, enabled]) => {
     tail.clear();
     show();
     setPaused(false);

@@ -1,6 +1,6 @@
 // What the Pipeline view asks the collector: its components and how it is, again and again while someone looks, and the stream of what flows.
 
-import { createEffect, createSignal, on, onCleanup, onMount, type Accessor } from 'solid-js';
+import { createEffect, createMemo, createSignal, on, onCleanup, onMount, type Accessor } from 'solid-js';
 import { ApiError } from '../lib/api.ts';
 import { BASE } from '../lib/base.ts';
 import { createLoader, type Loader } from '../lib/loader.ts';
@@ -45,7 +45,10 @@ export interface PipelineData {
 }
 
 /** Follows a module and, when there is one, the selected component. */
-export function createPipeline(module: Accessor<string>, selected: Accessor<string>): PipelineData {
+export function createPipeline(moduleOf: Accessor<string>, selectedOf: Accessor<string>): PipelineData {
+  // As values: other parts of the URL change, and nothing is to be asked anew for that.
+  const module = createMemo(moduleOf);
+  const selected = createMemo(selectedOf);
   const [tick, setTick] = createSignal(0);
   const list = createLoader(() => ({ module: module(), tick: tick() }), ({ module: id }, signal) => components(id, signal));
   const overview = createLoader(tick, async (_, signal) => readOverview(await ask('controller', signal)));
