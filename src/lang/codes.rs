@@ -37,6 +37,8 @@ codes! {
     MISSING_COMMA "E0106" "list elements, fields or arguments without a comma between them";
     BLOCK_AS_EXPRESSION "E0107" "a block where a value was expected";
     TOO_DEEP "E0108" "expressions or blocks nested too deeply";
+    BAD_HCL "E0109" "text of an .hcl file that is not HCL";
+    HCL_WITHOUT_EQUAL "E0110" "HCL that has no equal in Alloy, or the other way round";
     UNKNOWN_IDENTIFIER "E0201" "a name that neither a component nor the standard library has";
     WRONG_OPERAND "E0202" "an operator applied to values of the wrong type";
     UNKNOWN_FIELD "E0203" "a field that the value does not have";
