@@ -20,7 +20,7 @@ fn modules_are_run_reloaded_and_updated() {
         .enable_all()
         .build()
         .unwrap();
-    check("modules", 38, |sections| runtime.block_on(run(sections)));
+    check("modules", 36, |sections| runtime.block_on(run(sections)));
 }
 
 async fn run(sections: &[Section]) -> String {
