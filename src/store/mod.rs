@@ -55,6 +55,9 @@ pub use wal::SyncMode;
 /// Errors of an append, with the index of the profile in the batch.
 pub type AppendErrors = Vec<(usize, SinkError)>;
 
+/// Profiles of fewer compressed bytes together are decoded at once: it takes less than the half millisecond that a change of threads is worth.
+const HEAVY_FROM_BYTES: usize = 32 << 10;
+
 /// An open store. Dropping it stops its threads and flushes nothing: what is in the log is replayed at the next start.
 pub struct Store {
     shared: Arc<Shared>,
@@ -160,12 +163,14 @@ impl Store {
             let Ok(permit) = decoding.acquire_owned().await else {
                 return all(closed());
             };
-            let accepted = tokio::task::spawn_blocking(move || {
-                let accepted = shared.accept(tenant, profiles);
-                drop(permit);
-                accepted
-            });
-            let Ok((mut errors, waiting)) = accepted.await else {
+            let bytes: usize = profiles.iter().map(|profile| profile.pprof.len()).sum();
+            let accepted = if bytes < HEAVY_FROM_BYTES {
+                Ok(shared.accept(tenant, profiles))
+            } else {
+                tokio::task::spawn_blocking(move || shared.accept(tenant, profiles)).await
+            };
+            drop(permit);
+            let Ok((mut errors, waiting)) = accepted else {
                 return all(SinkError::new(SinkErrorKind::Internal, "the decoder failed"));
             };
             if let Some((indices, durable)) = waiting {

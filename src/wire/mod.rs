@@ -6,6 +6,7 @@
 pub mod call;
 pub mod client;
 pub mod connect;
+pub mod graph_json;
 pub mod ingest;
 pub mod proto;
 pub mod push;
