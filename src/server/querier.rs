@@ -15,12 +15,12 @@ use crate::server::body::heavy;
 use crate::server::unary::{Answer, unary};
 use crate::server::{ServerLimits, ServerState};
 use crate::wire::connect::{Code, ConnectError};
-use crate::wire::graph_json;
 use crate::wire::proto::google::Profile;
 use crate::wire::proto::querier::{self, ProfileFormat};
 use crate::wire::proto::types;
 use crate::wire::push::pairs;
 use crate::wire::querier::{diff_message, flamegraph_message, type_message};
+use crate::wire::{graph_json, pprof_json};
 
 /// Shortest step of a time line in seconds: points are told in milliseconds.
 const MIN_STEP: f64 = 0.001;
@@ -254,7 +254,7 @@ pub async fn merge_profile(State(state): State<ServerState>, request: Request<Bo
             query.profile_ids = ask.profile_id_selector;
             query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
             let bytes = state.engine.merge_profile(&tenant, query).await?;
-            Ok(Answer::<Profile>::Encoded(bytes.into()))
+            Ok(Answer::<Profile>::Encoded(bytes.into(), pprof_json::profile))
         },
     )
     .await

@@ -2,6 +2,7 @@
 //!
 //! A graph has some ten thousand nodes of four numbers, which protobuf's JSON form writes as texts.
 
+use crate::wire::json_writer::Writer;
 use crate::wire::proto::querier::{
     DiffResponse, FlameGraph, FlameGraphDiff, Level, SelectMergeSpanProfileResponse, SelectMergeStacktracesResponse,
 };
@@ -39,14 +40,14 @@ pub fn diff(answer: &DiffResponse) -> Option<Vec<u8>> {
         left_ticks,
         right_ticks,
     } = answer.flamegraph.as_ref()?;
-    let mut out = Writer::new(names, levels);
-    out.names("names", names);
-    out.levels("levels", levels);
+    let mut out = writer(names, levels);
+    out.texts("names", names);
+    write_levels(&mut out, "levels", levels);
     out.number("total", *total);
     out.number("maxSelf", *max_self);
     out.number("leftTicks", *left_ticks);
     out.number("rightTicks", *right_ticks);
-    Some(out.finish())
+    Some(finish(out))
 }
 
 fn graph(graph: &FlameGraph) -> Vec<u8> {
@@ -59,112 +60,36 @@ fn graph(graph: &FlameGraph) -> Vec<u8> {
         lines,
         mappings,
     } = graph;
-    let mut out = Writer::new(names, levels);
-    out.names("names", names);
-    out.levels("levels", levels);
+    let mut out = writer(names, levels);
+    out.texts("names", names);
+    write_levels(&mut out, "levels", levels);
     out.number("total", *total);
     out.number("maxSelf", *max_self);
-    out.names("files", files);
-    out.levels("lines", lines);
-    out.names("mappings", mappings);
-    out.finish()
+    out.texts("files", files);
+    write_levels(&mut out, "lines", lines);
+    out.texts("mappings", mappings);
+    finish(out)
 }
 
-/// Writes `{"flamegraph":{...}}`.
-struct Writer {
-    out: Vec<u8>,
-    is_first: bool,
+/// A writer in the message of `{"flamegraph":{...}}`.
+fn writer(names: &[String], levels: &[Level]) -> Writer {
+    let texts: usize = names.iter().map(|name| name.len() + 3).sum();
+    let numbers: usize = levels.iter().map(|level| level.values.len()).sum();
+    let mut out = Writer::with_capacity(256 + texts + numbers * 9);
+    out.begin();
+    out.key("flamegraph");
+    out.begin();
+    out
 }
 
-impl Writer {
-    fn new(names: &[String], levels: &[Level]) -> Self {
-        let texts: usize = names.iter().map(|name| name.len() + 3).sum();
-        let numbers: usize = levels.iter().map(|level| level.values.len()).sum();
-        let mut out = Vec::with_capacity(256 + texts + numbers * 9);
-        out.extend_from_slice(br#"{"flamegraph":{"#);
-        Self { out, is_first: true }
-    }
+fn finish(mut out: Writer) -> Vec<u8> {
+    out.end();
+    out.end();
+    out.into_bytes()
+}
 
-    fn finish(mut self) -> Vec<u8> {
-        self.out.extend_from_slice(b"}}");
-        self.out
-    }
-
-    fn key(&mut self, key: &str) {
-        if !self.is_first {
-            self.out.push(b',');
-        }
-        self.is_first = false;
-        self.text(key);
-        self.out.push(b':');
-    }
-
-    /// Fields with their default value are left out.
-    fn number(&mut self, key: &str, value: i64) {
-        if value != 0 {
-            self.key(key);
-            self.quoted(value);
-        }
-    }
-
-    fn names(&mut self, key: &str, names: &[String]) {
-        if !names.is_empty() {
-            self.key(key);
-            self.list(names, |writer, name| writer.text(name));
-        }
-    }
-
-    fn levels(&mut self, key: &str, levels: &[Level]) {
-        if !levels.is_empty() {
-            self.key(key);
-            self.list(levels, |writer, level| {
-                if level.values.is_empty() {
-                    writer.out.extend_from_slice(b"{}");
-                    return;
-                }
-                writer.out.extend_from_slice(br#"{"values":"#);
-                writer.list(&level.values, |writer, value| writer.quoted(*value));
-                writer.out.push(b'}');
-            });
-        }
-    }
-
-    fn list<T>(&mut self, items: &[T], each: impl Fn(&mut Self, &T)) {
-        self.out.push(b'[');
-        for (position, item) in items.iter().enumerate() {
-            if position > 0 {
-                self.out.push(b',');
-            }
-            each(self, item);
-        }
-        self.out.push(b']');
-    }
-
-    fn text(&mut self, text: &str) {
-        // Writing text into a Vec cannot fail.
-        let _ = serde_json::to_writer(&mut self.out, text);
-    }
-
-    /// A number as text: JSON's numbers are too short for 64 bits.
-    fn quoted(&mut self, value: i64) {
-        let mut digits = [0u8; 20];
-        let mut at = digits.len();
-        let mut rest = value.unsigned_abs();
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.out.push(b'"');
-        if value < 0 {
-            self.out.push(b'-');
-        }
-        self.out.extend_from_slice(&digits[at..]);
-        self.out.push(b'"');
-    }
+fn write_levels(out: &mut Writer, key: &str, levels: &[Level]) {
+    out.messages(key, levels, |out, level| out.numbers("values", &level.values));
 }
 
 #[cfg(test)]
