@@ -12,6 +12,7 @@ use crate::base::{BoxFuture, Shutdown};
 use crate::lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};
 use crate::lang::value::{Capsule, Number, Value};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState};
+use crate::pipeline::live::LiveHandle;
 use crate::profile::sink::Receiver;
 use crate::profile::{ProfileSink, RawProfile, SinkError};
 use crate::telemetry::metrics::Scope;
@@ -167,6 +168,7 @@ impl Recorder {
                 exports: Arc::new(move |new| *to_exports.lock() = new),
                 health: Arc::new(move |state, message| *to_health.lock() = (state, message)),
                 user_agent: "alluvium-test".into(),
+                live: LiveHandle::detached(id),
             },
             exports,
             health,
