@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use arrow::array::{Array, AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
+use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 
 use super::*;
@@ -233,7 +234,7 @@ fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
             Ok::<(), String>(())
         });
         let stats = stats.unwrap();
-        let count: usize = batches.iter().map(|batch| batch.num_rows()).sum();
+        let count: usize = batches.iter().map(RecordBatch::num_rows).sum();
         assert_eq!(stats.rows as usize, count);
         for batch in &batches {
             let times = batch
