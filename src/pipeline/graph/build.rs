@@ -22,6 +22,8 @@ use crate::pipeline::validate::{Broken, check_graph};
 
 /// Blocks that configure the program; each at most once, in the root, without a label.
 const SETTINGS: [&str; 5] = ["http", "livedebugging", "logging", "remotecfg", "tracing"];
+/// Those of them that are there.
+const SUPPORTED: [&str; 2] = ["livedebugging", "logging"];
 /// Blocks that build modules.
 const MODULE_BLOCKS: [&str; 4] = ["argument", "declare", "export", "foreach"];
 /// Prefix of the blocks that bring declarations from elsewhere.
@@ -259,7 +261,7 @@ impl Analyzer<'_> {
                 message,
             ));
         }
-        if *name != "logging" {
+        if !SUPPORTED.contains(name) {
             let message = format!("the `{name}` block is not supported by this version");
             self.diagnostics.push(
                 Diagnostic::error(codes::UNSUPPORTED_BLOCK, &text.source, text.block.header(), message)
@@ -413,7 +415,8 @@ impl Analyzer<'_> {
         self.check_definition(&text.source, &text.block.name, "block", definition);
         if reading.imports.contains(&label) {
             let other = reading.declared.iter().find(|(id, other)| {
-                id.starts_with(IMPORT) && other.block.label.as_ref().is_some_and(|other| other.name == label)
+                let another = id.starts_with(IMPORT) && **id != text.block.id();
+                another && other.block.label.as_ref().is_some_and(|other| other.name == label)
             });
             if let Some((id, first)) = other.map(|(id, first)| (id.clone(), first.clone())) {
                 self.already_declared(&text, &id, &first);
