@@ -143,11 +143,12 @@ fn events(folder: &Path) -> String {
 
 fn state(controller: &Controller) -> String {
     controller
-        .components()
+        .components("")
+        .unwrap()
         .iter()
         .fold(String::new(), |mut out, component| {
             let detail = controller.component(&component.local_id).unwrap();
-            let exports = detail.exports.unwrap_or_default();
+            let exports = detail.exports;
             let exports: Vec<String> = exports
                 .as_array()
                 .unwrap()

@@ -63,10 +63,13 @@ codes! {
     TOP_LEVEL_ATTRIBUTE "E0408" "an attribute outside of every block";
     UNSUPPORTED_BLOCK "E0409" "a configuration block that this version does not run";
     UNKNOWN_EXPORT "E0410" "an export that the component does not have";
+    NOT_BUILT "E0411" "a component that is known but not built yet, in a configuration that is to run";
+    FOREIGN_COMPONENT "E0412" "a component of Alloy that Alluvium does not have";
     BAD_ARGUMENT "E0501" "a value that the component does not accept";
     BUILD_FAILED "E0502" "a component could not be built";
     UPDATE_FAILED "E0503" "a running component refused its new arguments";
     DEPRECATED_FUNCTION "W0001" "a function under its deprecated name";
+    WILL_NOT_RUN "W0002" "a component that is known but not built yet: the configuration is checked but cannot run";
 }
 
 #[cfg(test)]

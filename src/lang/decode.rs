@@ -74,6 +74,11 @@ pub fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     diagnostics.into_result(arguments)
 }
 
+/// The value that an attribute has when it is not given; null when it has no default, or a default that is not of its type.
+pub fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static str)]) -> Value {
+    default_value(attribute, overrides, &mut Diagnostics::new())
+}
+
 /// A type error at the part of the expression that is at fault, as far as the expression shows it.
 pub fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
     let mut at = expression;
