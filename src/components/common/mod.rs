@@ -7,6 +7,7 @@ pub mod checks;
 pub mod discovery;
 pub mod fanout;
 pub mod http_client;
+pub mod identity;
 pub mod kubernetes_client;
 pub mod re2;
 pub mod relabel;
