@@ -34,8 +34,12 @@ fn the_committed_objects_are_those_of_the_sources() {
 
 #[test]
 fn compiling_again_gives_the_same_objects() {
-    let Some(_) = other("clang-19", &["--version"], "clang-19") else { return };
-    let Some(_) = other("llvm-strip-19", &["--version"], "llvm-19") else { return };
+    let Some(_) = other("clang-19", &["--version"], "clang-19") else {
+        return;
+    };
+    let Some(_) = other("llvm-strip-19", &["--version"], "llvm-19") else {
+        return;
+    };
     let scratch = tempfile::tempdir().unwrap();
     let output = Command::new("make")
         .args(["--no-print-directory", "-C"])
@@ -133,7 +137,11 @@ impl Recorded {
         let process = self.truth["process"];
         let ratio = all as f64 / process as f64;
         println!("sampled {:.4} of the CPU time; {}", ratio, self.summary.trim());
-        assert!((0.97..1.03).contains(&ratio), "{ratio} of the CPU time is there\n{}", self.summary);
+        assert!(
+            (0.97..1.03).contains(&ratio),
+            "{ratio} of the CPU time is there\n{}",
+            self.summary
+        );
     }
 }
 
@@ -163,7 +171,9 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
 
 #[test]
 fn without_a_capability_the_command_says_which_one_and_writes_nothing() {
-    let Some(_) = other("setpriv", &["--version"], "util-linux") else { return };
+    let Some(_) = other("setpriv", &["--version"], "util-linux") else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("out.pb.gz");
     let output = Command::new("setpriv")

@@ -217,7 +217,9 @@ fn record(
 }
 
 fn start_command(command: &[String]) -> anyhow::Result<Option<Child>> {
-    let Some((program, arguments)) = command.split_first() else { return Ok(None) };
+    let Some((program, arguments)) = command.split_first() else {
+        return Ok(None);
+    };
     let child = Command::new(program)
         .args(arguments)
         .spawn()
@@ -260,7 +262,10 @@ fn account_text(before: &Accounts, after: &Accounts, window: &Window, elapsed: D
         incomplete.iter().map(|(_, count)| count).sum::<u64>(),
     );
     if !incomplete.is_empty() {
-        let reasons: Vec<String> = incomplete.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        let reasons: Vec<String> = incomplete
+            .iter()
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
         text.push_str(&format!(" ({})", reasons.join(", ")));
     }
     text.push('\n');
@@ -272,7 +277,11 @@ fn folded(tree: &Tree) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
     tree.for_each_stack(|frames, value| {
-        let names: Vec<String> = frames.iter().rev().map(|frame| frame.function.replace(';', ":")).collect();
+        let names: Vec<String> = frames
+            .iter()
+            .rev()
+            .map(|frame| frame.function.replace(';', ":"))
+            .collect();
         // Writing to a String does not fail.
         let _ = writeln!(text, "{} {value}", names.join(";"));
     });

@@ -3,7 +3,9 @@
 //! [`ALL`] is the one list of them. Components do not import each other; what they share is in [`common`]. Deleting a folder and its
 //! line here removes a component.
 
-use crate::components::discovery::{file as discovery_file, process as discovery_process, relabel as discovery_relabel};
+use crate::components::discovery::{
+    file as discovery_file, process as discovery_process, relabel as discovery_relabel,
+};
 use crate::components::pyroscope::{
     ebpf as pyroscope_ebpf, relabel as pyroscope_relabel, scrape as pyroscope_scrape, write as pyroscope_write,
 };

@@ -81,7 +81,9 @@ pub fn ignored() -> io::Result<MapData> {
 fn array_after<T: Plain>(name: &str, header: T, elements: &[T]) -> io::Result<MapData> {
     let size = size_of::<T>();
     let count = u32::try_from(elements.len()).map_err(io::Error::other)?;
-    let entries = count.checked_add(1).ok_or_else(|| io::Error::other("too many elements"))?;
+    let entries = count
+        .checked_add(1)
+        .ok_or_else(|| io::Error::other("too many elements"))?;
     let definition = aya_obj::Map::new_from_params(ARRAY, 4, size as u32, entries, FLAGS);
     let map = MapData::create(definition, name, None).map_err(io::Error::other)?;
     // SAFETY: sysconf only answers.

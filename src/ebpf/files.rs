@@ -194,7 +194,9 @@ impl Files {
 
     /// Asks for the table of a file and tells whether there is nothing to wait for any more.
     fn want_table(&mut self, id: FileId) -> bool {
-        let Some(entry) = self.entries.get_mut(&id) else { return true };
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return true;
+        };
         entry.used = self.age;
         match entry.state {
             TableState::NotAsked => {
@@ -217,7 +219,9 @@ impl Files {
     pub fn ready(&mut self) -> Vec<(FileId, Arc<Table>)> {
         let mut ready = Vec::new();
         while let Ok((id, table)) = self.done.try_recv() {
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let Some(entry) = self.entries.get_mut(&id) else {
+                continue;
+            };
             if table.is_empty() {
                 entry.state = TableState::Absent;
             } else {
@@ -254,7 +258,11 @@ impl Files {
 
     /// Bytes of all tables.
     pub fn table_bytes(&self) -> usize {
-        self.entries.values().filter_map(Entry::table).map(|table| table.bytes()).sum()
+        self.entries
+            .values()
+            .filter_map(Entry::table)
+            .map(|table| table.bytes())
+            .sum()
     }
 
     /// Ends a window: forgets what goes beyond the budget, oldest first, and answers with the files whose tables went.
@@ -267,12 +275,20 @@ impl Files {
         let mut names: usize = self.entries.values().map(|entry| entry.names.len()).sum();
         let mut files = self.entries.len();
         for (used, id) in by_age {
-            let over = (tables > self.budget.table_bytes, names > self.budget.names, files > MAX_FILES);
+            let over = (
+                tables > self.budget.table_bytes,
+                names > self.budget.names,
+                files > MAX_FILES,
+            );
             if used + 1 >= self.age || over == (false, false, false) {
                 break;
             }
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
-            if over.0 && let TableState::Ready(table) = &entry.state {
+            let Some(entry) = self.entries.get_mut(&id) else {
+                continue;
+            };
+            if over.0
+                && let TableState::Ready(table) = &entry.state
+            {
                 tables -= table.bytes();
                 entry.state = TableState::NotAsked;
                 gone.push(id);

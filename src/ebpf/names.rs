@@ -100,13 +100,15 @@ impl<'a> Namer<'a> {
         }
         missing.sort_unstable();
         missing.dedup();
-        let read = File::open("/proc/kallsyms")
-            .and_then(|list| kernel::resolve(list, &missing, &mut self.kernel.names));
+        let read =
+            File::open("/proc/kallsyms").and_then(|list| kernel::resolve(list, &missing, &mut self.kernel.names));
         match read {
             Ok(true) => {}
             Ok(false) => {
                 self.kernel.hidden = true;
-                tracing::warn!("the kernel hides its addresses (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names");
+                tracing::warn!(
+                    "the kernel hides its addresses (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names"
+                );
             }
             Err(error) => tracing::warn!(error = %error, "cannot read the list of kernel symbols"),
         }
@@ -137,18 +139,23 @@ impl<'a> Namer<'a> {
         let mut builder = Builder::new(span);
         let mut in_order: Vec<&Binary> = binaries.values().collect();
         in_order.sort_unstable_by_key(|binary| binary.index);
-        builder.profile.mappings.extend(in_order.into_iter().map(|binary| Mapping {
-            file: &binary.path,
-            build_id: &binary.build_id,
-            has: [true, false, false, false],
-            ..Mapping::default()
-        }));
+        builder
+            .profile
+            .mappings
+            .extend(in_order.into_iter().map(|binary| Mapping {
+                file: &binary.path,
+                build_id: &binary.build_id,
+                has: [true, false, false, false],
+                ..Mapping::default()
+            }));
         let as_frame = matches!(self.style.comm, Comm::Frame | Comm::Both);
         let as_label = matches!(self.style.comm, Comm::Label | Comm::Both);
         for ((process, stacks), named) in parts.iter().zip(&named) {
             let mut locations: HashMap<Frame, u32> = HashMap::with_capacity(named.len());
             for (frame, name) in named {
-                let mapping = binaries.get(&frame.file).map_or(Location::NO_MAPPING, |binary| binary.index);
+                let mapping = binaries
+                    .get(&frame.file)
+                    .map_or(Location::NO_MAPPING, |binary| binary.index);
                 locations.insert(*frame, builder.location(mapping, frame.address, name));
             }
             let root = self
@@ -208,7 +215,12 @@ impl<'a> Namer<'a> {
             };
             let found: Vec<Option<Arc<str>>> = addresses
                 .iter()
-                .map(|address| names.and_then(|names| names.find(*address)).filter(|name| !name.is_empty()).cloned())
+                .map(|address| {
+                    names
+                        .and_then(|names| names.find(*address))
+                        .filter(|name| !name.is_empty())
+                        .cloned()
+                })
                 .collect();
             for (frame, name) in group.iter().zip(found) {
                 named.push((*frame, name.unwrap_or_else(|| self.stand_in(*frame))));

@@ -17,10 +17,14 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.aarch
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The kernel has no type information.
-    #[error("the kernel has no BTF at /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF): the program cannot be fitted to it")]
+    #[error(
+        "the kernel has no BTF at /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF): the program cannot be fitted to it"
+    )]
     NoBtf,
     /// A capability is missing.
-    #[error("missing capability {0}: give it to the process, or run as root (in Kubernetes: securityContext.capabilities.add)")]
+    #[error(
+        "missing capability {0}: give it to the process, or run as root (in Kubernetes: securityContext.capabilities.add)"
+    )]
     Capability(&'static str),
     /// The kernel is too old for a helper that the program calls.
     #[error("kernel {0} is too old: 5.17 or newer is needed")]
@@ -178,7 +182,13 @@ fn chain(error: &dyn std::error::Error) -> String {
         let at = (text.len() - KEPT..text.len())
             .find(|at| text.is_char_boundary(*at))
             .unwrap_or(text.len());
-        let first = text.lines().next().unwrap_or_default().chars().take(120).collect::<String>();
+        let first = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(120)
+            .collect::<String>();
         text = format!("{first} ... {}", &text[at..]);
     }
     text
@@ -191,9 +201,13 @@ mod tests {
     #[test]
     fn a_missing_capability_is_told_by_name() {
         assert!(check_capabilities("Name:\tx\nCapEff:\t000001ffffffffff\n").is_ok());
-        let error = check_capabilities("CapEff:\t0000000000000000\n").unwrap_err().to_string();
+        let error = check_capabilities("CapEff:\t0000000000000000\n")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("CAP_BPF"), "{error}");
-        let error = check_capabilities("CapEff:\t0000008000080000\n").unwrap_err().to_string();
+        let error = check_capabilities("CapEff:\t0000008000080000\n")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("CAP_PERFMON"), "{error}");
     }
 

@@ -3,6 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
+/// The ids of all processes.
+pub fn pids() -> io::Result<Vec<u32>> {
+    Ok(std::fs::read_dir("/proc")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect())
+}
+
 /// One executable mapping as a line of `/proc/PID/maps` tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapsLine {
@@ -119,7 +126,10 @@ mod tests {
                     7fff1000-7fff2000 r-xp 00000000 00:00 0                                  [vdso]\n\
                     7fff3000-7fff4000 r-xp 00000000 00:1a 12                                 /memfd:x (deleted)\n";
         let lines = parse_maps(text);
-        let short: Vec<_> = lines.iter().map(|line| (line.start, line.inode, line.path.as_str())).collect();
+        let short: Vec<_> = lines
+            .iter()
+            .map(|line| (line.start, line.inode, line.path.as_str()))
+            .collect();
         assert_eq!(
             short,
             [

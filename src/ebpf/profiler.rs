@@ -146,12 +146,41 @@ impl Profiler {
             ring_bytes,
         })?;
         let mut side_bands = Vec::with_capacity(cpus.len());
-        let mut clocks = Vec::with_capacity(cpus.len());
         let failed = |cpu| move |error| StartError::PerfEvent { cpu, error };
         for cpu in &cpus {
             side_bands.push(SideBand::open(*cpu).map_err(failed(*cpu))?);
         }
         let files = Files::new(settings.budget).map_err(system("a new thread"))?;
+        let mut state = State {
+            settings,
+            followed: match settings.scope {
+                Scope::All => HashSet::new(),
+                Scope::Process(pid) | Scope::ChildrenOf(pid) => HashSet::from([pid]),
+            },
+            news: Vec::new(),
+            ignored: HashSet::new(),
+            passed_over: HashSet::new(),
+            unignored: Vec::new(),
+            files,
+            processes: HashMap::new(),
+            pending: VecDeque::new(),
+            pending_bytes: 0,
+            window: Window::default(),
+            accounts: Accounts::default(),
+            frames: Vec::new(),
+            addresses: Vec::new(),
+        };
+        if settings.scope != Scope::All {
+            // Before the clocks start, or the ring would be full of those that nobody asked for.
+            let pids = proc::pids().map_err(system("/proc"))?;
+            let own = std::process::id();
+            state.ignored.extend(
+                pids.into_iter()
+                    .filter(|pid| *pid == own || !state.followed.contains(pid)),
+            );
+            state.tell(&mut loaded);
+        }
+        let mut clocks = Vec::with_capacity(cpus.len());
         let program = loaded.program()?;
         for cpu in cpus {
             clocks.push(Clock::open(cpu, u64::from(settings.hertz), program).map_err(failed(cpu))?);
@@ -160,25 +189,7 @@ impl Profiler {
             _clocks: clocks,
             side_bands,
             loaded,
-            state: State {
-                settings,
-                followed: match settings.scope {
-                    Scope::All => HashSet::new(),
-                    Scope::Process(pid) | Scope::ChildrenOf(pid) => HashSet::from([pid]),
-                },
-                news: Vec::new(),
-                ignored: HashSet::new(),
-                passed_over: HashSet::new(),
-                unignored: Vec::new(),
-                files,
-                processes: HashMap::new(),
-                pending: VecDeque::new(),
-                pending_bytes: 0,
-                window: Window::default(),
-                accounts: Accounts::default(),
-                frames: Vec::new(),
-                addresses: Vec::new(),
-            },
+            state,
         })
     }
 
@@ -289,6 +300,9 @@ impl State {
                 self.end_ignoring(pid);
                 if self.followed.contains(&parent) {
                     self.followed.insert(pid);
+                } else if self.settings.scope != Scope::All {
+                    self.ignored.insert(pid);
+                    return;
                 }
                 if let Some(parent) = self.processes.get(&parent) {
                     let mut process = Process::new(pid, 0);
@@ -305,7 +319,9 @@ impl State {
                 inode,
                 path,
             } => {
-                let Some(process) = self.processes.get_mut(&pid) else { return };
+                let Some(process) = self.processes.get_mut(&pid) else {
+                    return;
+                };
                 let line = MapsLine {
                     start,
                     end,
@@ -349,7 +365,9 @@ impl State {
             return;
         }
         self.meet(record.pid, record.start);
-        let Some(process) = self.processes.get(&record.pid) else { return };
+        let Some(process) = self.processes.get(&record.pid) else {
+            return;
+        };
         match record.user {
             User::Frames(user) => {
                 self.addresses.clear();
@@ -454,7 +472,9 @@ impl State {
     /// Walks the snapshots whose tables are there, and those that waited too long; all when `all`.
     fn walk_pending(&mut self, all: bool) {
         for _ in 0..self.pending.len() {
-            let Some(mut pending) = self.pending.pop_front() else { return };
+            let Some(mut pending) = self.pending.pop_front() else {
+                return;
+            };
             pending.waited += 1;
             // The news of what was mapped just before may come one poll later.
             let wait = !all
@@ -486,7 +506,9 @@ impl State {
         };
         let files = &self.files;
         let find = |address: u64| {
-            let Some(mapping) = mapping_at(&mappings, address) else { return Found::NoMapping };
+            let Some(mapping) = mapping_at(&mappings, address) else {
+                return Found::NoMapping;
+            };
             let Some(table) = files.get(mapping.file).and_then(|entry| entry.table()) else {
                 return Found::FramePointers;
             };
@@ -510,9 +532,18 @@ impl State {
         }
         if !matches!(stop, Stop::End | Stop::NoUser) && tracing::enabled!(tracing::Level::DEBUG) {
             let last = self.frames.iter().rfind(|frame| frame.file != FileId::COMM);
-            let path = last.and_then(|frame| self.files.get(frame.file)).map(|entry| entry.path.as_ref());
+            let path = last
+                .and_then(|frame| self.files.get(frame.file))
+                .map(|entry| entry.path.as_ref());
             let address = last.map(|frame| format!("{:#x}", frame.address));
-            tracing::debug!(pid = info.pid, stop = stop.name(), path, address, frames = self.frames.len(), "incomplete stack");
+            tracing::debug!(
+                pid = info.pid,
+                stop = stop.name(),
+                path,
+                address,
+                frames = self.frames.len(),
+                "incomplete stack"
+            );
         }
         self.accounts.samples += 1;
         self.accounts.by_stop[stop as usize] += 1;

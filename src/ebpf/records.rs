@@ -126,7 +126,9 @@ mod tests {
         let record = Record::parse(&bytes).unwrap();
         assert_eq!((record.pid, record.stop), (7, Stop::End));
         assert_eq!(record.kernel().iter().collect::<Vec<_>>(), [100]);
-        let User::Frames(user) = record.user else { panic!("{record:?}") };
+        let User::Frames(user) = record.user else {
+            panic!("{record:?}")
+        };
         assert_eq!(user.iter().collect::<Vec<_>>(), [200, 300]);
         for length in 0..bytes.len() {
             assert!(Record::parse(&bytes[..length]).is_none(), "{length} bytes");

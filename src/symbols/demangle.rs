@@ -99,8 +99,14 @@ mod tests {
         assert_eq!(demangle(rust, Demangle::Templates), "core::fmt::Formatter::write_str");
         assert_eq!(demangle(rust, Demangle::None), rust);
         let cpp = "_ZNSt6vectorIiSaIiEE9push_backERKi";
-        assert_eq!(demangle(cpp, Demangle::Full), "std::vector<int, std::allocator<int> >::push_back(int const&)");
-        assert_eq!(demangle(cpp, Demangle::Templates), "std::vector<int, std::allocator<int> >::push_back");
+        assert_eq!(
+            demangle(cpp, Demangle::Full),
+            "std::vector<int, std::allocator<int> >::push_back(int const&)"
+        );
+        assert_eq!(
+            demangle(cpp, Demangle::Templates),
+            "std::vector<int, std::allocator<int> >::push_back"
+        );
         assert_eq!(demangle(cpp, Demangle::Simplified), "std::vector::push_back");
         assert_eq!(demangle("main", Demangle::Full), "main");
         assert_eq!(demangle("_Znonsense", Demangle::Full), "_Znonsense");

@@ -67,9 +67,7 @@ pub struct Segment {
 /// The executable segments of a file.
 pub fn executable_segments<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<Segment> {
     file.segments()
-        .filter(|segment| {
-            matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & object::elf::PF_X != 0)
-        })
+        .filter(|segment| matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & object::elf::PF_X != 0))
         .map(|segment| {
             let (offset, size) = segment.file_range();
             Segment {
@@ -86,9 +84,7 @@ pub fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
     const PAGE: u64 = 4096;
     segments
         .iter()
-        .find(|segment| {
-            offset >= segment.offset / PAGE * PAGE && offset < segment.offset.saturating_add(segment.size)
-        })
+        .find(|segment| offset >= segment.offset / PAGE * PAGE && offset < segment.offset.saturating_add(segment.size))
         .map(|segment| segment.address.wrapping_sub(segment.offset).wrapping_add(offset))
 }
 
@@ -161,13 +157,19 @@ mod tests {
             let symbol = file
                 .symbols()
                 .find(|symbol| {
-                    symbol.size() > 16 && symbol.name().is_ok_and(|name| name.contains("our_own_functions_are_found"))
+                    symbol.size() > 16
+                        && symbol
+                            .name()
+                            .is_ok_and(|name| name.contains("our_own_functions_are_found"))
                 })
                 .unwrap();
             let mut ranges = Ranges::default();
             resolve(file, &[symbol.address() + 8], Demangle::Templates, &mut ranges);
             let name = ranges.find(symbol.address() + 4).unwrap();
-            assert!(name.contains("symbols::elf::tests::our_own_functions_are_found"), "{name}");
+            assert!(
+                name.contains("symbols::elf::tests::our_own_functions_are_found"),
+                "{name}"
+            );
             let segments = executable_segments(file);
             assert!(!segments.is_empty());
             let first = segments[0];

@@ -20,7 +20,9 @@ pub fn resolve(list: impl io::Read, addresses: &[u64], ranges: &mut Ranges) -> i
         if lines.read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        let Some((address, kind, name)) = parse(&line) else { continue };
+        let Some((address, kind, name)) = parse(&line) else {
+            continue;
+        };
         visible |= address != 0;
         if address == 0 || !matches!(kind, b't' | b'T' | b'w' | b'W') {
             continue;
@@ -61,7 +63,9 @@ pub fn resolve(list: impl io::Read, addresses: &[u64], ranges: &mut Ranges) -> i
 }
 
 fn parse(line: &[u8]) -> Option<(u64, u8, &[u8])> {
-    let mut parts = line.split(|byte| byte.is_ascii_whitespace()).filter(|part| !part.is_empty());
+    let mut parts = line
+        .split(|byte| byte.is_ascii_whitespace())
+        .filter(|part| !part.is_empty());
     let address = u64::from_str_radix(std::str::from_utf8(parts.next()?).ok()?, 16).ok()?;
     let kind = *parts.next()?.first()?;
     Some((address, kind, parts.next()?))
@@ -83,8 +87,14 @@ mod tests {
             0xffff_ffff_c000_0008,
         ];
         assert!(resolve(list.as_bytes(), &wanted, &mut ranges).unwrap());
-        let names: Vec<_> = wanted.iter().map(|address| ranges.find(*address).map(|name| &**name)).collect();
-        assert_eq!(names, [Some("first"), Some("second"), Some("second"), Some("in_module")]);
+        let names: Vec<_> = wanted
+            .iter()
+            .map(|address| ranges.find(*address).map(|name| &**name))
+            .collect();
+        assert_eq!(
+            names,
+            [Some("first"), Some("second"), Some("second"), Some("in_module")]
+        );
         assert_eq!(ranges.find(0xffff_ffff_8100_00ff).map(|name| &**name), Some("first"));
         assert_eq!(ranges.find(0xffff_ffff_8100_0100).map(|name| &**name), Some("second"));
     }

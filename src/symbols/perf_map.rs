@@ -40,7 +40,11 @@ mod tests {
     fn lines_with_spaces_in_the_name_are_read_and_others_passed_over() {
         let addresses = [0x1005];
         let mut search = Search::new(&addresses);
-        offer("1000 10 LazyCompile:~work /app/a b.js:3\nrubbish\n\n5 0 empty\n".as_bytes(), &mut search).unwrap();
+        offer(
+            "1000 10 LazyCompile:~work /app/a b.js:3\nrubbish\n\n5 0 empty\n".as_bytes(),
+            &mut search,
+        )
+        .unwrap();
         let mut names = Vec::new();
         search.finish(|_, start, end, name| names.push((start, end, name.to_owned())));
         assert_eq!(names, [(0x1000, 0x1010, "LazyCompile:~work /app/a b.js:3".to_owned())]);

@@ -131,7 +131,9 @@ where
         loop {
             match table.next_row() {
                 Ok(Some(row)) => {
-                    let Ok(pc) = u32::try_from(row.start_address()) else { break };
+                    let Ok(pc) = u32::try_from(row.start_address()) else {
+                        break;
+                    };
                     let compiled = compile_row(pc, row, frames);
                     losses.complex += usize::from(compiled.rule == Rule::Complex as u8);
                     if rows.len() == before || rows.last().is_none_or(|last| !last.says_the_same(&compiled)) {
@@ -189,7 +191,11 @@ where
             _ => return complex,
         },
         // Realigned stacks save it where it points.
-        Some(RegisterRule::Expression(expression)) if rule == Rule::BpDeref && is_frame_pointer(&expression, frames) => 0,
+        Some(RegisterRule::Expression(expression))
+            if rule == Rule::BpDeref && is_frame_pointer(&expression, frames) =>
+        {
+            0
+        }
         _ => return complex,
     };
     if rule == Rule::BpDeref && !matches!(row.register(RBP), Some(RegisterRule::Expression(_))) {

@@ -116,10 +116,8 @@ pub fn walk(snapshot: &Snapshot<'_>, limit: usize, find: impl Fn(u64) -> Found, 
             Rule::Bp => bp.wrapping_add_signed(offset),
             Rule::Plt => sp.wrapping_add(if address & 15 >= 11 { 16 } else { 8 }),
             Rule::BpDeref => {
-                let (Some(cfa), Some(outer)) = (
-                    read(snapshot, bp.wrapping_add_signed(offset)),
-                    read(snapshot, bp),
-                ) else {
+                let (Some(cfa), Some(outer)) = (read(snapshot, bp.wrapping_add_signed(offset)), read(snapshot, bp))
+                else {
                     return Stop::Read;
                 };
                 saved_bp = None;

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::targets::{self, Target};
 use crate::components::common::discovery;
+use crate::components::common::targets::{self, Target};
 use crate::lang::schema::Arguments;
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};

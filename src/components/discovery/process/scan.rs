@@ -21,8 +21,16 @@ pub fn pids(proc: &Path) -> std::io::Result<Vec<u32>> {
 /// The target of one process; `None` when it is gone or is a thread of the kernel.
 pub fn target(proc: &Path, pid: u32, wanted: Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
     let folder = proc.join(pid.to_string());
-    let link = |name: &str| std::fs::read_link(folder.join(name)).ok().map(|path| path.to_string_lossy().into_owned());
-    let text = |name: &str| std::fs::read(folder.join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let link = |name: &str| {
+        std::fs::read_link(folder.join(name))
+            .ok()
+            .map(|path| path.to_string_lossy().into_owned())
+    };
+    let text = |name: &str| {
+        std::fs::read(folder.join(name))
+            .ok()
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
     // Threads of the kernel have no program.
     let exe = link("exe")?;
     let mut labels: Target = BTreeMap::new();
@@ -40,7 +48,10 @@ pub fn target(proc: &Path, pid: u32, wanted: Wanted, users: &HashMap<u32, Arc<st
     }
     if wanted.commandline {
         let line = text("cmdline").unwrap_or_default();
-        set("__meta_process_commandline", line.trim_end_matches('\0').replace('\0', " "));
+        set(
+            "__meta_process_commandline",
+            line.trim_end_matches('\0').replace('\0', " "),
+        );
     }
     if wanted.uid || wanted.username {
         let uid = text("status").and_then(|status| uid_of(&status));
@@ -49,7 +60,10 @@ pub fn target(proc: &Path, pid: u32, wanted: Wanted, users: &HashMap<u32, Arc<st
                 set("__meta_process_uid", uid.to_string());
             }
             if wanted.username {
-                set("__meta_process_username", users.get(&uid).map(ToString::to_string).unwrap_or_default());
+                set(
+                    "__meta_process_username",
+                    users.get(&uid).map(ToString::to_string).unwrap_or_default(),
+                );
             }
         }
     }
@@ -109,7 +123,13 @@ pub fn join(processes: Vec<Target>, others: &[Target]) -> Vec<Target> {
             }
         }
     }
-    joined.extend(others.iter().zip(matched).filter(|(_, matched)| !matched).map(|(other, _)| other.clone()));
+    joined.extend(
+        others
+            .iter()
+            .zip(matched)
+            .filter(|(_, matched)| !matched)
+            .map(|(other, _)| other.clone()),
+    );
     joined
 }
 
@@ -118,7 +138,10 @@ mod tests {
     use super::*;
 
     fn labels(pairs: &[(&str, &str)]) -> Target {
-        pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect()
     }
 
     #[test]
@@ -160,7 +183,10 @@ mod tests {
             labels(&[(PID, "3")]),
         ];
         let others = [
-            labels(&[("__meta_kubernetes_pod_container_id", "containerd://abc"), ("pod", "shop")]),
+            labels(&[
+                ("__meta_kubernetes_pod_container_id", "containerd://abc"),
+                ("pod", "shop"),
+            ]),
             labels(&[("__meta_docker_container_id", "def"), ("pod", "other")]),
         ];
         let joined = join(processes, &others);

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::components::common::checks;
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, RECEIVERS, Schema, TARGETS, attributes};
 use crate::components::common::targets::Target;
 use crate::ebpf::{Comm, Settings as ProfilerSettings, Style};
+use crate::lang::schema::{Arguments, Attribute, Block, Kind, RECEIVERS, Schema, TARGETS, attributes};
 use crate::pipeline::component::ArgumentError;
 use crate::symbols::Demangle;
 

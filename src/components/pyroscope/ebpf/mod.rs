@@ -62,7 +62,9 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
     fanout.update(&arguments);
     let metrics = EbpfMetrics::new(&context.metrics);
     let targets = Arc::new(Targets::new(&settings.targets, settings.targets_only));
-    metrics.active_targets.set(i64::try_from(targets.len()).unwrap_or(i64::MAX));
+    metrics
+        .active_targets
+        .set(i64::try_from(targets.len()).unwrap_or(i64::MAX));
     if !settings.without_effect.is_empty() {
         tracing::warn!(
             component = %context.id, arguments = settings.without_effect.join(", "),

@@ -91,9 +91,19 @@ pub fn run(
         let mut namer = Namer::new(profiler.files(), &mut kernel, settings.style);
         namer.learn_kernel(&window);
         let mut profiles = late(&mut kept, &targets, &mut namer, stopping, &mut counts);
-        profiles.extend(profiles_of(window, &targets, &mut namer, span, &mut kept, stopping, &mut counts));
+        profiles.extend(profiles_of(
+            window,
+            &targets,
+            &mut namer,
+            span,
+            &mut kept,
+            stopping,
+            &mut counts,
+        ));
         let accounts = profiler.accounts();
-        shared.metrics.account(&before, &accounts, counts.profiled, counts.no_target);
+        shared
+            .metrics
+            .account(&before, &accounts, counts.profiled, counts.no_target);
         shared
             .metrics
             .table_bytes
@@ -168,7 +178,9 @@ fn profiles_of(
     let mut room = MAX_KEPT.saturating_sub(kept.iter().map(|kept| kept.stacks.ticks.len()).sum());
     let mut processes = window.processes;
     for key in unknown {
-        let Some((process, stacks)) = processes.remove(&key) else { continue };
+        let Some((process, stacks)) = processes.remove(&key) else {
+            continue;
+        };
         if stopping || stacks.ticks.len() > room {
             counts.no_target += stacks.ticks.values().sum::<u64>();
             continue;

@@ -93,7 +93,10 @@ mod tests {
     use super::*;
 
     fn target(pairs: &[(&str, &str)]) -> Target {
-        pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect()
     }
 
     fn process(pid: u32, container: &str) -> ProcessInfo {
@@ -109,7 +112,12 @@ mod tests {
     #[test]
     fn a_process_wins_over_its_container_and_the_rest_is_left_out_or_named() {
         let targets = [
-            target(&[(PID, "7"), (CONTAINER_ID, "abc"), ("service_name", "mine"), ("__meta_x", "y")]),
+            target(&[
+                (PID, "7"),
+                (CONTAINER_ID, "abc"),
+                ("service_name", "mine"),
+                ("__meta_x", "y"),
+            ]),
             target(&[
                 ("__meta_kubernetes_pod_container_id", "containerd://abc"),
                 ("__meta_kubernetes_namespace", "shop"),
@@ -119,7 +127,10 @@ mod tests {
         ];
         let only = Targets::new(&targets, true);
         let service = |targets: &Targets, process: &ProcessInfo| {
-            targets.find(process).and_then(|labels| labels.get("service_name")).map(str::to_owned)
+            targets
+                .find(process)
+                .and_then(|labels| labels.get("service_name"))
+                .map(str::to_owned)
         };
         assert_eq!(only.len(), 2);
         assert_eq!(service(&only, &process(7, "abc")).as_deref(), Some("mine"));
