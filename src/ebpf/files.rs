@@ -11,10 +11,12 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use object::Object;
 use object::read::ReadCache;
 
 use crate::ebpf::proc::{self, MapsLine};
-use crate::symbols::elf::{self, Segment};
+use crate::symbols::demangle::demangle;
+use crate::symbols::elf::{self, Index, Segment};
 use crate::symbols::{Demangle, Ranges};
 use crate::unwind::{Table, eh_frame};
 
@@ -43,6 +45,8 @@ const MAX_FILES: usize = 2048;
 pub struct Budget {
     /// Bytes of unwind tables.
     pub table_bytes: usize,
+    /// Bytes of indexes of functions.
+    pub index_bytes: usize,
     /// Functions whose names are kept.
     pub names: usize,
 }
@@ -51,6 +55,7 @@ impl Default for Budget {
     fn default() -> Self {
         Self {
             table_bytes: 32 << 20,
+            index_bytes: 16 << 20,
             names: 100_000,
         }
     }
@@ -87,6 +92,8 @@ pub struct Entry {
     source: Source,
     state: TableState,
     names: Ranges,
+    /// All functions, and the file that has their names: this one or its separate debug file.
+    index: Option<(Index, Source)>,
     used: u64,
 }
 
@@ -175,6 +182,7 @@ impl Files {
                 source,
                 state: TableState::NotAsked,
                 names: Ranges::default(),
+                index: None,
                 used: self.age,
             },
         );
@@ -233,24 +241,25 @@ impl Files {
         ready
     }
 
-    /// The names of a file for `addresses` (sorted), looked up where they are not known yet.
+    /// The names of a file for `addresses`, looked up where they are not known yet.
     pub fn resolve(&mut self, id: FileId, addresses: &[u64], how: Demangle) -> Option<&Ranges> {
         let age = self.age;
         let entry = self.entries.get_mut(&id)?;
         entry.used = age;
-        let missing: Vec<u64> = addresses
-            .iter()
-            .copied()
-            .filter(|address| entry.names.find(*address).is_none())
-            .collect();
-        if !missing.is_empty() {
-            let names = &mut entry.names;
-            visit(&entry.source, |file| file.resolve(&missing, how, names));
-            // What has no name is not searched for again.
-            for address in missing {
-                if names.find(address).is_none() {
-                    names.insert(address, address + 1, Arc::from(""));
-                }
+        for address in addresses {
+            if entry.names.find(*address).is_some() {
+                continue;
+            }
+            let source = &entry.source;
+            let (index, strings) = entry.index.get_or_insert_with(|| index(source, &entry.build_id));
+            let named = index.find(*address).and_then(|place| {
+                let name = strings.name(place.name)?;
+                Some((place, Arc::from(demangle(&name, how))))
+            });
+            match named {
+                Some((place, name)) => entry.names.insert(place.start, place.end, name),
+                // What has no name is not searched for again.
+                None => entry.names.insert(*address, *address + 1, Arc::from("")),
             }
         }
         Some(&entry.names)
@@ -273,31 +282,34 @@ impl Files {
         by_age.sort_unstable();
         let mut tables = self.table_bytes();
         let mut names: usize = self.entries.values().map(|entry| entry.names.len()).sum();
+        let mut indexes: usize = self.entries.values().map(Entry::index_bytes).sum();
         let mut files = self.entries.len();
         for (used, id) in by_age {
-            let over = (
-                tables > self.budget.table_bytes,
-                names > self.budget.names,
-                files > MAX_FILES,
-            );
-            if used + 1 >= self.age || over == (false, false, false) {
+            let over_tables = tables > self.budget.table_bytes;
+            let over_indexes = indexes > self.budget.index_bytes;
+            let over_names = names > self.budget.names;
+            let over_files = files > MAX_FILES;
+            let is_in_use = used + 1 >= self.age;
+            if is_in_use || !(over_tables || over_indexes || over_names || over_files) {
                 break;
             }
             let Some(entry) = self.entries.get_mut(&id) else {
                 continue;
             };
-            if over.0
-                && let TableState::Ready(table) = &entry.state
-            {
+            if over_tables && let TableState::Ready(table) = &entry.state {
                 tables -= table.bytes();
                 entry.state = TableState::NotAsked;
                 gone.push(id);
             }
-            if over.1 {
+            if over_indexes {
+                indexes -= entry.index_bytes();
+                entry.index = None;
+            }
+            if over_names {
                 names -= entry.names.len();
                 entry.names = Ranges::default();
             }
-            if over.2 && !matches!(entry.state, TableState::Building) {
+            if over_files && !matches!(entry.state, TableState::Building) {
                 if matches!(entry.state, TableState::Ready(_)) {
                     gone.push(id);
                 }
@@ -314,6 +326,10 @@ impl Entry {
     /// The virtual address in the file at an offset of the file.
     pub fn address_of(&self, offset: u64) -> Option<u64> {
         elf::address_of(&self.segments, offset)
+    }
+
+    fn index_bytes(&self) -> usize {
+        self.index.as_ref().map_or(0, |(index, _)| index.bytes())
     }
 
     /// The finished table.
@@ -346,10 +362,18 @@ impl Elf<'_, '_> {
         }
     }
 
-    fn resolve(&self, addresses: &[u64], how: Demangle, ranges: &mut Ranges) {
+    fn index(&self) -> Index {
         match self {
-            Self::File(file) => elf::resolve(file, addresses, how, ranges),
-            Self::Bytes(file) => elf::resolve(file, addresses, how, ranges),
+            Self::File(file) => Index::new(file),
+            Self::Bytes(file) => Index::new(file),
+        }
+    }
+
+    /// True when it has a symbol table of its own and not only that of the dynamic linker.
+    fn has_symbols(&self) -> bool {
+        match self {
+            Self::File(file) => file.section_by_name(".symtab").is_some(),
+            Self::Bytes(file) => file.section_by_name(".symtab").is_some(),
         }
     }
 
@@ -379,6 +403,61 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
             }
         }
         Source::None => {}
+    }
+}
+
+/// The functions of a file, by its separate debug file when it was stripped and there is one.
+fn index(source: &Source, build_id: &str) -> (Index, Source) {
+    let mut own = Index::default();
+    let mut is_stripped = false;
+    visit(source, |file| {
+        own = file.index();
+        is_stripped = !file.has_symbols();
+    });
+    if is_stripped
+        && let Some(path) = elf::debug_file(build_id)
+        && let Ok(file) = File::open(path)
+    {
+        let debug = Source::File(Arc::new(file));
+        let mut separate = Index::default();
+        visit(&debug, |file| separate = file.index());
+        if !separate.is_empty() {
+            return (separate, debug);
+        }
+    }
+    (own, source.clone())
+}
+
+impl Source {
+    /// The text from `offset` to the next zero.
+    fn name(&self, offset: u64) -> Option<String> {
+        /// Names of templates can be long; longer ones are cut.
+        const LONGEST: usize = 16 << 10;
+        let mut bytes = Vec::new();
+        while bytes.len() < LONGEST {
+            let mut piece = [0_u8; 256];
+            let at = offset + bytes.len() as u64;
+            let read = match self {
+                Self::File(file) => file.read_at(&mut piece, at).ok()?,
+                Self::Bytes(all) => {
+                    let rest = all.get(usize::try_from(at).ok()?..)?;
+                    let length = rest.len().min(piece.len());
+                    piece[..length].copy_from_slice(&rest[..length]);
+                    length
+                }
+                Self::None => return None,
+            };
+            let new = &piece[..read];
+            if let Some(end) = new.iter().position(|byte| *byte == 0) {
+                bytes.extend_from_slice(&new[..end]);
+                break;
+            }
+            if read == 0 {
+                break;
+            }
+            bytes.extend_from_slice(new);
+        }
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 

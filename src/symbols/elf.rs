@@ -1,4 +1,4 @@
-//! ELF files: names of addresses from `.symtab` and `.dynsym` (of the file itself or of its separate debug file), where its segments
+//! ELF files: names of addresses from `.symtab` and `.dynsym`, where its segments
 //! lie, and its build id.
 //!
 //! Files are read through a cache of the ranges that are asked for; nothing is mapped, so a file that shrinks meanwhile gives an
@@ -7,13 +7,11 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use object::elf::{SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadRef, SegmentFlags, SymbolKind};
-
-use crate::symbols::demangle::{Demangle, demangle};
-use crate::symbols::ranges::{Ranges, Search};
+use object::read::elf::{SectionHeader, Sym};
+use object::{Object, ObjectSegment, ReadRef, SegmentFlags};
 
 /// An ELF file as it is handed to a visitor.
 pub type ElfFile<'a> = object::File<'a, &'a ReadCache<File>>;
@@ -101,53 +99,122 @@ pub fn build_id<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Stri
     text
 }
 
-/// Looks up `addresses` (sorted; virtual addresses of the file) and adds the functions found to `ranges`.
-pub fn resolve<'data, R: ReadRef<'data>>(
-    file: &object::File<'data, R>,
-    addresses: &[u64],
-    how: Demangle,
-    ranges: &mut Ranges,
-) {
-    let mut search = Search::new(addresses);
-    offer_symbols(file, &mut search);
-    if file.section_by_name(".symtab").is_none()
-        && let Some(debug) = debug_file(file)
-    {
-        // A separate debug file that cannot be read is as none: the names of the file itself stay.
-        let _ = with_file(&debug, |separate| offer_symbols(separate, &mut search));
-    }
-    search.finish(|_, start, end, name| ranges.insert(start, end, Arc::from(demangle(name, how))));
+/// The functions of a file sorted by address, 16 bytes each; their names stay in the file.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Index {
+    functions: Vec<Entry>,
+    /// Offsets in the file of the two tables of strings.
+    strings: [u64; 2],
 }
 
-fn offer_symbols<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, search: &mut Search<'_>) {
-    for symbol in file.symbols().chain(file.dynamic_symbols()) {
-        let is_code = matches!(symbol.kind(), SymbolKind::Text)
-            || (symbol.kind() == SymbolKind::Unknown && symbol.section_index().is_some());
-        if !is_code || symbol.is_undefined() || symbol.address() == 0 {
-            continue;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    start: u64,
+    /// 0: it reaches to the next one.
+    size: u32,
+    /// Offset in the table of strings; the highest bit tells which.
+    name: u32,
+}
+
+/// Which table of strings a name is in.
+const DYNAMIC: u32 = 1 << 31;
+
+/// A function of an [`Index`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// Where its name begins in the file; it ends with a zero.
+    pub name: u64,
+}
+
+impl Index {
+    /// Reads `.symtab` and `.dynsym`. Empty for files of other kinds and for those without symbols.
+    pub fn new<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Self {
+        let object::File::Elf64(elf) = file else {
+            return Self::default();
+        };
+        let endian = elf.endian();
+        let mut index = Self::default();
+        let tables = [elf.elf_symbol_table(), elf.elf_dynamic_symbol_table()];
+        // The better symbol of two at one address comes first: sized, then global.
+        let mut ranked: Vec<(u8, Entry)> = Vec::new();
+        for (which, table) in tables.into_iter().enumerate() {
+            if table.is_empty() {
+                continue;
+            }
+            let Ok(strings) = elf.elf_section_table().section(table.string_section()) else {
+                continue;
+            };
+            index.strings[which] = strings.sh_offset(endian);
+            for symbol in table.symbols() {
+                let kind = symbol.st_type();
+                let is_code = kind == STT_FUNC || kind == STT_GNU_IFUNC || kind == STT_NOTYPE;
+                let start = symbol.st_value(endian);
+                let name = symbol.st_name(endian);
+                if !is_code || symbol.st_shndx(endian) == SHN_UNDEF || start == 0 || name == 0 || name >= DYNAMIC {
+                    continue;
+                }
+                let size = u32::try_from(symbol.st_size(endian)).unwrap_or(u32::MAX);
+                // Marks of the assembler and of sections have neither type nor size.
+                if kind == STT_NOTYPE && size == 0 {
+                    continue;
+                }
+                let rank = u8::from(size == 0) * 2 + u8::from(symbol.st_bind() == STB_LOCAL);
+                let name = if which == 1 { name | DYNAMIC } else { name };
+                ranked.push((rank, Entry { start, size, name }));
+            }
         }
-        let Ok(name) = symbol.name_bytes() else { continue };
-        if name.is_empty() {
-            continue;
-        }
-        let limit = symbol
-            .section_index()
-            .and_then(|index| file.section_by_index(index).ok())
-            .map_or(symbol.address(), |section| section.address() + section.size());
-        search.offer(symbol.address(), symbol.size(), limit, symbol.is_global(), name);
+        ranked.sort_by_key(|(rank, entry)| (entry.start, *rank));
+        ranked.dedup_by_key(|(_, entry)| entry.start);
+        index.functions = ranked.into_iter().map(|(_, entry)| entry).collect();
+        index
+    }
+
+    /// The function around an address.
+    pub fn find(&self, address: u64) -> Option<Place> {
+        /// Functions may lie in each other; so many before the address are tried.
+        const NESTED: usize = 8;
+        let after = self.functions.partition_point(|entry| entry.start <= address);
+        let next = self.functions.get(after).map_or(u64::MAX, |entry| entry.start);
+        self.functions[..after].iter().rev().take(NESTED).find_map(|entry| {
+            let end = match entry.size {
+                // Only up to the address: what follows may belong to nobody.
+                0 => (address + 1).min(next),
+                size => entry.start.saturating_add(u64::from(size)),
+            };
+            (address < end).then_some(Place {
+                start: entry.start,
+                end: end.min(next.max(address + 1)),
+                name: self.strings[usize::from(entry.name & DYNAMIC != 0)] + u64::from(entry.name & !DYNAMIC),
+            })
+        })
+    }
+
+    /// True when it has no functions.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.functions.len() * size_of::<Entry>()
     }
 }
 
 /// Where distributions put the debug file of a build id.
-fn debug_file<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<PathBuf> {
-    let id = build_id(file);
-    let (first, rest) = id.split_at_checked(2)?;
+pub fn debug_file(build_id: &str) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_at_checked(2)?;
     let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
     path.exists().then_some(path)
 }
 
 #[cfg(test)]
 mod tests {
+    use object::ObjectSymbol;
+
     use super::*;
 
     #[test]
