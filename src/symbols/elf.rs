@@ -230,13 +230,12 @@ mod tests {
                             .is_ok_and(|name| name.contains("our_own_functions_are_found"))
                 })
                 .unwrap();
-            let mut ranges = Ranges::default();
-            resolve(file, &[symbol.address() + 8], Demangle::Templates, &mut ranges);
-            let name = ranges.find(symbol.address() + 4).unwrap();
-            assert!(
-                name.contains("symbols::elf::tests::our_own_functions_are_found"),
-                "{name}"
-            );
+            let place = Index::new(file).find(symbol.address() + 8).unwrap();
+            assert_eq!(place.start, symbol.address());
+            let bytes = std::fs::read(&path).unwrap();
+            let name = &bytes[usize::try_from(place.name).unwrap()..];
+            let end = name.iter().position(|byte| *byte == 0).unwrap();
+            assert_eq!(&name[..end], symbol.name_bytes().unwrap());
             let segments = executable_segments(file);
             assert!(!segments.is_empty());
             let first = segments[0];
