@@ -6,6 +6,7 @@
 use crate::components::discovery::{
     file as discovery_file, process as discovery_process, relabel as discovery_relabel,
 };
+use crate::components::import::{file as import_file, git as import_git, http as import_http, string as import_string};
 use crate::components::pyroscope::{
     ebpf as pyroscope_ebpf, relabel as pyroscope_relabel, scrape as pyroscope_scrape, write as pyroscope_write,
 };
@@ -13,6 +14,7 @@ use crate::pipeline::component::Definition;
 
 pub mod common;
 pub mod discovery;
+pub mod import;
 pub mod known;
 pub mod pyroscope;
 
@@ -50,6 +52,10 @@ pub const ALL: &[&Definition] = &[
     &known::registries::SERVERSET,
     &known::private_clouds::TRITON,
     &known::registries::UYUNI,
+    &import_file::DEFINITION,
+    &import_git::DEFINITION,
+    &import_http::DEFINITION,
+    &import_string::DEFINITION,
     &known::local::FILE,
     &known::local::FILE_MATCH,
     &known::exporter_self::DEFINITION,

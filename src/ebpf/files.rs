@@ -196,8 +196,12 @@ impl Files {
 
     /// Asks for the tables of some files and tells whether there is nothing to wait for any more.
     pub fn want_tables(&mut self, files: impl Iterator<Item = FileId>) -> bool {
-        // Every one is asked for, whatever the others answer.
-        files.fold(true, |ready, file| self.want_table(file) && ready)
+        let mut ready = true;
+        for file in files {
+            // Every one is asked for, whatever the others answer.
+            ready &= self.want_table(file);
+        }
+        ready
     }
 
     /// Asks for the table of a file and tells whether there is nothing to wait for any more.

@@ -63,9 +63,7 @@ pub fn resolve(list: impl io::Read, addresses: &[u64], ranges: &mut Ranges) -> i
 }
 
 fn parse(line: &[u8]) -> Option<(u64, u8, &[u8])> {
-    let mut parts = line
-        .split(|byte| byte.is_ascii_whitespace())
-        .filter(|part| !part.is_empty());
+    let mut parts = line.split(u8::is_ascii_whitespace).filter(|part| !part.is_empty());
     let address = u64::from_str_radix(std::str::from_utf8(parts.next()?).ok()?, 16).ok()?;
     let kind = *parts.next()?.first()?;
     Some((address, kind, parts.next()?))

@@ -6,12 +6,15 @@
 pub mod checks;
 pub mod discovery;
 pub mod fanout;
+pub mod folder_watcher;
 pub mod http_client;
+pub mod http_fetch;
 pub mod identity;
 pub mod kubernetes_client;
 pub mod re2;
 pub mod relabel;
 pub mod server;
+pub mod source;
 pub mod targets;
 #[cfg(test)]
 pub(crate) mod testing;
