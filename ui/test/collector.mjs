@@ -86,7 +86,7 @@ pyroscope.write "archive" {
 `;
 
 async function get(path) {
-  const response = await fetch(base + path, { signal: AbortSignal.timeout(5000) });
+  const response = await fetch(base + path, { signal: AbortSignal.timeout(60_000) });
   return { status: response.status, text: await response.text() };
 }
 
