@@ -80,7 +80,8 @@ pyroscope.write "main" {
 
 pyroscope.write "archive" {
 	endpoint {
-		url = "http://127.0.0.1:9"
+		url                = "http://127.0.0.1:9"
+		max_backoff_period = "1s"
 	}
 }
 `;
