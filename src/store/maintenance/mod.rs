@@ -23,6 +23,8 @@ use crate::store::StoreError;
 use plan::Policy;
 use vacuum::Vacuumed;
 
+#[cfg(test)]
+pub use parts::file_schema;
 pub use runner::{Maintainer, remove_unnamed};
 
 /// Settings of maintenance.
