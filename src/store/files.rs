@@ -26,6 +26,9 @@ use crate::store::schema::Table;
 /// Rows of a row group: large enough for long runs, small enough that pruning by row group skips something.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
+/// Largest dictionary of profile ids of a row group.
+const ID_DICTIONARY_BYTES: usize = 16 << 20;
+
 /// Name of a file that a flush writes: `<last segment>-<attempt>-<writer>.parquet`.
 #[derive(Debug, Clone)]
 pub struct FileName {
@@ -122,9 +125,14 @@ pub const FLUSHED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
 };
-/// A compaction: written once, read often.
-pub const COMPACTED: Effort = Effort {
+/// A first merge: it is merged again when its hour is over.
+pub const MERGED: Effort = Effort {
     zstd: 3,
+    page_rows: 20_000,
+};
+/// What stays: names, profiles, and samples of hours that are over. Written once, read often.
+pub const SETTLED: Effort = Effort {
+    zstd: 9,
     page_rows: 20_000,
 };
 
@@ -285,6 +293,10 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
         .set_data_page_row_count_limit(effort.page_rows)
         .set_sorting_columns(Some(order))
         .set_statistics_enabled(EnabledStatistics::None);
+    // Every profile has an id of its own, and all its types have the same one: a dictionary, however large, keeps it once.
+    if index("profile_id").is_some() {
+        builder = builder.set_column_dictionary_page_size_limit(ColumnPath::from("profile_id"), ID_DICTIONARY_BYTES);
+    }
     for name in ["time", "series", "profile_type", "stack"] {
         if index(name).is_some() {
             builder = builder.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::Page);

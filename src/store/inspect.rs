@@ -299,7 +299,7 @@ fn fault_of(root: &Path, file: &FileEntry) -> Option<(&'static str, String)> {
         }
         return None;
     }
-    let reader = match ParquetRecordBatchReaderBuilder::try_new(open).and_then(|builder| builder.build()) {
+    let reader = match ParquetRecordBatchReaderBuilder::try_new(open).and_then(parquet::arrow::arrow_reader::ArrowReaderBuilder::build) {
         Ok(reader) => reader,
         Err(error) => return damaged(error.to_string()),
     };

@@ -222,13 +222,13 @@ fn compact(root: &Path, table: Table, inputs: Vec<FileEntry>) -> Vec<FileEntry> 
         level: 2,
         resolution: 0,
         by_hour: true,
-        by_kind: matches!(table, Table::Samples | Table::Profiles),
+        by_kind: table == Table::Samples,
         reason: "compact",
     };
     let mut bench = Bench {
         root,
         writer: "w",
-        effort: COMPACTED,
+        effort: SETTLED,
         faults: &Faults::default(),
         pace: &mut || Ok(()),
     };
@@ -293,7 +293,7 @@ fn measure(candidate: &Candidate, rows: &Rows) {
     for (number, stack) in sorted.iter().enumerate() {
         numbers.insert(*stack, number as i64);
     }
-    let properties = (candidate.change)(builder(Table::Samples, COMPACTED).unwrap()).build();
+    let properties = (candidate.change)(builder(Table::Samples, SETTLED).unwrap()).build();
     let schema = crate::store::maintenance::file_schema(Table::Samples);
     let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties)).unwrap();
     for chunk in order.chunks(16 << 10) {

@@ -147,7 +147,7 @@ pub fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Pol
                     table,
                     tenant: tenant.clone(),
                     day,
-                    inputs: inputs.iter().map(|file| FileEntry::clone(file)).collect(),
+                    inputs: inputs.iter().copied().cloned().collect(),
                     change: Change {
                         drop: None,
                         interval_us: i64::from(resolution) * 1_000_000,

@@ -15,10 +15,10 @@ use crate::store::StoreError;
 use crate::store::delta::{DeltaTable, NewFile, Replaced, UpdateTableOperation};
 use crate::store::engine::Shared;
 use crate::store::fault::{Faults, Place};
-use crate::store::files::COMPACTED;
+use crate::store::files::{MERGED, SETTLED};
 use crate::store::maintenance::aging;
 use crate::store::maintenance::deletion::{self, Deletion};
-use crate::store::maintenance::plan;
+use crate::store::maintenance::plan::{self, Policy};
 use crate::store::maintenance::rewrite::{self, Bench, Job, MergedName};
 use crate::store::maintenance::vacuum::{self, Vacuumed};
 use crate::store::maintenance::{Report, Work};
@@ -188,13 +188,18 @@ impl Maintainer {
 
     /// One pass of merging. Returns how many jobs were done.
     fn compact(&mut self, eager: bool, cpu_share: f64, report: &mut Report) -> Result<usize, StoreError> {
-        let config = &self.shared.config.maintenance;
-        let policy = match eager {
-            true => config.policy.eager(),
-            false => config.policy.clone(),
-        };
+        let policy = self.policy();
+        let policy = if eager { policy.eager() } else { policy };
         let jobs = plan::compactions(&self.files(), now_us(), &policy, eager);
         self.run_jobs(jobs, cpu_share, report)
+    }
+
+    fn policy(&self) -> Policy {
+        let config = &self.shared.config.maintenance;
+        match config.aging.types.is_empty() {
+            true => config.policy.clone(),
+            false => config.policy.by_type(),
+        }
     }
 
     fn files(&self) -> Arc<[FileEntry]> {
@@ -287,7 +292,7 @@ impl Maintainer {
             self.count(&exchange, "retention", start, report);
         }
         self.run_jobs(expired.splits, cpu_share, report)?;
-        let jobs = aging::downsamples(&self.files(), now_us(), &config.aging, &config.policy);
+        let jobs = aging::downsamples(&self.files(), now_us(), &config.aging, &self.policy());
         self.run_jobs(jobs, cpu_share, report)?;
         Ok(())
     }
@@ -370,7 +375,10 @@ impl Maintainer {
         let mut bench = Bench {
             root: &shared.root,
             writer: &self.writer,
-            effort: COMPACTED,
+            effort: match (job.table, job.level) {
+                (Table::Samples, 0 | 1) => MERGED,
+                _ => SETTLED,
+            },
             faults: &shared.config.faults,
             pace: &mut pace,
         };
