@@ -299,7 +299,9 @@ fn fault_of(root: &Path, file: &FileEntry) -> Option<(&'static str, String)> {
         }
         return None;
     }
-    let reader = match ParquetRecordBatchReaderBuilder::try_new(open).and_then(parquet::arrow::arrow_reader::ArrowReaderBuilder::build) {
+    let opened =
+        ParquetRecordBatchReaderBuilder::try_new(open).and_then(|builder| builder.with_batch_size(1024).build());
+    let reader = match opened {
         Ok(reader) => reader,
         Err(error) => return damaged(error.to_string()),
     };
