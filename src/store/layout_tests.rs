@@ -41,25 +41,30 @@ struct Rows {
     value: Vec<i64>,
 }
 
+/// What rows are sorted by.
+type SortKey = (u8, i64, i64, i64, i64);
+/// The sort key of a row.
+type Order = fn(&Rows, usize) -> SortKey;
+
 /// A candidate for the samples.
 struct Candidate {
     name: &'static str,
     /// Sort key of a row.
-    order: fn(&Rows, usize) -> (u8, i64, i64, i64, i64),
+    order: Order,
     change: fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
     /// Stacks as numbers of the file, their table counted in.
     numbered: bool,
 }
 
-fn by_time(rows: &Rows, row: usize) -> (u8, i64, i64, i64, i64) {
+fn by_time(rows: &Rows, row: usize) -> SortKey {
     (rows.kind[row], rows.series[row], rows.time[row], rows.stack[row], 0)
 }
 
-fn by_stack(rows: &Rows, row: usize) -> (u8, i64, i64, i64, i64) {
+fn by_stack(rows: &Rows, row: usize) -> SortKey {
     (rows.kind[row], rows.series[row], rows.stack[row], rows.time[row], 0)
 }
 
-fn by_service(rows: &Rows, row: usize) -> (u8, i64, i64, i64, i64) {
+fn by_service(rows: &Rows, row: usize) -> SortKey {
     (
         rows.kind[row],
         i64::from(rows.service[row]),
@@ -123,7 +128,7 @@ const CANDIDATES: [Candidate; 14] = [
 
 const fn candidate(
     name: &'static str,
-    order: fn(&Rows, usize) -> (u8, i64, i64, i64, i64),
+    order: Order,
     change: fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
 ) -> Candidate {
     Candidate {
@@ -436,10 +441,7 @@ fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, si
 /// The samples as lists: a row a profile with lists of stacks and values, and a row a series and stack with lists of times and values.
 fn lists(rows: &Rows) {
     for (name, order) in [
-        (
-            "lists a profile",
-            by_time as fn(&Rows, usize) -> (u8, i64, i64, i64, i64),
-        ),
+        ("lists a profile", by_time as Order),
         ("lists a series and stack", by_stack),
     ] {
         let mut sorted: Vec<u32> = (0..rows.value.len() as u32).collect();
