@@ -1,5 +1,6 @@
 //! Queries at the engine's border, over Parquet files and heads made by the fixture.
 
+mod attacks;
 mod fixture;
 mod questions;
 mod refusals;

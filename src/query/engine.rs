@@ -13,6 +13,7 @@ use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
 use crate::query::runtime::Runtime;
 use crate::query::series::{self, SeriesCache};
+use crate::query::session::{self, SqlSession};
 use crate::query::sql::{self, SqlResult};
 use crate::query::stacks::StackCache;
 use crate::query::{
@@ -33,6 +34,7 @@ struct Shared {
     stacks: Arc<StackCache>,
     series: Arc<SeriesCache>,
     template: sql::Template,
+    sessions: std::sync::OnceLock<Arc<session::Shared>>,
 }
 
 /// Parquet files since the start, over all queries.
@@ -51,6 +53,8 @@ pub(crate) struct Context {
     pub(crate) series: Arc<SeriesCache>,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) tenant: Arc<str>,
+    /// The question is not to be answered, only described: parameters may still be without values.
+    pub(crate) describing: bool,
 }
 
 impl QueryEngine {
@@ -60,10 +64,11 @@ impl QueryEngine {
         Ok(Self {
             shared: Arc::new(Shared {
                 source,
-                template: sql::Template::new(&runtime),
+                template: sql::Template::new(&runtime, &limits),
                 runtime,
                 stacks: Arc::new(StackCache::new(limits.stack_cache_bytes)),
                 series: Arc::new(SeriesCache::default()),
+                sessions: std::sync::OnceLock::new(),
                 limits,
             }),
         })
@@ -175,6 +180,22 @@ impl QueryEngine {
         sql::run(&self.shared.template, context, &self.shared.limits, text).await
     }
 
+    /// A session in PostgreSQL's dialect over the tables of the tenant.
+    pub fn session(&self, tenant: &str) -> Result<SqlSession, QueryError> {
+        let shared = match self.shared.sessions.get() {
+            Some(shared) => shared.clone(),
+            None => {
+                let made = Arc::new(session::Shared::new(&self.shared.template, &self.shared.limits)?);
+                self.shared.sessions.get_or_init(|| made).clone()
+            }
+        };
+        SqlSession::new(self.clone(), shared, tenant)
+    }
+
+    pub(crate) fn template(&self) -> &sql::Template {
+        &self.shared.template
+    }
+
     async fn label_sets(
         &self,
         tenant: &str,
@@ -194,14 +215,24 @@ impl QueryEngine {
         self.limited(sets).await
     }
 
-    fn context(&self, tenant: &str) -> Arc<Context> {
-        Arc::new(Context {
+    pub(crate) fn context(&self, tenant: &str) -> Arc<Context> {
+        Arc::new(self.new_context(tenant, false))
+    }
+
+    /// A context for planning alone.
+    pub(crate) fn describing(&self, tenant: &str) -> Arc<Context> {
+        Arc::new(self.new_context(tenant, true))
+    }
+
+    fn new_context(&self, tenant: &str, describing: bool) -> Context {
+        Context {
             runtime: self.shared.runtime.clone(),
             stacks: self.shared.stacks.clone(),
             series: self.shared.series.clone(),
             snapshot: self.shared.source.snapshot(),
             tenant: tenant.into(),
-        })
+            describing,
+        }
     }
 
     async fn limited<T>(&self, work: BoxFuture<'static, Result<T, QueryError>>) -> Result<T, QueryError> {

@@ -184,7 +184,7 @@ impl Encoder {
 }
 
 /// A column ready to be written value by value.
-enum Column<'a> {
+pub(crate) enum Column<'a> {
     Null,
     Int(&'a arrow::array::Int64Array),
     UInt(&'a arrow::array::UInt64Array),
@@ -204,7 +204,7 @@ const OPTIONS: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.6fZ"));
 
 impl<'a> Column<'a> {
-    fn new(array: &'a Arc<dyn Array>) -> Result<Self, ArrowError> {
+    pub(crate) fn new(array: &'a Arc<dyn Array>) -> Result<Self, ArrowError> {
         let array = array.as_ref();
         Ok(match array.data_type() {
             DataType::Null => Column::Null,
@@ -257,7 +257,7 @@ impl<'a> Column<'a> {
     }
 
     /// The value as JSON.
-    fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
+    pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
         if self.is_null(row) {
             out.extend_from_slice(b"null");
             return Ok(());
@@ -322,7 +322,7 @@ impl<'a> Column<'a> {
     }
 
     /// The value as text: no quotes, nothing for null.
-    fn write_plain(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
+    pub(crate) fn write_plain(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
         match self {
             Column::Null => Ok(()),
             _ if self.is_null(row) => Ok(()),

@@ -3,9 +3,11 @@
 //! In: the arguments as the planner has them. Out: columns or relations. Names are registered in the two lists here and nowhere else.
 
 mod arguments;
+mod bounded;
 mod computed;
 mod flamegraph;
 mod function_matches;
+mod joined;
 mod profile;
 mod stack_contains;
 mod time_bucket;
@@ -18,6 +20,9 @@ use datafusion::logical_expr::ScalarUDF;
 
 use crate::query::engine::Context;
 use crate::query::provider::Called;
+
+pub(crate) use bounded::bounded;
+pub(crate) use joined::JoinPlanner;
 
 /// The functions on values.
 pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {

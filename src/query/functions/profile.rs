@@ -14,7 +14,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     Called {
         name: "profile",
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, false)?;
+            let args = Arguments::read(USAGE, args, session, false, context.describing)?;
             Ok(Arc::new(Flat::selected(
                 context.clone(),
                 args.profile_type,
