@@ -5,6 +5,7 @@ mod fixture;
 mod questions;
 mod refusals;
 mod sql;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -151,11 +151,18 @@ impl Found {
     fn visit(&mut self, plan: &Arc<dyn ExecutionPlan>) {
         if let Some(source) = plan.downcast_ref::<DataSourceExec>() {
             if let Some(config) = source.data_source().downcast_ref::<FileScanConfig>() {
-                let files = config.file_groups.iter().flat_map(|group| group.iter());
+                let files = config
+                    .file_groups
+                    .iter()
+                    .flat_map(datafusion::datasource::physical_plan::FileGroup::iter);
                 self.scans
                     .push(files.map(|file| format!("/{}", file.object_meta.location)).collect());
             }
-            for metric in plan.metrics().iter().flat_map(|metrics| metrics.iter()) {
+            let metrics = plan.metrics();
+            let metrics = metrics
+                .as_ref()
+                .map(datafusion::physical_plan::metrics::MetricsSet::iter);
+            for metric in metrics.into_iter().flatten() {
                 let MetricValue::PruningMetrics { name, pruning_metrics } = metric.value() else {
                     continue;
                 };

@@ -46,6 +46,8 @@ impl Template {
     pub(crate) fn new(runtime: &Runtime, limits: &QueryLimits) -> Self {
         let mut functions = functions::bounded(SessionStateDefaults::default_scalar_functions());
         functions.extend(functions::scalar());
+        let mut aggregates = SessionStateDefaults::default_aggregate_functions();
+        aggregates.extend(functions::aggregate());
         let mut planners: Vec<Arc<dyn datafusion::logical_expr::planner::ExprPlanner>> =
             vec![Arc::new(functions::JoinPlanner::new())];
         planners.extend(SessionStateDefaults::default_expr_planners());
@@ -58,7 +60,7 @@ impl Template {
             .with_expr_planners(planners)
             .with_scalar_functions(functions)
             .with_higher_order_functions(SessionStateDefaults::default_higher_order_functions())
-            .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
+            .with_aggregate_functions(aggregates)
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .build();
         Self {

@@ -104,8 +104,18 @@ impl StackTable {
         index
     }
 
+    /// True when the frames of the stack are here.
+    pub(crate) fn has(&self, id: i64) -> bool {
+        self.stacks.contains_key(&id)
+    }
+
+    /// Bytes that the table takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes in a batch of the columns `stack` and `frames`.
-    fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+    pub(crate) fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let ids = batch.column(0).as_primitive::<Int64Type>().values();
         let lists = batch.column(1).as_list::<i32>();
         let columns = FrameColumns::new(lists.values().as_ref())?;

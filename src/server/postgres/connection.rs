@@ -187,7 +187,7 @@ impl Connection {
                     let token = self.key.begin();
                     let timeout = self.settings.statement_timeout();
                     let session = &self.session;
-                    let started = stopped(&mut self.wire, &token, session.query(statement, timeout)).await;
+                    let started = stopped(&mut self.wire, &token, Box::pin(session.query(statement, timeout))).await;
                     let result = started?.map_err(|error| timed_out(error, timeout))?;
                     let columns = SqlSession::columns(&result);
                     self.row_description(&columns, &[])?;
@@ -210,7 +210,7 @@ impl Connection {
     ) -> Result<SqlResult, Failure> {
         let token = self.key.begin();
         let timeout = self.settings.statement_timeout();
-        let running = self.session.run(prepared, values, timeout);
+        let running = Box::pin(self.session.run(prepared, values, timeout));
         let result = stopped(&mut self.wire, &token, running).await;
         self.key.end();
         result?.map_err(|error| timed_out(error, timeout))

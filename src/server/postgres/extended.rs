@@ -67,7 +67,7 @@ impl Connection {
                 None => {
                     let given: Vec<Option<Kind>> = parse.type_oids.iter().map(|number| types::kind(*number)).collect();
                     self.check_transaction(None)?;
-                    Statement::Query(Box::new(self.session.prepare(text, &given).await?))
+                    Statement::Query(Box::new(Box::pin(self.session.prepare(text, &given)).await?))
                 }
             },
             _ => {

@@ -208,7 +208,7 @@ impl PostgresServer {
                     let (port, shutdown) = (self.port.clone(), shutdown.clone());
                     connections.spawn(async move {
                         let _place = place;
-                        serve_one(port, stream, peer, shutdown).await;
+                        Box::pin(serve_one(port, stream, peer, shutdown)).await;
                     });
                 }
                 Err(error) => {
@@ -242,7 +242,7 @@ async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, shutdow
         started = tokio::time::timeout(port.options.startup_timeout, startup::start(&port, Wire::new(stream), peer)) => started,
     };
     match started {
-        Ok(Ok(Some(connection))) => connection.serve(shutdown).await,
+        Ok(Ok(Some(connection))) => Box::pin(connection.serve(shutdown)).await,
         // A cancel request, or a peer that went away.
         Ok(Ok(None)) => {}
         Ok(Err(error)) => tracing::info!(peer = %peer, error = %error, "postgresql connection refused"),
