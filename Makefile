@@ -11,7 +11,7 @@ AGENT := --no-default-features --features agent
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench fuzz-smoke release images
+.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench bench-server bench-peer fuzz-smoke release images
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,7 +54,14 @@ ui-test: ui ## types and unit tests of the page, that ui/dist is fresh, and the 
 	$(STEP) cd ui && npm test && npm run browser && npm run --silent real
 
 bench: ## measure the hot paths: decode, merge, flame graph
-	cargo bench --locked $(ARGS)
+	cargo bench --locked --bench alluvium $(ARGS)
+
+bench-server: ## measure our own server from an empty folder on: an hour of 60 pods (docs/benchmarks.md)
+	@folder=$$(mktemp -d "$${TMPDIR:-/tmp}/alluvium-bench.XXXXXX"); trap 'rm -rf "$$folder"' EXIT; \
+		cargo bench --locked --bench load -- server --url http://127.0.0.1:4041 --folder "$$folder" $(ARGS)
+
+bench-peer: ## the same load for a server that runs already: make bench-peer URL=http://localhost:4040
+	cargo bench --locked --bench load -- run --url "$(URL)" $(ARGS)
 
 fuzz-smoke: ## a minute of fuzzing for every target (no sanitizer: the code is safe Rust, and jemalloc is not for ASan)
 	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked

@@ -58,7 +58,7 @@ fn every_link_leads_to_a_file_and_its_heading() {
 fn every_component_has_a_page_and_every_page_a_component() {
     let mut found = Findings::default();
     let mut names = BTreeSet::new();
-    for definition in components::ALL {
+    for definition in components::ALL.iter().filter(|definition| definition.build.is_some()) {
         let path = format!("docs/components/{}.md", definition.name);
         match std::fs::read_to_string(root().join(&path)) {
             Err(_) => found.add(&path, 1, "a component without its page", definition.name),

@@ -13,7 +13,7 @@ use alluvium::pipeline::component::{
 use parking_lot::Mutex;
 
 /// Sorted by name.
-pub const DEFINITIONS: &[&Definition] = &[&CHECKED, &EXPERIMENT, &FAILING, &RECEIVING, &VALUE];
+pub const DEFINITIONS: &[&Definition] = &[&CHECKED, &EXPERIMENT, &FAILING, &PLANNED, &RECEIVING, &STRICT, &VALUE];
 
 /// Gives its argument on as export.
 const VALUE: Definition = Definition {
@@ -28,7 +28,7 @@ const VALUE: Definition = Definition {
     },
     exports: &[Attribute::optional("output", Kind::Any, "The input.")],
     validate: |_| Ok(()),
-    build: Probe::build,
+    build: Some(Probe::build),
     doc: "",
 };
 
@@ -47,7 +47,21 @@ const FAILING: Definition = Definition {
     },
     exports: &[],
     validate: |_| Ok(()),
-    build: Probe::build,
+    build: Some(Probe::build),
+    doc: "",
+};
+
+/// Known to the language only.
+const PLANNED: Definition = Definition {
+    name: "test.planned",
+    stability: Stability::GenerallyAvailable,
+    arguments: &Schema {
+        attributes: &[Attribute::required("names", Kind::List(&Kind::String), "Strings.")],
+        blocks: &[],
+    },
+    exports: &[Attribute::optional("targets", TARGETS, "Targets.")],
+    validate: |_| Ok(()),
+    build: None,
     doc: "",
 };
 
@@ -126,7 +140,30 @@ const CHECKED: Definition = Definition {
         }
         Ok(())
     },
-    build: Probe::build,
+    build: Some(Probe::build),
+    doc: "",
+};
+
+/// Has a block that must be given.
+const STRICT: Definition = Definition {
+    name: "test.strict",
+    stability: Stability::GenerallyAvailable,
+    arguments: &Schema {
+        attributes: &[],
+        blocks: &[Block {
+            name: "needed",
+            labelled: false,
+            many: false,
+            required: true,
+            implied: false,
+            schema: &Schema::EMPTY,
+            defaults: &[],
+            doc: "Has to be there.",
+        }],
+    },
+    exports: &[],
+    validate: |_| Ok(()),
+    build: Some(Probe::build),
     doc: "",
 };
 
@@ -144,7 +181,7 @@ const RECEIVING: Definition = Definition {
         "The receiver.",
     )],
     validate: |_| Ok(()),
-    build: Probe::build,
+    build: Some(Probe::build),
     doc: "",
 };
 
@@ -154,7 +191,7 @@ const EXPERIMENT: Definition = Definition {
     arguments: &Schema::EMPTY,
     exports: &[],
     validate: |_| Ok(()),
-    build: Probe::build,
+    build: Some(Probe::build),
     doc: "",
 };
 
@@ -203,7 +240,7 @@ impl Probe {
 fn input(arguments: &Arguments) -> String {
     match arguments.value("input") {
         Value::Null => String::new(),
-        value => format!(" {}", super::show(value)),
+        value => format!(" {}", super::values::show(value)),
     }
 }
 

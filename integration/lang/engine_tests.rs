@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use alluvium::base::{BoxFuture, Shutdown};
@@ -29,7 +29,7 @@ const COUNTER: Definition = Definition {
     },
     exports: &[Attribute::optional("value", Kind::Int, "The count.")],
     validate: |_| Ok(()),
-    build: |context, arguments| {
+    build: Some(|context, arguments| {
         let counter = Counter {
             context,
             runs: AtomicI64::new(0),
@@ -37,7 +37,7 @@ const COUNTER: Definition = Definition {
         };
         counter.export(0);
         Ok(Arc::new(counter))
-    },
+    }),
     doc: "",
 };
 
@@ -78,6 +78,81 @@ impl Component for Counter {
     }
 }
 
+/// Holds a file that only one may hold, as if it were a port.
+const HOLDER: Definition = Definition {
+    name: "test.holder",
+    stability: Stability::GenerallyAvailable,
+    arguments: &Schema {
+        attributes: &[
+            Attribute::required("path", Kind::String, "The file."),
+            Attribute::with_default("exclusive", Kind::Bool, "true", "Whether the engine is told."),
+        ],
+        blocks: &[],
+    },
+    exports: &[],
+    validate: |_| Ok(()),
+    build: Some(|_, arguments| {
+        let path = Mutex::new(take(&arguments.string("path"))?);
+        Ok(Arc::new(Holder {
+            path,
+            held: AtomicBool::new(true),
+            exclusive: arguments.bool("exclusive"),
+        }))
+    }),
+    doc: "",
+};
+
+struct Holder {
+    path: Mutex<String>,
+    held: AtomicBool,
+    exclusive: bool,
+}
+
+impl Holder {
+    fn let_go(&self) {
+        if self.held.swap(false, Ordering::SeqCst) {
+            std::fs::remove_file(&*self.path.lock()).unwrap();
+        }
+    }
+}
+
+fn take(path: &str) -> Result<String, ComponentError> {
+    let taken = std::fs::File::create_new(path).map_err(|error| ComponentError(format!("{path}: {error}")));
+    taken.map(|_| path.to_owned())
+}
+
+impl Component for Holder {
+    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+        let mut path = self.path.lock();
+        let new = take(&arguments.string("path"))?;
+        std::fs::remove_file(std::mem::replace(&mut *path, new)).unwrap();
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            // Run again: what was let go at the end is taken again.
+            if !self.held.load(Ordering::SeqCst) {
+                take(&self.path.lock())?;
+                self.held.store(true, Ordering::SeqCst);
+            }
+            shutdown.cancelled().await;
+            self.let_go();
+            Ok(())
+        })
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
 struct Engine {
     controller: Controller,
     folder: tempfile::TempDir,
@@ -95,7 +170,7 @@ impl Engine {
         };
         change(&mut options);
         let mut definitions = DEFINITIONS.to_vec();
-        definitions.push(&COUNTER);
+        definitions.extend([&COUNTER, &HOLDER]);
         let controller = Controller::new(&definitions, options);
         let stop = Shutdown::new();
         let task = tokio::spawn({
@@ -128,7 +203,7 @@ impl Engine {
 
     /// The number that a component exports.
     fn export(&self, id: &str) -> Option<i64> {
-        let exports = self.controller.component(id)?.exports?;
+        let exports = self.controller.component(id)?.exports;
         exports.as_array()?.first()?["value"]["value"].as_i64()
     }
 }
@@ -302,12 +377,13 @@ test.value "v" {
     until("all run", || {
         engine
             .controller
-            .components()
+            .components("")
+            .unwrap()
             .iter()
             .all(|component| component.health.state == "healthy")
     })
     .await;
-    let list = serde_json::to_value(engine.controller.components()).unwrap();
+    let list = serde_json::to_value(engine.controller.components("").unwrap()).unwrap();
     assert_eq!(list[0]["localID"], "test.checked.c");
     assert_eq!(list[0]["name"], "test.checked");
     assert_eq!(list[0]["label"], "c");
@@ -319,7 +395,7 @@ test.value "v" {
         serde_json::json!(["test.receiving.r", "test.value.v"])
     );
     assert_eq!(list[1]["dataFlowEdgesTo"], serde_json::json!([]));
-    assert!(list[0].get("arguments").is_none());
+    assert_eq!(list[0]["arguments"], serde_json::json!([]));
     let one = serde_json::to_value(engine.controller.component("test.checked.c").unwrap()).unwrap();
     let attribute = |name: &str| {
         let list = one["arguments"].as_array().unwrap();
@@ -355,12 +431,12 @@ async fn the_shipped_example_runs() {
     controller.load(sources.clone()).await.unwrap();
     until("the target has arrived", || {
         let scrape = controller.component("pyroscope.scrape.go").unwrap();
-        let arguments = scrape.arguments.unwrap().to_string();
+        let arguments = scrape.arguments.to_string();
         arguments.contains("localhost:9090") && arguments.contains("prometheus")
     })
     .await;
     controller.load(sources).await.unwrap();
-    assert_eq!(controller.components().len(), 4);
+    assert_eq!(controller.components("").unwrap().len(), 4);
     let started = Instant::now();
     stop.cancel();
     task.await.unwrap();
@@ -414,7 +490,8 @@ async fn reloads_are_all_or_nothing_under_stress() {
         }
         let running: BTreeMap<String, i64> = engine
             .controller
-            .components()
+            .components("")
+            .unwrap()
             .into_iter()
             .filter(|component| component.name == "test.value")
             .map(|component| (component.local_id.clone(), engine.export(&component.local_id).unwrap()))
@@ -459,4 +536,55 @@ async fn three_thousand_chained_components_load_and_reload_quickly() {
     );
     assert_eq!(engine.export("test.value.v2999"), Some(1));
     engine.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_there_is_only_one_of_moves_between_components_in_one_reload() {
+    let engine = Engine::start(|_| {});
+    let path = |name: &str| engine.folder.path().join(name).display().to_string();
+    let holder = |label: &str, file: &str| format!("test.holder \"{label}\" {{\n\tpath = \"{}\"\n}}\n", path(file));
+    let ids = || -> Vec<String> {
+        let views = engine.controller.components("").unwrap();
+        views.into_iter().map(|view| view.local_id).collect()
+    };
+    engine.load(&holder("a", "one")).await.unwrap();
+    // To a new component, and to one that stays.
+    engine.load(&(holder("b", "one") + &holder("c", "two"))).await.unwrap();
+    engine.load(&holder("c", "one")).await.unwrap();
+    assert_eq!(ids(), ["test.holder.c"]);
+    until("the file is held", || Path::new(&path("one")).exists()).await;
+    // Somebody else has it: the reload fails, and the component that made room works again.
+    std::fs::write(path("foreign"), "").unwrap();
+    let error = engine.load(&holder("d", "foreign")).await.unwrap_err();
+    assert!(error.contains("could not be built"), "{error}");
+    assert_eq!(ids(), ["test.holder.c"]);
+    until("it runs again", || {
+        Path::new(&path("one")).exists() && engine.controller.healthy()
+    })
+    .await;
+    engine.load("").await.unwrap();
+    assert!(!Path::new(&path("one")).exists());
+    engine.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_does_not_end_delays_nobody_who_does_not_depend_on_it() {
+    let engine = Engine::start(|options| options.shutdown_deadline = Duration::from_millis(300));
+    let text = "test.counter \"stuck\" {\n\tto = test.counter.below.value\n\tstubborn = true\n}\n\
+                test.counter \"below\" { }\ntest.value \"alone\" {\n\tinput = 1\n}\n";
+    engine.load(text).await.unwrap();
+    until("all run", || engine.controller.healthy()).await;
+    let controller = engine.controller.clone();
+    assert!(engine.end().await >= Duration::from_millis(300));
+    let message = |id: &str| controller.component(id).unwrap().health.message;
+    assert_eq!(
+        message("test.counter.stuck"),
+        "component cut off at the shutdown deadline"
+    );
+    assert_eq!(
+        message("test.counter.below"),
+        "component stopped",
+        "its turn came at the deadline"
+    );
+    assert_eq!(message("test.value.alone"), "component stopped");
 }

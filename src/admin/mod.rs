@@ -1,15 +1,18 @@
-//! HTTP routes that the collector and the server share: metrics, health, reload, profiles of ourselves, the components.
+//! HTTP routes that the collector and the server share: metrics, health, reload, the support bundle, profiles of ourselves.
 //!
 //! In: a handful of closures, so that this layer knows neither the engine nor the store. Out: one router, to be merged into another; a route whose closure is
-//! absent is absent. Paths, status codes and texts are those that Alloy's users and probes expect. Does not listen, log requests or
-//! authenticate.
+//! absent is absent. Paths, status codes and texts are those that Alloy's users and probes expect. What only the collector has, its components, is in
+//! [`web`]. Does not listen, log requests or authenticate.
 
 mod pprof;
+mod support;
+pub mod web;
+pub mod zip;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -18,14 +21,14 @@ use crate::base::BoxFuture;
 use crate::telemetry::metrics::{self, Scope};
 use crate::telemetry::profiling::Profiling;
 
+pub use support::{Support, SupportError};
+
 /// Says whether something is as it should be: `Ok` or the reason, a text for people.
 pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// What more there is to say of something that is well; empty when nothing.
+pub type Note = Arc<dyn Fn() -> String + Send + Sync>;
 /// Reads the configuration again: `Err` has the diagnostics.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
-/// All components.
-pub type Components = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
-/// One component by its id; `None` when there is none.
-pub type Component = Arc<dyn Fn(&str) -> Option<serde_json::Value> + Send + Sync>;
 
 /// What the routes need.
 #[derive(Clone)]
@@ -36,14 +39,14 @@ pub struct AdminState {
     pub ready: Check,
     /// `/-/healthy`: 200, or 500 with the reason.
     pub healthy: Check,
+    /// A further line of `/-/healthy` when all is well.
+    pub note: Note,
     /// `/debug/pprof/*`.
     pub profiling: Option<Profiling>,
     /// `/-/reload`: 200, or 400 with the diagnostics.
     pub reload: Option<Reload>,
-    /// `/api/v0/web/components`.
-    pub components: Option<Components>,
-    /// `/api/v0/web/components/{id}`.
-    pub component: Option<Component>,
+    /// `/-/support`: a zip file.
+    pub support: Option<Support>,
 }
 
 /// The routes for this state.
@@ -55,12 +58,8 @@ pub fn router(state: AdminState) -> Router {
     if state.reload.is_some() {
         router = router.route("/-/reload", get(reload).post(reload));
     }
-    if state.components.is_some() {
-        router = router.route("/api/v0/web/components", get(components));
-    }
-    if state.component.is_some() {
-        // An id of a component inside a module has slashes.
-        router = router.route("/api/v0/web/components/{*id}", get(component));
+    if let Some(support) = state.support.clone() {
+        router = router.merge(support::router(support));
     }
     let profiles = state.profiling.clone().map(pprof::router);
     let router = router.with_state(state);
@@ -83,7 +82,7 @@ async fn ready(State(state): State<AdminState>) -> Response {
 
 async fn healthy(State(state): State<AdminState>) -> Response {
     match (state.healthy)() {
-        Ok(()) => "All components are healthy.\n".into_response(),
+        Ok(()) => format!("All components are healthy.\n{}", (state.note)()).into_response(),
         Err(reason) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{reason}\n")).into_response(),
     }
 }
@@ -101,20 +100,6 @@ async fn reload(State(state): State<AdminState>) -> Response {
             format!("the reload failed: {error}\n"),
         )
             .into_response(),
-    }
-}
-
-async fn components(State(state): State<AdminState>) -> Response {
-    match state.components {
-        Some(components) => axum::Json(components()).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
-    }
-}
-
-async fn component(State(state): State<AdminState>, Path(id): Path<String>) -> Response {
-    match state.component.and_then(|component| component(&id)) {
-        Some(found) => axum::Json(found).into_response(),
-        None => (StatusCode::NOT_FOUND, format!("there is no component `{id}`\n")).into_response(),
     }
 }
 

@@ -3,27 +3,28 @@
 //! In: requests to the router. The profiles themselves are tested in `telemetry::profiling`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Method, Request, StatusCode, header};
 use prometheus_client::metrics::counter::Counter;
 use tower::ServiceExt as _;
 
-use crate::base::Shutdown;
+use crate::admin::web::{self, Answer, Web};
+use crate::admin::{AdminState, SupportError, router};
+use crate::base::{BoxFuture, Shutdown};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::profiling::Profiling;
-
-use super::{AdminState, router};
 
 fn state() -> AdminState {
     AdminState {
         metrics: Scope::new(),
         ready: Arc::new(|| Ok(())),
         healthy: Arc::new(|| Ok(())),
+        note: Arc::new(String::new),
         profiling: Some(Profiling::new(Shutdown::new())),
         reload: None,
-        components: None,
-        component: None,
+        support: None,
     }
 }
 
@@ -58,7 +59,14 @@ async fn metrics_come_as_prometheus_text() {
 #[tokio::test]
 async fn health_and_readiness_say_the_reason() {
     assert_eq!(get(state(), "/-/ready").await.0, StatusCode::OK);
-    assert_eq!(get(state(), "/-/healthy").await.0, StatusCode::OK);
+    let noted = AdminState {
+        note: Arc::new(|| "but\n".into()),
+        ..state()
+    };
+    assert_eq!(
+        get(noted, "/-/healthy").await,
+        (StatusCode::OK, "All components are healthy.\nbut\n".into())
+    );
     let bad = AdminState {
         ready: Arc::new(|| Err("replaying the log".into())),
         healthy: Arc::new(|| Err("pyroscope.write.a: no endpoint".into())),
@@ -99,26 +107,112 @@ async fn reload_answers_get_and_post_and_gives_the_diagnostics() {
 }
 
 #[tokio::test]
-async fn components_are_listed_and_found_by_id() {
-    let state = AdminState {
-        components: Some(Arc::new(|| serde_json::json!([{"localID": "a.b"}]))),
-        component: Some(Arc::new(|id| {
-            (id == "mod/a.b.c").then(|| serde_json::json!({"localID": id}))
-        })),
+async fn a_support_bundle_is_a_download_with_a_checked_duration() {
+    assert_eq!(get(state(), "/-/support").await.0, StatusCode::NOT_FOUND);
+    let state = |answer: fn(Duration) -> Result<Vec<u8>, SupportError>| AdminState {
+        support: Some(Arc::new(move |duration| Box::pin(async move { answer(duration) }))),
         ..state()
     };
-    let (status, kind, body) = ask(state.clone(), Method::GET, "/api/v0/web/components").await;
-    assert_eq!(
-        (status, kind.as_str(), body.as_str()),
-        (StatusCode::OK, "application/json", "[{\"localID\":\"a.b\"}]")
-    );
-    let (status, body) = get(state.clone(), "/api/v0/web/components/mod/a.b.c").await;
-    assert_eq!((status, body.as_str()), (StatusCode::OK, "{\"localID\":\"mod/a.b.c\"}"));
-    let (status, body) = get(state, "/api/v0/web/components/x").await;
-    assert_eq!(
-        (status, body.as_str()),
-        (StatusCode::NOT_FOUND, "there is no component `x`\n")
-    );
+    let good = state(|duration| Ok(duration.as_secs().to_string().into_bytes()));
+    for (path, seconds) in [("/-/support", "30"), ("/-/support?duration=2", "2")] {
+        let (status, kind, body) = ask(good.clone(), Method::GET, path).await;
+        assert_eq!(
+            (status, kind.as_str(), body.as_str()),
+            (StatusCode::OK, "application/zip", seconds)
+        );
+    }
+    for bad in ["0", "301", "x", "-1"] {
+        let (status, body) = get(good.clone(), &format!("/-/support?duration={bad}")).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{bad}");
+        assert_eq!(body, "`duration` is a whole number of seconds from 1 to 300\n");
+    }
+    let busy = state(|_| Err(SupportError::Busy));
+    assert_eq!(get(busy, "/-/support").await.0, StatusCode::CONFLICT);
+}
+
+/// Two components, one of them in a module; the second serves.
+struct Two;
+
+impl Web for Two {
+    fn components(&self, module: &str) -> Option<serde_json::Value> {
+        match module {
+            "" => Some(serde_json::json!([{"localID": "a.b"}])),
+            "m/n.o" => Some(serde_json::json!([{"localID": "a.b.c"}])),
+            _ => None,
+        }
+    }
+
+    fn remote_components(&self, module: &str) -> Option<serde_json::Value> {
+        module.is_empty().then(|| serde_json::json!([]))
+    }
+
+    fn component(&self, id: &str) -> Option<serde_json::Value> {
+        self.has_component(id).then(|| serde_json::json!({"localID": id}))
+    }
+
+    fn remote_component(&self, _id: &str) -> Option<serde_json::Value> {
+        None
+    }
+
+    fn peers(&self) -> serde_json::Value {
+        serde_json::json!([{"isSelf": true}])
+    }
+
+    fn last_load(&self) -> serde_json::Value {
+        serde_json::json!({"success": true})
+    }
+
+    fn has_component(&self, id: &str) -> bool {
+        ["a.b", "m/n.o/a.b.c"].contains(&id)
+    }
+
+    fn serve(&self, id: &str, request: http::Request<Bytes>) -> Answer {
+        let text = format!("{} {} {}", request.method(), request.uri(), request.body().len());
+        (id != "a.b").then(|| -> BoxFuture<'static, _> { Box::pin(async { http::Response::new(Bytes::from(text)) }) })
+    }
+}
+
+#[tokio::test]
+async fn components_are_listed_and_found_by_id() {
+    let routes = web::router(Arc::new(Two)).merge(web::component_router(Arc::new(Two)));
+    let ask = async |path: &str| {
+        let request = Request::builder().uri(path).body(Body::from("four")).unwrap();
+        let response = routes.clone().oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        (status, String::from_utf8_lossy(&body).into_owned())
+    };
+    for (path, status, text) in [
+        ("/api/v0/web/components", 200, "[{\"localID\":\"a.b\"}]"),
+        (
+            "/api/v0/web/components/m/n.o/a.b.c",
+            200,
+            "{\"localID\":\"m/n.o/a.b.c\"}",
+        ),
+        ("/api/v0/web/components/x", 404, "there is no component `x`\n"),
+        ("/api/v0/web/modules/m/n.o/components", 200, "[{\"localID\":\"a.b.c\"}]"),
+        ("/api/v0/web/modules/x/components", 404, "there is no module `x`\n"),
+        (
+            "/api/v0/web/modules/x",
+            404,
+            "there is only `/components` below a module\n",
+        ),
+        ("/api/v0/web/remotecfg/components", 200, "[]"),
+        ("/api/v0/web/remotecfg/components/x", 404, "there is no component `x`\n"),
+        (
+            "/api/v0/web/remotecfg/modules/x/components",
+            404,
+            "there is no module `x`\n",
+        ),
+        ("/api/v0/web/peers", 200, "[{\"isSelf\":true}]"),
+        ("/api/v0/web/last-load", 200, "{\"success\":true}"),
+        ("/api/v0/component/m/n.o/a.b.c/x/y?z=1", 200, "GET /x/y?z=1 4"),
+        ("/api/v0/component/m/n.o/a.b.c", 200, "GET / 4"),
+        ("/api/v0/component/a.b/", 404, "the component `a.b` serves nothing\n"),
+        ("/api/v0/component/x/", 404, "there is no component at `x/`\n"),
+    ] {
+        assert_eq!(ask(path).await, (status, text.to_owned()), "{path}");
+    }
 }
 
 #[tokio::test]

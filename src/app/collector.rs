@@ -1,27 +1,28 @@
-//! The collector: a controller over all components, its HTTP endpoints, reload by signal and by HTTP.
+//! The collector: a controller over all components, its HTTP endpoints, reload by signal, by HTTP and by the files.
 //!
-//! The first load must succeed; a later one that fails changes nothing and is told in the log, in the answer, and in the metrics.
+//! The first load must succeed; a later one that fails changes nothing and is told in the log, in the answer, and in the metrics. The page and its API are under the
+//! prefix of `--server.http.ui-path-prefix`, everything else at the root, as in Alloy.
 
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
-use crate::admin::{self, AdminState};
+use crate::admin::{self, AdminState, Support};
+use crate::app::reload::Reloader;
+use crate::app::support::SupportBundle;
+use crate::app::web::CollectorWeb;
 use crate::app::{USER_AGENT, sources};
+use crate::base::Shutdown;
 use crate::base::net::listen_reason;
-use crate::base::{BoxFuture, Shutdown};
 use crate::components;
-use crate::lang::Diagnostics;
 use crate::pipeline::component::Stability;
 use crate::pipeline::{Controller, LoggingSettings, Options};
 use crate::telemetry::logs::{LogHandle, Settings};
 use crate::telemetry::metrics::Scope;
-use crate::telemetry::process::ProcessMetrics;
+use crate::telemetry::process::{ProcessMetrics, ResourceMetrics};
 use crate::telemetry::profiling::Profiling;
 
 /// What a collector is started with.
@@ -33,14 +34,44 @@ pub struct CollectorOptions {
     pub listen: String,
     /// Whether `/debug/pprof` is served.
     pub enable_pprof: bool,
-    /// Prefix of its paths.
+    /// Whether `/-/support` is served.
+    pub support_bundle: bool,
+    /// Prefix of the page and the API under it.
     pub ui_path_prefix: String,
+    /// Reload when the files changed and were left alone for so long; `None` for never.
+    pub watch: Option<Duration>,
+    /// Name of this node; empty for the host's name.
+    pub node_name: String,
+    /// `User-Agent` of the components' requests.
+    pub user_agent: String,
+    /// The flags as given, for the support bundle.
+    pub flags: Vec<String>,
     /// Folder of the components' files.
     pub storage_path: PathBuf,
     /// Least stability of what may be used.
     pub stability: Stability,
     /// How long components may take to end.
     pub shutdown_deadline: Duration,
+}
+
+impl CollectorOptions {
+    /// Alloy's defaults.
+    pub fn new(config_path: impl Into<PathBuf>, storage_path: impl Into<PathBuf>) -> Self {
+        Self {
+            config_path: config_path.into(),
+            listen: "127.0.0.1:12345".to_owned(),
+            enable_pprof: true,
+            support_bundle: true,
+            ui_path_prefix: "/".to_owned(),
+            watch: None,
+            node_name: String::new(),
+            user_agent: USER_AGENT.to_owned(),
+            flags: Vec::new(),
+            storage_path: storage_path.into(),
+            stability: Stability::GenerallyAvailable,
+            shutdown_deadline: Duration::from_secs(600),
+        }
+    }
 }
 
 /// Reads the flag's value.
@@ -57,7 +88,7 @@ pub fn parse_stability(text: &str) -> anyhow::Result<Stability> {
 pub fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
     let settings = Options {
         metrics,
-        user_agent: Arc::from(USER_AGENT),
+        user_agent: Arc::from(options.user_agent.as_str()),
         stability: options.stability,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         shutdown_deadline: options.shutdown_deadline,
@@ -78,112 +109,133 @@ pub async fn run(
     let texts = sources::read(&options.config_path)?;
     let metrics = Scope::new();
     metrics.register_collector(ProcessMetrics::new());
-    let controller = controller(&options, metrics.clone(), logs, flags);
+    metrics.register_collector(ResourceMetrics::new());
+    let controller = controller(&options, metrics.clone(), logs.clone(), flags);
     let listener = TcpListener::bind(&options.listen)
         .await
         .map_err(|error| anyhow::anyhow!("cannot listen on {}: {}", options.listen, listen_reason(&error)))?;
     std::fs::create_dir_all(&options.storage_path)
         .with_context(|| format!("cannot create the storage folder {}", options.storage_path.display()))?;
-    match controller.load(texts).await {
-        Ok(warnings) => show(&warnings),
-        Err(diagnostics) => {
-            show(&diagnostics);
-            bail!("the configuration {} has errors", options.config_path.display());
-        }
+    let reloader = Arc::new(Reloader::new(controller.clone(), &options.config_path));
+    if reloader.load(texts).await.is_err() {
+        bail!(
+            "could not perform the initial load successfully: the configuration {} has errors",
+            options.config_path.display()
+        );
     }
-    tracing::info!(address = %listener.local_addr()?, config = %options.config_path.display(), "collecting");
-    let state = admin_state(&controller, &options, metrics, &shutdown);
-    let routes = nested(admin::router(state), &options.ui_path_prefix);
+    let address = listener.local_addr()?;
+    tracing::info!(%address, config = %options.config_path.display(), "collecting");
+    let routes = Routes {
+        controller: controller.clone(),
+        reloader: reloader.clone(),
+        web: Arc::new(CollectorWeb {
+            controller: controller.clone(),
+            node_name: node_name(&options),
+            address,
+        }),
+        metrics,
+        logs,
+    };
+    let routes = routes.build(&options, &shutdown);
     let stopped = shutdown.clone();
     let http = tokio::spawn(async move {
         axum::serve(listener, routes)
             .with_graceful_shutdown(stopped.cancelled_owned())
             .await
     });
-    tokio::spawn(reload_on_hangup(
-        controller.clone(),
-        options.config_path.clone(),
-        shutdown.clone(),
-    )?);
+    tokio::spawn(reloader.clone().on_hangup(shutdown.clone())?);
+    if let Some(settle) = options.watch {
+        tokio::spawn(reloader.on_change(settle, shutdown.clone()));
+    }
     controller.run(shutdown).await;
     http.abort();
     tracing::info!("stopped");
     Ok(())
 }
 
-fn admin_state(controller: &Controller, options: &CollectorOptions, metrics: Scope, shutdown: &Shutdown) -> AdminState {
-    let (ready, healthy, reloading, all, one) = (
-        controller.clone(),
-        controller.clone(),
-        controller.clone(),
-        controller.clone(),
-        controller.clone(),
-    );
-    let path = options.config_path.clone();
-    AdminState {
-        metrics,
-        ready: Arc::new(move || {
-            if ready.ready() {
-                Ok(())
-            } else {
-                Err("no configuration is loaded yet".to_owned())
-            }
-        }),
-        healthy: Arc::new(move || match healthy.unhealthy() {
-            ids if ids.is_empty() => Ok(()),
-            ids => Err(format!("unhealthy components: {}", ids.join(", "))),
-        }),
-        profiling: options.enable_pprof.then(|| Profiling::new(shutdown.clone())),
-        reload: Some(Arc::new(move || -> BoxFuture<'static, Result<(), String>> {
-            let (controller, path) = (reloading.clone(), path.clone());
-            Box::pin(async move { reload(&controller, &path).await })
-        })),
-        components: Some(Arc::new(move || to_json(&all.components()))),
-        component: Some(Arc::new(move |id| {
-            one.component(id).map(|component| to_json(&component))
-        })),
-    }
-}
-
-fn to_json(value: &impl serde::Serialize) -> serde_json::Value {
-    serde_json::to_value(value).unwrap_or_default()
-}
-
-/// Reads the configuration again. On an error, whose text is the answer, nothing has changed.
-async fn reload(controller: &Controller, path: &Path) -> Result<(), String> {
-    let texts = sources::read(path).map_err(|error| {
-        tracing::error!(error = %error, "reload failed; the old configuration stays in force");
-        format!("{error:#}")
-    })?;
-    match controller.load(texts).await {
-        Ok(warnings) => {
-            show(&warnings);
-            tracing::info!(config = %path.display(), "reloaded");
-            Ok(())
-        }
-        Err(diagnostics) => {
-            show(&diagnostics);
-            tracing::error!(
-                errors = diagnostics.len(),
-                "reload failed; the old configuration stays in force"
-            );
-            Err(diagnostics.render(false))
-        }
-    }
-}
-
-fn reload_on_hangup(
+/// What the HTTP endpoints are made of.
+struct Routes {
     controller: Controller,
-    path: PathBuf,
-    shutdown: Shutdown,
-) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
-    let mut hangup = signal(SignalKind::hangup())?;
-    Ok(async move {
-        while let Some(Some(())) = shutdown.run_until_cancelled(hangup.recv()).await {
-            // The outcome is in the log and in the metrics.
-            let _ = reload(&controller, &path).await;
-        }
+    reloader: Arc<Reloader>,
+    web: Arc<CollectorWeb>,
+    metrics: Scope,
+    logs: LogHandle,
+}
+
+impl Routes {
+    fn build(self, options: &CollectorOptions, shutdown: &Shutdown) -> axum::Router {
+        let (ready, healthy, noted) = (
+            self.controller.clone(),
+            self.controller.clone(),
+            self.controller.clone(),
+        );
+        let reloader = self.reloader.clone();
+        // One for both: there is one CPU profile at a time.
+        let profiling = Profiling::new(shutdown.clone());
+        let state = AdminState {
+            metrics: self.metrics.clone(),
+            ready: Arc::new(move || {
+                if ready.ready() {
+                    Ok(())
+                } else {
+                    Err("Alluvium is not ready.".to_owned())
+                }
+            }),
+            healthy: Arc::new(move || match healthy.unhealthy() {
+                ids if ids.is_empty() => Ok(()),
+                ids => Err(format!("unhealthy components: {}", ids.join(", "))),
+            }),
+            note: Arc::new(move || last_reload(&noted)),
+            profiling: options.enable_pprof.then(|| profiling.clone()),
+            reload: Some(Arc::new(move || {
+                let reloader = reloader.clone();
+                Box::pin(async move { reloader.reload("http").await })
+            })),
+            support: options
+                .support_bundle
+                .then(|| self.support(profiling, options.flags.clone())),
+        };
+        let page = admin::web::router(self.web.clone());
+        admin::router(state)
+            .merge(admin::web::component_router(self.web))
+            .merge(nested(page, &options.ui_path_prefix))
+    }
+
+    fn support(&self, profiling: Profiling, flags: Vec<String>) -> Support {
+        let bundle = Arc::new(SupportBundle {
+            controller: self.controller.clone(),
+            reloader: self.reloader.clone(),
+            web: self.web.clone(),
+            metrics: self.metrics.clone(),
+            profiling,
+            logs: self.logs.clone(),
+            flags,
+            started: Instant::now(),
+            taking: tokio::sync::Mutex::default(),
+        });
+        Arc::new(move |duration| {
+            let bundle = bundle.clone();
+            Box::pin(async move { bundle.take(duration).await })
+        })
+    }
+}
+
+/// A line for `/-/healthy` when the last reload failed: the components are well, and they are not those that were asked for.
+fn last_reload(controller: &Controller) -> String {
+    let failed = controller.last_load_view().filter(|load| !load.success);
+    failed.map_or_else(String::new, |load| {
+        format!(
+            "The last reload, at {}, failed; the configuration before it is in force.\n",
+            load.time
+        )
     })
+}
+
+fn node_name(options: &CollectorOptions) -> String {
+    match options.node_name.as_str() {
+        "" => crate::base::net::hostname(),
+        name => name.to_owned(),
+    }
 }
 
 /// What the block asks for; what the command line said where there is no block (its defaults).
@@ -205,15 +257,5 @@ fn nested(routes: axum::Router, prefix: &str) -> axum::Router {
     match prefix.trim_matches('/') {
         "" => routes,
         prefix => axum::Router::new().nest(&format!("/{prefix}"), routes),
-    }
-}
-
-#[expect(
-    clippy::print_stderr,
-    reason = "diagnostics with excerpts are for people at a terminal"
-)]
-fn show(diagnostics: &Diagnostics) {
-    if !diagnostics.is_empty() {
-        eprint!("{}", diagnostics.render(std::io::stderr().is_terminal()));
     }
 }

@@ -12,7 +12,6 @@ use anyhow::{Context as _, bail};
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::server::{self, RunningServer, ServeOptions};
 use crate::base::Shutdown;
-use crate::pipeline::component::Stability;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::server::postgres::PostgresOptions;
@@ -64,13 +63,8 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
     let text = configuration(&address.to_string(), &options.targets);
     std::fs::write(&config_path, &text).with_context(|| format!("cannot write {}", config_path.display()))?;
     let collector = CollectorOptions {
-        config_path: config_path.clone(),
-        listen: String::new(),
-        enable_pprof: false,
-        ui_path_prefix: "/".to_owned(),
-        storage_path: storage,
-        stability: Stability::GenerallyAvailable,
         shutdown_deadline: Duration::from_secs(2),
+        ..CollectorOptions::new(&config_path, storage)
     };
     let controller = collector::controller(&collector, metrics, logs, flags);
     if let Err(diagnostics) = controller.load(vec![(config_path.display().to_string(), text)]).await {
@@ -160,6 +154,7 @@ fn announce(address: &str, postgres: Option<std::net::SocketAddr>, options: &Dem
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::component::Stability;
 
     #[test]
     fn the_configuration_is_valid_and_formatted() {

@@ -8,8 +8,12 @@ pub mod demo;
 pub mod server;
 
 pub mod collector;
+pub mod reload;
 pub mod signals;
 pub mod sources;
+pub mod support;
+pub mod terminal;
+pub mod web;
 
 /// `User-Agent` of our HTTP requests.
 pub const USER_AGENT: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));

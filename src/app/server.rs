@@ -89,9 +89,9 @@ impl RunningServer {
             ready: Arc::new(move || ready.reason().map_or(Ok(()), Err)),
             healthy: Arc::new(move || healthy.unavailable().map_or(Ok(()), Err)),
             profiling: Some(Profiling::new(shutdown.clone())),
+            note: Arc::new(String::new),
             reload: None,
-            components: None,
-            component: None,
+            support: None,
         });
         Ok(Self {
             listener,

@@ -1,4 +1,4 @@
-//! Words for what went wrong with a port.
+//! This machine among others: words for what went wrong with a port, and its name.
 //!
 //! The server and the collector open one port each; both say the same of one that they cannot have.
 
@@ -10,4 +10,14 @@ pub fn listen_reason(error: &Error) -> String {
         ErrorKind::AddrInUse => "another program uses the port".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// The name of this machine; `localhost` when it cannot be told.
+pub fn hostname() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .or_else(|| std::env::var("HOSTNAME").ok())
+        .unwrap_or_else(|| "localhost".to_owned())
 }

@@ -4,6 +4,8 @@
 //! Each command has a file; what a command composes of the layers below is in `app`.
 
 pub mod completions;
+pub mod diagnostics;
+mod diff;
 pub mod flamegraph;
 pub mod fmt;
 mod output;
@@ -66,7 +68,7 @@ pub enum Command {
     #[cfg(feature = "server")]
     Demo(demo::DemoArgs),
     /// Run the collector with a configuration file or folder.
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     /// Run the server: takes, keeps and shows profiles.
     #[cfg(feature = "server")]
     Serve(serve::ServeArgs),
@@ -117,7 +119,7 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
     match command {
         #[cfg(feature = "server")]
         Command::Demo(args) => demo::run(args, logs, flags).await?,
-        Command::Run(args) => run::run(args, logs, flags).await?,
+        Command::Run(args) => run::run(*args, logs, flags).await?,
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::run(args).await?,
         Command::Sql(args) => sql::run(args).await?,

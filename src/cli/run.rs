@@ -1,10 +1,15 @@
-//! `alluvium run`: the collector. Alloy's flags and defaults; a flag of a feature that is not there is refused by name.
+//! `alluvium run`: the collector. Alloy's flags and defaults.
+//!
+//! In: a command line as Alloy takes it. A flag whose feature is here works; one whose feature is not there yet is taken with its default and refused by name
+//! otherwise; one that means nothing for this program (Go's runtime, Windows) is taken and says so.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::bail;
-use clap::Args;
+use clap::{ArgAction, Args};
 
+use crate::app::USER_AGENT;
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::signals;
 use crate::telemetry::logs::{LogHandle, Settings};
@@ -15,55 +20,350 @@ use crate::telemetry::logs::{LogHandle, Settings};
     after_help = "Example:\n  alluvium run config/alloy-like.river\n\nReload with SIGHUP or `curl -X POST localhost:12345/-/reload`; a reload that fails changes nothing."
 )]
 pub struct RunArgs {
-    /// Configuration file, or a folder whose *.alloy and *.river files are read as one.
+    /// Configuration file, or a folder whose configuration files are read as one.
     pub path: PathBuf,
+    /// Flags of the HTTP endpoints.
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// Flags of the configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Flags of the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// Flags of single features.
+    #[command(flatten)]
+    pub feature: FeatureArgs,
+    /// Folder for the collector's own files, among them the queues of `pyroscope.write`.
+    #[arg(long = "storage.path", default_value = "data-alloy/", help_heading = None)]
+    pub storage_path: PathBuf,
+    /// Least stability that a component must have.
+    #[arg(long = "stability.level", default_value = "generally-available", value_parser = ["generally-available", "public-preview", "experimental"], help_heading = None)]
+    pub stability: String,
+    /// Accepted for Alloy's sake; nothing is ever reported.
+    #[arg(long = "disable-reporting", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set, help_heading = None)]
+    pub disable_reporting: bool,
+    /// Priority of the process on Windows; elsewhere only `normal`.
+    #[arg(long = "windows.priority", default_value = "normal", help_heading = None)]
+    pub windows_priority: String,
+}
+
+/// The HTTP endpoints.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "HTTP server")]
+pub struct ServerArgs {
     /// Address of the collector's own HTTP endpoints.
     #[arg(long = "server.http.listen-addr", default_value = "127.0.0.1:12345")]
     pub listen: String,
-    /// Serve the collector's own profiles under /debug/pprof.
-    #[arg(long = "server.http.enable-pprof", default_value_t = true, action = clap::ArgAction::Set)]
-    pub enable_pprof: bool,
-    /// Prefix of the collector's web paths.
+    /// Name under which components would reach the endpoints without a socket; only the default is taken.
+    #[arg(long = "server.http.memory-addr", default_value = "alloy.internal:12345")]
+    pub memory_addr: String,
+    /// Prefix of the page and of the JSON API under it.
     #[arg(long = "server.http.ui-path-prefix", default_value = "/")]
     pub ui_path_prefix: String,
-    /// Folder for the collector's own files, among them the queues of `pyroscope.write`.
-    #[arg(long = "storage.path", default_value = "data-alluvium/")]
-    pub storage_path: PathBuf,
-    /// Least stability that a component must have.
-    #[arg(long = "stability.level", default_value = "generally-available", value_parser = ["generally-available", "public-preview", "experimental"])]
-    pub stability: String,
-    /// Accepted for Alloy's sake; nothing is ever reported.
-    #[arg(long = "disable-reporting", num_args = 0..=1, default_missing_value = "true", default_value = "false")]
-    pub disable_reporting: bool,
+    /// Serve the collector's own profiles under /debug/pprof.
+    #[arg(long = "server.http.enable-pprof", default_value = "true", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub enable_pprof: bool,
+    /// Do not serve /-/support.
+    #[arg(long = "server.http.disable-support-bundle", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub disable_support_bundle: bool,
+    /// GraphQL; not there.
+    #[arg(long = "server.http.enable-graphql", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub enable_graphql: bool,
+    /// GraphQL's page; not there.
+    #[arg(long = "server.http.enable-graphql-playground", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub enable_graphql_playground: bool,
+}
+
+/// The configuration.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Configuration")]
+pub struct ConfigArgs {
     /// Format of the configuration; only `alloy` is read.
     #[arg(long = "config.format", default_value = "alloy")]
-    pub config_format: String,
-    /// Clustering; a single node works as in Alloy without it, more nodes are not there yet.
-    #[arg(long = "cluster.enabled", num_args = 0..=1, default_missing_value = "true", default_value = "false")]
-    pub cluster_enabled: bool,
-    /// How long components may take to stop, as a duration.
-    #[arg(long = "feature.component-shutdown-deadline", default_value = "5s")]
-    pub shutdown_deadline: String,
+    pub format: String,
+    /// Go on when a configuration of another format cannot be converted whole; nothing is converted.
+    #[arg(long = "config.bypass-conversion-errors", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub bypass_conversion_errors: bool,
+    /// Arguments of the converter; nothing is converted.
+    #[arg(long = "config.extra-args", default_value = "")]
+    pub extra_args: String,
+    /// Reload by itself when the configuration on disk changes (not in Alloy).
+    #[arg(long = "config.watch", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub watch: bool,
+    /// How long the files must be left alone before `--config.watch` reads them.
+    #[arg(long = "config.watch-settle", default_value = "500ms", value_parser = go_duration)]
+    pub watch_settle: Duration,
+}
+
+/// The cluster: one node for now.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct ClusterArgs {
+    /// Work as a cluster of one node; more are not there yet.
+    #[arg(long = "cluster.enabled", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub enabled: bool,
+    /// Name of this node; the host's name when not given.
+    #[arg(long = "cluster.node-name", default_value = "")]
+    pub node_name: String,
+    /// Address that other nodes would use.
+    #[arg(long = "cluster.advertise-address", default_value = "")]
+    pub advertise_address: String,
+    /// Network interfaces from which that address would be inferred.
+    #[arg(long = "cluster.advertise-interfaces", default_value = "eth0,en0")]
+    pub advertise_interfaces: String,
+    /// Nodes to join; refused with `--cluster.enabled`.
+    #[arg(long = "cluster.join-addresses", default_value = "")]
+    pub join_addresses: String,
+    /// Where to find nodes to join; refused with `--cluster.enabled`.
+    #[arg(
+        long = "cluster.discover-peers",
+        default_value = "",
+        conflicts_with = "join_addresses"
+    )]
+    pub discover_peers: String,
+    /// How often nodes would be looked for again.
+    #[arg(long = "cluster.rejoin-interval", default_value = "60s", value_parser = go_duration)]
+    pub rejoin_interval: Duration,
+    /// How many nodes would be joined.
+    #[arg(long = "cluster.max-join-peers", default_value_t = 5)]
+    pub max_join_peers: u32,
+    /// Name of the cluster.
+    #[arg(long = "cluster.name", default_value = "")]
+    pub name: String,
+    /// TLS between nodes; refused with `--cluster.enabled`.
+    #[arg(long = "cluster.enable-tls", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub enable_tls: bool,
+    /// Authorities that nodes would trust.
+    #[arg(long = "cluster.tls-ca-path", default_value = "")]
+    pub tls_ca_path: String,
+    /// Certificate that this node would show.
+    #[arg(long = "cluster.tls-cert-path", default_value = "")]
+    pub tls_cert_path: String,
+    /// Key of that certificate.
+    #[arg(long = "cluster.tls-key-path", default_value = "")]
+    pub tls_key_path: String,
+    /// Name that nodes would check certificates against.
+    #[arg(long = "cluster.tls-server-name", default_value = "")]
+    pub tls_server_name: String,
+    /// Nodes to wait for; more than one is refused with `--cluster.enabled`.
+    #[arg(long = "cluster.wait-for-size", default_value_t = 0)]
+    pub wait_for_size: u32,
+    /// How long to wait for them; 0 for ever.
+    #[arg(long = "cluster.wait-timeout", default_value = "0s", value_parser = go_duration)]
+    pub wait_timeout: Duration,
+}
+
+/// Single features.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Features")]
+pub struct FeatureArgs {
+    /// How long components may take to stop.
+    #[arg(long = "feature.component-shutdown-deadline", default_value = "10m", value_parser = go_duration)]
+    pub shutdown_deadline: Duration,
+    /// Alloy's community components; not there.
+    #[arg(long = "feature.community-components.enabled", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub community_components: bool,
+    /// A way of passing metrics on; there are none.
+    #[arg(long = "feature.prometheus.direct-fanout.enabled", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    pub direct_fanout: bool,
+    /// Accepted and without effect, as in Alloy.
+    #[arg(long = "feature.prometheus.metric-validation-scheme", default_value = "legacy", value_parser = ["legacy", "utf-8"])]
+    pub metric_validation_scheme: String,
 }
 
 /// Runs until SIGINT or SIGTERM.
 pub async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
-    if args.config_format != "alloy" {
-        bail!("--config.format={}: only \"alloy\" is read", args.config_format);
-    }
-    if args.cluster_enabled {
-        bail!(
-            "--cluster.enabled: clustering is not there yet; leave the flag out, `clustering` blocks behave as one node"
-        );
-    }
+    check(&args)?;
+    mention(&args, &|name| std::env::var(name).ok());
     let options = CollectorOptions {
+        user_agent: user_agent(std::env::var("ALLOY_DEPLOY_MODE").ok().as_deref()),
+        node_name: args.cluster.node_name.clone(),
+        flags: shown(&args),
+        support_bundle: !args.server.disable_support_bundle,
+        watch: args.config.watch.then_some(args.config.watch_settle),
         config_path: args.path,
-        listen: args.listen,
-        enable_pprof: args.enable_pprof,
-        ui_path_prefix: args.ui_path_prefix,
+        listen: args.server.listen,
+        enable_pprof: args.server.enable_pprof,
+        ui_path_prefix: args.server.ui_path_prefix,
         storage_path: args.storage_path,
         stability: collector::parse_stability(&args.stability)?,
-        shutdown_deadline: crate::base::duration::parse(&args.shutdown_deadline)?,
+        shutdown_deadline: args.feature.shutdown_deadline,
     };
     collector::run(options, logs, flags, signals::shutdown_signal()?).await
 }
+
+/// Refuses, by name, flags of features that are not there.
+fn check(args: &RunArgs) -> anyhow::Result<()> {
+    let (server, config, cluster, feature) = (&args.server, &args.config, &args.cluster, &args.feature);
+    if config.format != "alloy" {
+        bail!(
+            "--config.format={}: only \"alloy\" is read; `alloy convert` makes it of the others",
+            config.format
+        );
+    }
+    let absent = [
+        (
+            server.memory_addr != "alloy.internal:12345",
+            "server.http.memory-addr",
+            "there is no in-memory listener",
+        ),
+        (
+            server.enable_graphql,
+            "server.http.enable-graphql",
+            "GraphQL is not there",
+        ),
+        (
+            server.enable_graphql_playground,
+            "server.http.enable-graphql-playground",
+            "GraphQL is not there",
+        ),
+        (
+            config.bypass_conversion_errors,
+            "config.bypass-conversion-errors",
+            "other formats are not converted",
+        ),
+        (
+            !config.extra_args.is_empty(),
+            "config.extra-args",
+            "other formats are not converted",
+        ),
+        (
+            feature.community_components,
+            "feature.community-components.enabled",
+            "there are no community components",
+        ),
+        (
+            feature.direct_fanout,
+            "feature.prometheus.direct-fanout.enabled",
+            "there are no metrics to pass on",
+        ),
+        (
+            args.windows_priority != "normal",
+            "windows.priority",
+            "this program does not run on Windows",
+        ),
+    ];
+    for (given, name, reason) in absent {
+        if given {
+            bail!("--{name}: not supported: {reason}; leave the flag out");
+        }
+    }
+    // Without --cluster.enabled they mean nothing, in Alloy too.
+    let others = [
+        (!cluster.join_addresses.is_empty(), "cluster.join-addresses"),
+        (!cluster.discover_peers.is_empty(), "cluster.discover-peers"),
+        (cluster.enable_tls, "cluster.enable-tls"),
+        (cluster.wait_for_size > 1, "cluster.wait-for-size"),
+    ];
+    for (given, name) in others {
+        if given && cluster.enabled {
+            bail!(
+                "--{name}: not supported: a cluster has one node for now, and several that do not know of each other would do everything several times; \
+                 leave the flag out"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Variables of Alloy's environment that tune Go's runtime.
+const OF_GO: [&str; 4] = [
+    "AUTOMEMLIMIT",
+    "GOMEMLIMIT",
+    "PPROF_BLOCK_PROFILING_RATE",
+    "PPROF_MUTEX_PROFILING_PERCENT",
+];
+
+/// Says what is accepted and has no or less effect than in Alloy.
+fn mention(args: &RunArgs, environment: &dyn Fn(&str) -> Option<String>) {
+    if args.cluster.enabled {
+        tracing::warn!("--cluster.enabled: this is a cluster of one node; `clustering` blocks take all targets");
+    }
+    for variable in OF_GO.iter().filter(|name| environment(name).is_some()) {
+        tracing::info!(
+            variable,
+            "the variable tunes the runtime of Go programs and has no effect here"
+        );
+    }
+}
+
+/// Alloy's form: how it was deployed stands behind the system.
+fn user_agent(deploy_mode: Option<&str>) -> String {
+    match deploy_mode {
+        Some(mode @ ("operator" | "helm" | "docker" | "deb" | "rpm" | "brew")) => {
+            format!("{USER_AGENT} ({}; {mode})", std::env::consts::OS)
+        }
+        _ => USER_AGENT.to_owned(),
+    }
+}
+
+/// The flags in force as `name=value`, for the support bundle. None of them is a secret.
+fn shown(args: &RunArgs) -> Vec<String> {
+    let (server, config, cluster, feature) = (&args.server, &args.config, &args.cluster, &args.feature);
+    let duration = |value: Duration| crate::base::duration::format(value);
+    vec![
+        format!("cluster.advertise-address={}", cluster.advertise_address),
+        format!("cluster.advertise-interfaces={}", cluster.advertise_interfaces),
+        format!("cluster.discover-peers={}", cluster.discover_peers),
+        format!("cluster.enable-tls={}", cluster.enable_tls),
+        format!("cluster.enabled={}", cluster.enabled),
+        format!("cluster.join-addresses={}", cluster.join_addresses),
+        format!("cluster.max-join-peers={}", cluster.max_join_peers),
+        format!("cluster.name={}", cluster.name),
+        format!("cluster.node-name={}", cluster.node_name),
+        format!("cluster.rejoin-interval={}", duration(cluster.rejoin_interval)),
+        format!("cluster.tls-ca-path={}", cluster.tls_ca_path),
+        format!("cluster.tls-cert-path={}", cluster.tls_cert_path),
+        format!("cluster.tls-key-path={}", cluster.tls_key_path),
+        format!("cluster.tls-server-name={}", cluster.tls_server_name),
+        format!("cluster.wait-for-size={}", cluster.wait_for_size),
+        format!("cluster.wait-timeout={}", duration(cluster.wait_timeout)),
+        format!("config.bypass-conversion-errors={}", config.bypass_conversion_errors),
+        format!("config.extra-args={}", config.extra_args),
+        format!("config.format={}", config.format),
+        format!("config.watch={}", config.watch),
+        format!("config.watch-settle={}", duration(config.watch_settle)),
+        format!("disable-reporting={}", args.disable_reporting),
+        format!("feature.community-components.enabled={}", feature.community_components),
+        format!(
+            "feature.component-shutdown-deadline={}",
+            duration(feature.shutdown_deadline)
+        ),
+        format!("feature.prometheus.direct-fanout.enabled={}", feature.direct_fanout),
+        format!(
+            "feature.prometheus.metric-validation-scheme={}",
+            feature.metric_validation_scheme
+        ),
+        format!("server.http.disable-support-bundle={}", server.disable_support_bundle),
+        format!("server.http.enable-graphql={}", server.enable_graphql),
+        format!(
+            "server.http.enable-graphql-playground={}",
+            server.enable_graphql_playground
+        ),
+        format!("server.http.enable-pprof={}", server.enable_pprof),
+        format!("server.http.listen-addr={}", server.listen),
+        format!("server.http.memory-addr={}", server.memory_addr),
+        format!("server.http.ui-path-prefix={}", server.ui_path_prefix),
+        format!("stability.level={}", args.stability),
+        format!("storage.path={}", args.storage_path.display()),
+        format!("windows.priority={}", args.windows_priority),
+    ]
+}
+
+/// What Go's flags take for a bool.
+fn go_bool(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("use true or false".to_owned()),
+    }
+}
+
+fn go_duration(text: &str) -> Result<Duration, String> {
+    crate::base::duration::parse(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

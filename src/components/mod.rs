@@ -11,15 +11,58 @@ use crate::pipeline::component::Definition;
 
 pub mod common;
 pub mod discovery;
+pub mod known;
 pub mod pyroscope;
 
-/// Every component, sorted by name.
+/// Every component, sorted by name. Those of [`known`] cannot run yet.
 pub const ALL: &[&Definition] = &[
+    &known::aws::AWS,
+    &known::azure::DEFINITION,
+    &known::consul::CONSUL,
+    &known::consul::CONSUL_AGENT,
+    &known::clouds::DIGITALOCEAN,
+    &known::network::DNS,
+    &known::docker::DOCKER,
+    &known::docker::DOCKER_SWARM,
+    &known::aws::EC2,
+    &known::registries::EUREKA,
     &discovery_file::DEFINITION,
+    &known::clouds::GCE,
+    &known::clouds::HETZNER,
+    &known::network::HTTP,
+    &known::clouds::IONOS,
+    &known::kubernetes::KUBELET,
+    &known::kubernetes::KUBERNETES,
+    &known::registries::KUMA,
+    &known::aws::LIGHTSAIL,
+    &known::clouds::LINODE,
+    &known::registries::MARATHON,
+    &known::registries::NERVE,
+    &known::consul::NOMAD,
+    &known::private_clouds::OPENSTACK,
+    &known::clouds::OVHCLOUD,
+    &known::process::DEFINITION,
+    &known::registries::PUPPETDB,
     &discovery_relabel::DEFINITION,
+    &known::clouds::SCALEWAY,
+    &known::registries::SERVERSET,
+    &known::private_clouds::TRITON,
+    &known::registries::UYUNI,
+    &known::local::FILE,
+    &known::local::FILE_MATCH,
+    &known::exporter_self::DEFINITION,
+    &known::pyroscope_ebpf::DEFINITION,
+    &known::pyroscope_enrich::DEFINITION,
+    &known::pyroscope_java::DEFINITION,
+    &known::pyroscope_receive_http::DEFINITION,
     &pyroscope_relabel::DEFINITION,
     &pyroscope_scrape::DEFINITION,
     &pyroscope_write::DEFINITION,
+    &known::remote::HTTP,
+    &known::remote::CONFIG_MAP,
+    &known::remote::SECRET,
+    &known::remote::S3,
+    &known::vault::DEFINITION,
 ];
 
 /// The component called `name`.

@@ -1,6 +1,7 @@
 //! The table as a whole: what must be true of every component.
 
 mod engine;
+mod live;
 mod reference;
 
 use crate::components::ALL;
@@ -24,6 +25,9 @@ fn every_schema_is_sorted_documented_and_has_defaults_of_its_types() {
             definition.name
         );
         check(definition.name, definition.arguments);
+        if let Err(wrong) = crate::lang::decode::defaults(definition.arguments) {
+            panic!("{}: {}", definition.name, wrong.render(false));
+        }
     }
 }
 

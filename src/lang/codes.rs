@@ -1,4 +1,7 @@
-//! The catalogue of diagnostic codes: one line a code, never reused, obsolete ones stay.
+//! The diagnostic codes: one line a code, never reused.
+//!
+//! A new code takes a line here and a file `catalogue/ID.md` with its explanation and examples ([`crate::lang::catalogue`] has the form); then
+//! `UPDATE_EXPECT=1 cargo test --test integration catalogue` writes the reference page anew. A code that nothing reports any more is removed.
 //!
 //! `E00` lexical, `E01` grammar, `E02` evaluation, `E03` a body against its schema, `E04` the graph, `E05` components, `W` warnings.
 
@@ -7,15 +10,15 @@
 pub struct Code {
     /// Stable identifier, as `E0301`.
     pub id: &'static str,
-    /// What it means, one sentence, for the reference page.
-    pub summary: &'static str,
 }
 
 macro_rules! codes {
     ($($name:ident $id:literal $summary:literal;)*) => {
-        $(#[doc = $summary] pub const $name: Code = Code { id: $id, summary: $summary };)*
+        $(#[doc = $summary] pub const $name: Code = Code { id: $id };)*
         /// Every code, sorted by identifier.
         pub const ALL: &[Code] = &[$($name),*];
+        /// What each code means, one sentence, and the text of its file in `catalogue/`; in the order of [`ALL`].
+        pub(super) const TEXTS: &[(&str, &str)] = &[$(($summary, include_str!(concat!("catalogue/", $id, ".md")))),*];
     };
 }
 
@@ -63,10 +66,13 @@ codes! {
     TOP_LEVEL_ATTRIBUTE "E0408" "an attribute outside of every block";
     UNSUPPORTED_BLOCK "E0409" "a configuration block that this version does not run";
     UNKNOWN_EXPORT "E0410" "an export that the component does not have";
+    NOT_BUILT "E0411" "a component that is known but not built yet, in a configuration that is to run";
+    FOREIGN_COMPONENT "E0412" "a component of Alloy that Alluvium does not have";
     BAD_ARGUMENT "E0501" "a value that the component does not accept";
     BUILD_FAILED "E0502" "a component could not be built";
     UPDATE_FAILED "E0503" "a running component refused its new arguments";
     DEPRECATED_FUNCTION "W0001" "a function under its deprecated name";
+    WILL_NOT_RUN "W0002" "a component that is known but not built yet: the configuration is checked but cannot run";
 }
 
 #[cfg(test)]

@@ -74,6 +74,11 @@ pub fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     diagnostics.into_result(arguments)
 }
 
+/// The value that an attribute has when it is not given; null when it has no default, or a default that is not of its type.
+pub fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static str)]) -> Value {
+    default_value(attribute, overrides, &mut Diagnostics::new())
+}
+
 /// A type error at the part of the expression that is at fault, as far as the expression shows it.
 pub fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
     let mut at = expression;
@@ -173,7 +178,8 @@ impl Decoder<'_> {
             if arguments.attributes.contains_key(attribute.name) {
                 continue;
             }
-            if attribute.required {
+            // A block of that name was reported already.
+            if attribute.required && !given.contains_key(attribute.name) {
                 self.report_missing(header, attribute);
             }
             let value = default_value(attribute, overrides, &mut self.diagnostics);
@@ -183,7 +189,10 @@ impl Decoder<'_> {
             if given.contains_key(block.name) {
                 continue;
             }
-            if block.required {
+            let as_attribute = body.iter().any(
+                |statement| matches!(statement, Statement::Attribute(attribute) if &*attribute.name.name == block.name),
+            );
+            if block.required && !as_attribute {
                 let message = format!("missing required block \"{}\"", block.name);
                 self.diagnostics.push(
                     Diagnostic::error(codes::MISSING_BLOCK, self.source, header, message)
@@ -215,7 +224,8 @@ impl Decoder<'_> {
         };
         if arguments.attributes.contains_key(definition.name) {
             let message = format!("attribute \"{}\" may only be provided once", name.name);
-            self.push(codes::DUPLICATE_ATTRIBUTE, attribute.span(), message, None);
+            let found = Diagnostic::error(codes::DUPLICATE_ATTRIBUTE, self.source, attribute.span(), message);
+            self.diagnostics.push(found.hint("keep one of them"));
             return;
         }
         let value = match self.resolve.resolve(self.source, &attribute.value, &definition.kind) {

@@ -19,7 +19,7 @@ pub struct Schema {
 }
 
 /// One attribute.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Attribute {
     /// Name as written in the configuration.
     pub name: &'static str,
@@ -34,7 +34,7 @@ pub struct Attribute {
 }
 
 /// One kind of inner block.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Block {
     /// Name as written; may be dotted.
     pub name: &'static str,
@@ -131,6 +131,124 @@ impl Attribute {
             doc,
         }
     }
+}
+
+impl Block {
+    /// A block without a label that may stand once.
+    pub const fn optional(name: &'static str, schema: &'static Schema, doc: &'static str) -> Self {
+        Self {
+            name,
+            labelled: false,
+            many: false,
+            required: false,
+            implied: false,
+            schema,
+            defaults: &[],
+            doc,
+        }
+    }
+
+    /// A block without a label that may stand any number of times.
+    pub const fn many(name: &'static str, schema: &'static Schema, doc: &'static str) -> Self {
+        Self {
+            many: true,
+            ..Self::optional(name, schema, doc)
+        }
+    }
+
+    /// A block that is there with its defaults even when it is not written.
+    pub const fn implied(name: &'static str, schema: &'static Schema, doc: &'static str) -> Self {
+        Self {
+            implied: true,
+            ..Self::optional(name, schema, doc)
+        }
+    }
+}
+
+/// Writes a function that joins lists of items with a `name`, sorted by it.
+macro_rules! joining {
+    ($join:ident, $count:ident, $item:ty, $none:expr) => {
+        /// How many items several lists hold.
+        pub const fn $count(lists: &[&[$item]]) -> usize {
+            let (mut count, mut list) = (0, 0);
+            while list < lists.len() {
+                count += lists[list].len();
+                list += 1;
+            }
+            count
+        }
+
+        /// Lists as one, sorted by name. Runs when the program is compiled; `N` is the number of all items.
+        pub const fn $join<const N: usize>(lists: &[&[$item]]) -> [$item; N] {
+            let mut all = [$none; N];
+            let (mut count, mut list) = (0, 0);
+            while list < lists.len() {
+                let mut index = 0;
+                while index < lists[list].len() {
+                    let item = lists[list][index];
+                    let mut at = count;
+                    while at > 0 && is_before(item.name, all[at - 1].name) {
+                        all[at] = all[at - 1];
+                        at -= 1;
+                    }
+                    all[at] = item;
+                    count += 1;
+                    index += 1;
+                }
+                list += 1;
+            }
+            assert!(count == N, "N is the number of all items");
+            all
+        }
+    };
+}
+
+joining!(
+    join_attributes,
+    count_attributes,
+    Attribute,
+    Attribute::optional("", Kind::Any, "")
+);
+joining!(
+    join_blocks,
+    count_blocks,
+    Block,
+    Block::optional("", &Schema::EMPTY, "")
+);
+
+/// `attributes!(OWN, http_client::ATTRIBUTES)`: lists of attributes as one sorted list.
+macro_rules! attributes {
+    ($($list:expr),+ $(,)?) => {{
+        const LISTS: &[&[$crate::lang::schema::Attribute]] = &[$($list),+];
+        const ALL: [$crate::lang::schema::Attribute; $crate::lang::schema::count_attributes(LISTS)] =
+            $crate::lang::schema::join_attributes(LISTS);
+        &ALL
+    }};
+}
+pub(crate) use attributes;
+
+/// `blocks!(OWN, http_client::BLOCKS)`: lists of blocks as one sorted list.
+macro_rules! blocks {
+    ($($list:expr),+ $(,)?) => {{
+        const LISTS: &[&[$crate::lang::schema::Block]] = &[$($list),+];
+        const ALL: [$crate::lang::schema::Block; $crate::lang::schema::count_blocks(LISTS)] =
+            $crate::lang::schema::join_blocks(LISTS);
+        &ALL
+    }};
+}
+pub(crate) use blocks;
+
+/// Byte order of names, for use while compiling.
+const fn is_before(left: &str, right: &str) -> bool {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let mut at = 0;
+    while at < left.len() && at < right.len() {
+        if left[at] != right[at] {
+            return left[at] < right[at];
+        }
+        at += 1;
+    }
+    left.len() < right.len()
 }
 
 /// An evaluated body that fits its schema: every attribute of the schema is present (defaults filled in, null when not set),

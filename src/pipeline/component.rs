@@ -8,9 +8,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::base::{BoxFuture, Shutdown};
 use crate::lang::schema::{Arguments, Attribute, Schema};
 use crate::lang::value::Value;
+use crate::pipeline::live::LiveHandle;
 
 /// How settled a component is; `--stability.level` decides which may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +25,10 @@ pub enum Stability {
     /// Stable.
     GenerallyAvailable,
 }
+
+/// Builds an instance with its first arguments, already validated. It has set its first exports through the context when it
+/// returns, if it has any at that time.
+pub type Build = fn(Context, Arguments) -> Result<Arc<dyn Component>, ComponentError>;
 
 /// A kind of component. One constant for each, listed sorted in `components::all`.
 #[derive(Debug)]
@@ -36,11 +43,18 @@ pub struct Definition {
     pub exports: &'static [Attribute],
     /// Checks that go beyond the schema, without side effects: the first error by attribute name, or by "" for the whole.
     pub validate: fn(&Arguments) -> Result<(), ArgumentError>,
-    /// Builds an instance with its first arguments, already validated. It has set its first exports through the context when it
-    /// returns, if it has any at that time.
-    pub build: fn(Context, Arguments) -> Result<Arc<dyn Component>, ComponentError>,
+    /// Builds an instance; `None` for a component that the language knows and that cannot run yet: its arguments are checked and its exports
+    /// typed as ever, and a configuration that is to run with it is refused by name.
+    pub build: Option<Build>,
     /// First paragraph of the reference page.
     pub doc: &'static str,
+}
+
+impl Definition {
+    /// What is said of a component that cannot run yet.
+    pub(crate) fn not_built(&self) -> String {
+        format!("component \"{}\" is known to Alluvium but not built yet", self.name)
+    }
 }
 
 /// An argument's value is not acceptable.
@@ -72,6 +86,21 @@ pub trait Component: Send + Sync + 'static {
     fn debug_info(&self) -> Value {
         Value::Null
     }
+
+    /// Answers a request to `/api/v0/component/ID/...`; the path begins behind the id. `None` when the component serves nothing.
+    fn serve(&self, _request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
+        None
+    }
+
+    /// True when it holds something of which there is only one (a port, a folder's lock) from its build or run to the end of its run, and takes it again when it is
+    /// run again. When a reload removes such a component, and something cannot be built or updated beside it, the engine stops it first and tries once
+    /// more; if that fails too it runs again.
+    fn is_exclusive(&self) -> bool {
+        false
+    }
+
+    /// Tells someone who begins to look what there is now, of what else is told only when it changes. `arguments` are those in force.
+    fn show_live(&self, _arguments: &Arguments, _live: &LiveHandle) {}
 }
 
 /// What a component may use.
@@ -89,6 +118,8 @@ pub struct Context {
     pub health: HealthSender,
     /// `User-Agent` of its HTTP requests.
     pub user_agent: Arc<str>,
+    /// Where it tells what flows through it.
+    pub live: LiveHandle,
 }
 
 /// Tells the engine the exports of a component.

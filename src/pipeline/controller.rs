@@ -17,16 +17,19 @@ use sha2::{Digest, Sha256};
 
 use crate::base::Shutdown;
 use crate::lang::decode::{Evaluate, decode};
+use crate::lang::diagnostic::Severity;
 use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::{Definition, HealthState, Stability};
 use crate::pipeline::graph::{Graph, GraphNode, SourceBlock};
+use crate::pipeline::live::LiveHub;
 use crate::pipeline::logging::{self, LoggingSettings};
 use crate::pipeline::metrics::{Metrics, RunningComponents};
 use crate::pipeline::names::{Names, constants};
 use crate::pipeline::node::{Changes, Node, RestartPolicy, Surroundings};
 use crate::pipeline::plan::{Nodes, Plan, plan};
+use crate::pipeline::stop::stop_all;
 use crate::pipeline::validate::{analyze, check_arguments};
 use crate::telemetry::metrics::Scope;
 
@@ -147,6 +150,7 @@ impl Controller {
                 storage_path: options.storage_path,
                 metrics: options.metrics,
                 user_agent: options.user_agent,
+                live: LiveHub::default(),
                 changes: changes.clone(),
             },
             changes,
@@ -171,20 +175,19 @@ impl Controller {
             let message = "the controller has stopped";
             Err(Diagnostic::error(codes::BUILD_FAILED, &first, Span::default(), message).into())
         } else {
-            let inner = self.inner.clone();
-            // Builds and updates may take a while; they are plain functions and must not hold up the runtime.
-            tokio::task::spawn_blocking(move || inner.prepare_and_swap(&sources))
-                .await
-                .unwrap_or_else(|error| {
-                    let message = format!("a component panicked while the configuration was loaded: {error}");
-                    Err(Diagnostic::error(codes::BUILD_FAILED, &first, Span::default(), message).into())
-                })
+            self.attempt(Arc::new(sources), &first).await
         };
         *self.inner.last_load.lock() = Some(LastLoad {
             time: SystemTime::now(),
             error: result.as_ref().err().cloned(),
         });
-        let (stop, start, hash, warnings) = match result {
+        let Swapped {
+            old,
+            stop,
+            start,
+            hash,
+            warnings,
+        } = match result {
             Ok(swapped) => swapped,
             Err(diagnostics) => {
                 self.inner.metrics.loaded(None);
@@ -193,15 +196,55 @@ impl Controller {
         };
         self.inner.loaded.store(true, Ordering::Relaxed);
         self.inner.metrics.loaded(Some(&hash));
-        let deadline = Instant::now() + self.inner.shutdown_deadline;
-        for node in stop {
-            node.stop(deadline).await;
-        }
+        stop_all(&old.graph, stop, self.inner.shutdown_deadline).await;
         for node in start {
             node.start(self.inner.restart);
         }
         drop(phase);
         Ok(warnings)
+    }
+
+    /// Prepares a load and swaps it in. When something cannot be built or updated, and components that the new configuration does not have hold what there is only
+    /// one of, those make room for a second attempt; when that fails as well they run again.
+    async fn attempt(&self, sources: Arc<Vec<(String, String)>>, first: &Source) -> Result<Swapped, Diagnostics> {
+        let once = async || {
+            let (inner, sources) = (self.inner.clone(), sources.clone());
+            // Builds and updates may take a while; they are plain functions and must not hold up the runtime.
+            let done = tokio::task::spawn_blocking(move || inner.prepare_and_swap(&sources)).await;
+            done.unwrap_or_else(|error| {
+                let message = format!("a component panicked while the configuration was loaded: {error}");
+                let diagnostic = Diagnostic::error(codes::BUILD_FAILED, first, Span::default(), message);
+                Err(Refused {
+                    diagnostics: diagnostic.into(),
+                    in_the_way: Vec::new(),
+                })
+            })
+        };
+        let in_the_way = match once().await {
+            Ok(swapped) => return Ok(swapped),
+            Err(refused) if refused.in_the_way.is_empty() => return Err(refused.diagnostics),
+            Err(refused) => refused.in_the_way,
+        };
+        let old = self.inner.running();
+        stop_all(&old.graph, in_the_way.iter().cloned(), self.inner.shutdown_deadline).await;
+        let second = once().await;
+        if second.is_err() {
+            for node in in_the_way {
+                node.start(self.inner.restart);
+            }
+        }
+        second.map_err(|refused| refused.diagnostics)
+    }
+
+    /// Notes a load that failed before it came here: the configuration could not be read.
+    pub fn load_failed(&self, path: &str, message: &str) {
+        let source = Source::new(path, "");
+        let diagnostic = Diagnostic::error(codes::BUILD_FAILED, &source, Span::default(), message);
+        *self.inner.last_load.lock() = Some(LastLoad {
+            time: SystemTime::now(),
+            error: Some(diagnostic.into()),
+        });
+        self.inner.metrics.loaded(None);
     }
 
     /// Passes changed exports on until `shutdown`, then stops every component, those that refer to others first, and returns. No load succeeds after that.
@@ -219,12 +262,8 @@ impl Controller {
         let mut phase = self.inner.loading.lock().await;
         *phase = Phase::Closed;
         let running = self.inner.running();
-        let deadline = Instant::now() + self.inner.shutdown_deadline;
-        for index in running.graph.order.iter().rev() {
-            if let Some(node) = running.nodes.get(&running.graph.nodes[*index].id) {
-                node.stop(deadline).await;
-            }
-        }
+        let nodes = running.nodes.values().cloned();
+        stop_all(&running.graph, nodes, self.inner.shutdown_deadline).await;
     }
 
     /// True from the first successful load on: the program is ready.
@@ -252,19 +291,46 @@ impl Controller {
         self.inner.last_load.lock().clone()
     }
 
+    pub(crate) fn live_hub(&self) -> &LiveHub {
+        &self.inner.around.live
+    }
+
     pub(crate) fn running(&self) -> Arc<Running> {
         self.inner.running()
     }
 }
 
-type Swapped = (Vec<Arc<Node>>, Vec<Arc<Node>>, String, Diagnostics);
+/// A load that is in force; its components still have to be stopped and started.
+struct Swapped {
+    old: Arc<Running>,
+    stop: Vec<Arc<Node>>,
+    start: Vec<Arc<Node>>,
+    hash: String,
+    warnings: Diagnostics,
+}
+
+/// A load that has changed nothing.
+struct Refused {
+    diagnostics: Diagnostics,
+    /// Running components that may hold what it lacked.
+    in_the_way: Vec<Arc<Node>>,
+}
+
+impl From<Diagnostics> for Refused {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self {
+            diagnostics,
+            in_the_way: Vec::new(),
+        }
+    }
+}
 
 impl Inner {
     fn running(&self) -> Arc<Running> {
         self.running.read().clone()
     }
 
-    fn prepare_and_swap(&self, sources: &[(String, String)]) -> Result<Swapped, Diagnostics> {
+    fn prepare_and_swap(&self, sources: &[(String, String)]) -> Result<Swapped, Refused> {
         let _changing = self.changing.lock();
         let current = self.running();
         let prepared = self.prepare(sources, &current)?;
@@ -285,13 +351,20 @@ impl Inner {
         }
         *self.running.write() = Arc::new(prepared.running);
         (self.on_logging)(&prepared.logging);
-        Ok((prepared.plan.stop, start, hash, prepared.warnings))
+        Ok(Swapped {
+            old: current,
+            stop: prepared.plan.stop,
+            start,
+            hash,
+            warnings: prepared.warnings,
+        })
     }
 
-    fn prepare(&self, sources: &[(String, String)], current: &Running) -> Result<Prepared, Diagnostics> {
-        let (graph, mut diagnostics) = analyze(sources, &self.definitions, self.stability);
+    fn prepare(&self, sources: &[(String, String)], current: &Running) -> Result<Prepared, Refused> {
+        let (graph, found) = analyze(sources, &self.definitions, self.stability);
+        let mut diagnostics = refuse_not_built(found);
         if diagnostics.has_errors() {
-            return Err(diagnostics);
+            return Err(diagnostics.into());
         }
         let plan = plan(&current.graph, &current.nodes, &graph);
         let mut nodes = Nodes::new();
@@ -322,10 +395,24 @@ impl Inner {
                 LoggingSettings::default()
             }),
         };
+        let refused = |diagnostics: Diagnostics| {
+            // A mistake in the text is not mended by room.
+            let lacks = |found: &Diagnostic| {
+                found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
+            };
+            let in_the_way = match diagnostics.iter().all(lacks) {
+                true => plan.stop.iter().filter(|node| node.is_exclusive()).cloned().collect(),
+                false => Vec::new(),
+            };
+            Refused {
+                diagnostics,
+                in_the_way,
+            }
+        };
         if diagnostics.has_errors() {
-            return Err(diagnostics);
+            return Err(refused(diagnostics));
         }
-        let updated = self.update_all(&graph, &nodes, wanted)?;
+        let updated = self.update_all(&graph, &nodes, wanted).map_err(refused)?;
         Ok(Prepared {
             running: Running { graph, nodes },
             plan,
@@ -473,6 +560,16 @@ impl Drop for Inner {
             node.abort();
         }
     }
+}
+
+/// What a check only warns of, a run refuses: a component that cannot be built.
+fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
+    let refuse = |found: Diagnostic| match found.code {
+        codes::WILL_NOT_RUN => Diagnostic::error(codes::NOT_BUILT, &found.source, found.span, found.message)
+            .hint("`validate` checks it already; to run the rest, remove the block and what refers to it"),
+        _ => found,
+    };
+    diagnostics.into_iter().map(refuse).collect()
 }
 
 /// Gives updated components their former arguments, last first.

@@ -12,6 +12,7 @@ use crate::lang::eval::traversal;
 use crate::lang::schema::Attribute;
 use crate::lang::{Diagnostic, Diagnostics, Source, codes, stdlib};
 use crate::pipeline::component::{Definition, Stability};
+use crate::pipeline::foreign;
 
 /// Configuration blocks of Alloy that are not components.
 const CONFIG_BLOCKS: [&str; 13] = [
@@ -197,8 +198,11 @@ impl Builder<'_> {
                 .label
                 .is_some()
                 .then(|| "give one of them another label".to_owned());
-            self.diagnostics
-                .push(Diagnostic::error(codes::ALREADY_DECLARED, source, block.header(), message).maybe_hint(hint));
+            self.diagnostics.push(
+                Diagnostic::error(codes::ALREADY_DECLARED, source, block.header(), message)
+                    .note_at(&first.source, first.block.header(), "first declared here")
+                    .maybe_hint(hint),
+            );
             return;
         }
         self.declared.insert(id.clone(), text.clone());
@@ -249,13 +253,7 @@ impl Builder<'_> {
             .iter()
             .find(|definition| definition.name == &*name.name);
         let Some(definition) = found.copied() else {
-            let names = self.definitions.iter().map(|definition| definition.name);
-            let near = nearest(&name.name, names.chain(CONFIG_BLOCKS));
-            let message = format!("cannot find the definition of component name \"{}\"", name.name);
-            self.diagnostics.push(
-                Diagnostic::error(codes::UNKNOWN_COMPONENT, source, name.span, message)
-                    .maybe_hint(near.map(|name| format!("did you mean `{name}`?"))),
-            );
+            self.diagnostics.push(self.no_such_component(source, name));
             return None;
         };
         if block.label.is_none() {
@@ -275,7 +273,30 @@ impl Builder<'_> {
                 self.minimum,
             ));
         }
+        if definition.build.is_none() {
+            self.diagnostics.push(
+                Diagnostic::warning(codes::WILL_NOT_RUN, source, name.span, definition.not_built())
+                    .hint("the configuration is checked, and `run` refuses it"),
+            );
+        }
         Some(definition)
+    }
+
+    fn no_such_component(&self, source: &Source, name: &Identifier) -> Diagnostic {
+        if foreign::is_foreign(&name.name) {
+            let message = format!(
+                "component \"{}\" is one of Alloy's that Alluvium does not have",
+                name.name
+            );
+            return Diagnostic::error(codes::FOREIGN_COMPONENT, source, name.span, message)
+                .hint("Alluvium collects profiles only: leave the block to an Alloy that runs beside it");
+        }
+        let own = self.definitions.iter().map(|definition| definition.name);
+        let others = foreign::NAMES.iter().copied();
+        let near = nearest(&name.name, own.chain(CONFIG_BLOCKS).chain(others));
+        let message = format!("cannot find the definition of component name \"{}\"", name.name);
+        Diagnostic::error(codes::UNKNOWN_COMPONENT, source, name.span, message)
+            .maybe_hint(near.map(|name| format!("did you mean `{name}`?")))
     }
 
     /// Finds the references of every node.
@@ -479,8 +500,12 @@ impl Builder<'_> {
             .collect();
         let message = format!("cycle detected: {}", ids.join(", "));
         let hint = format!("{} -> {}", ids.join(" -> "), first.id);
-        self.diagnostics
-            .push(Diagnostic::error(codes::CYCLE, &first.block.source, first.block.block.header(), message).hint(hint));
+        let mut found =
+            Diagnostic::error(codes::CYCLE, &first.block.source, first.block.block.header(), message).hint(hint);
+        for node in circle.iter().skip(1).filter_map(|index| nodes.get(*index)) {
+            found = found.note_at(&node.block.source, node.block.block.header(), "in the circle");
+        }
+        self.diagnostics.push(found);
     }
 }
 

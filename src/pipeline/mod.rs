@@ -5,16 +5,21 @@
 
 pub mod component;
 mod controller;
+pub mod foreign;
 pub mod graph;
+pub mod live;
 pub mod logging;
 mod metrics;
 mod names;
 mod node;
 mod plan;
+mod redact;
 pub mod status;
+mod stop;
 mod validate;
 
 pub use controller::{Controller, LastLoad, Options};
 pub use logging::LoggingSettings;
 pub use node::RestartPolicy;
+pub use redact::redact;
 pub use validate::validate;

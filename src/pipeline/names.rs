@@ -42,17 +42,8 @@ pub(crate) fn constants(version: &str) -> Value {
     };
     Value::object([
         ("arch", Value::string(arch)),
-        ("hostname", Value::string(hostname())),
+        ("hostname", Value::string(crate::base::net::hostname())),
         ("os", Value::string(os)),
         ("version", Value::string(version)),
     ])
-}
-
-fn hostname() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname")
-        .ok()
-        .map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .or_else(|| std::env::var("HOSTNAME").ok())
-        .unwrap_or_else(|| "localhost".to_owned())
 }

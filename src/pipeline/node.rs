@@ -16,6 +16,7 @@ use crate::base::Shutdown;
 use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState};
+use crate::pipeline::live::{LiveHandle, LiveHub};
 
 /// Health of one aspect of a node.
 #[derive(Debug, Clone)]
@@ -110,6 +111,8 @@ pub struct Surroundings {
     pub metrics: crate::telemetry::metrics::Scope,
     /// `User-Agent` of requests.
     pub user_agent: Arc<str>,
+    /// Where components tell what flows through them.
+    pub live: LiveHub,
     /// Where changed exports are told.
     pub changes: Arc<Changes>,
 }
@@ -148,6 +151,9 @@ impl Node {
         arguments: Arguments,
         around: &Surroundings,
     ) -> Result<Self, ComponentError> {
+        let Some(build) = definition.build else {
+            return Err(ComponentError(definition.not_built()));
+        };
         let shared = Arc::new(Shared {
             id: id.clone(),
             changes: around.changes.clone(),
@@ -170,8 +176,9 @@ impl Node {
                 for_health.health.lock().reported = Some(Health::now(state, message));
             }),
             user_agent: around.user_agent.clone(),
+            live: around.live.handle(&id),
         };
-        let component = (definition.build)(context, arguments.clone())?;
+        let component = build(context, arguments.clone())?;
         Ok(Self {
             id,
             definition,
@@ -200,6 +207,24 @@ impl Node {
     /// State for people.
     pub fn debug_info(&self) -> Value {
         self.component.debug_info()
+    }
+
+    /// Hands a request to the component.
+    pub fn serve(
+        &self,
+        request: http::Request<bytes::Bytes>,
+    ) -> Option<crate::base::BoxFuture<'static, http::Response<bytes::Bytes>>> {
+        self.component.serve(request)
+    }
+
+    /// True when the component holds something of which there is only one.
+    pub fn is_exclusive(&self) -> bool {
+        self.component.is_exclusive()
+    }
+
+    /// Tells someone who begins to look what there is.
+    pub fn show_live(&self, live: &LiveHandle) {
+        self.component.show_live(&self.arguments(), live);
     }
 
     /// Gives the component new arguments; on an error the old ones stay in force.

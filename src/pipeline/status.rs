@@ -2,10 +2,13 @@
 //!
 //! Plain structs with `serde`; serving them is the business of `admin`. Secrets appear as `(secret)`.
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::base::BoxFuture;
 use crate::lang::convert::value_name;
+use crate::lang::decode::default_of;
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::schema::{Arguments, Kind, RECEIVER, Schema};
 use crate::lang::value::{Number, Value};
@@ -13,7 +16,7 @@ use crate::pipeline::controller::{Controller, Running, health_name};
 use crate::pipeline::graph::GraphNode;
 use crate::pipeline::node::{Health, Node};
 
-/// One component; arguments, exports and debug info only when it was asked for by id.
+/// One component; arguments, exports and debug info are empty unless it was asked for by id.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentView {
@@ -28,7 +31,8 @@ pub struct ComponentView {
     /// Module that it is in; empty for the root.
     #[serde(rename = "moduleID")]
     pub module_id: String,
-    /// `default`
+    /// `default`; absent when there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub label: String,
     /// Ids that its arguments refer to.
     pub references_to: Vec<String>,
@@ -38,17 +42,16 @@ pub struct ComponentView {
     pub data_flow_edges_to: Vec<String>,
     /// How it is.
     pub health: HealthView,
-    /// Its arguments: a list of attributes and blocks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<serde_json::Value>,
+    /// Always empty; Alloy's page expects it.
+    pub original: &'static str,
+    /// Its arguments: a list of attributes and blocks, without those that have their default.
+    pub arguments: serde_json::Value,
     /// Its exports: a list of attributes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exports: Option<serde_json::Value>,
+    pub exports: serde_json::Value,
     /// Its debug info: a list of attributes and blocks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub debug_info: Option<serde_json::Value>,
-    /// Modules that it made; none.
-    #[serde(rename = "createdModuleIDs")]
+    pub debug_info: serde_json::Value,
+    /// Modules that it made; absent when there are none.
+    #[serde(rename = "createdModuleIDs", skip_serializing_if = "Vec::is_empty")]
     pub created_module_ids: Vec<String>,
     /// Live debugging is there or not.
     pub live_debugging_enabled: bool,
@@ -81,10 +84,13 @@ pub struct LastLoadView {
 }
 
 impl Controller {
-    /// All components sorted by id, without their values.
-    pub fn components(&self) -> Vec<ComponentView> {
+    /// The components of a module (`""` is the root) sorted by id, without their values; `None` when there is no such module.
+    pub fn components(&self, module_id: &str) -> Option<Vec<ComponentView>> {
+        if !module_id.is_empty() {
+            return None;
+        }
         let running = self.running();
-        running.nodes.values().filter_map(|node| view(&running, node)).collect()
+        Some(running.nodes.values().filter_map(|node| view(&running, node)).collect())
     }
 
     /// One component with arguments, exports and debug info.
@@ -92,10 +98,20 @@ impl Controller {
         let running = self.running();
         let node = running.nodes.get(id)?;
         let mut view = view(&running, node)?;
-        view.arguments = Some(body(&node.arguments(), node.definition.arguments));
-        view.exports = Some(fields(&node.exports(), false));
-        view.debug_info = Some(fields(&node.debug_info(), true));
+        view.arguments = body(&node.arguments(), node.definition.arguments, &[]);
+        view.exports = fields(&node.exports(), false);
+        view.debug_info = fields(&node.debug_info(), true);
         Some(view)
+    }
+
+    /// True when a component of this id runs.
+    pub fn has_component(&self, id: &str) -> bool {
+        self.running().nodes.contains_key(id)
+    }
+
+    /// Hands a request to a component; `None` when there is none, or it serves nothing.
+    pub fn serve(&self, id: &str, request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
+        self.running().nodes.get(id)?.serve(request)
     }
 
     /// How the last load went, for people; `None` before the first.
@@ -153,9 +169,10 @@ fn view(running: &Running, node: &Node) -> Option<ComponentView> {
         referenced_by: ids(&place.referenced_by),
         data_flow_edges_to: ids(&flows),
         health: health(&node.health()),
-        arguments: None,
-        exports: None,
-        debug_info: None,
+        original: "",
+        arguments: json!([]),
+        exports: json!([]),
+        debug_info: json!([]),
         created_module_ids: Vec::new(),
         live_debugging_enabled: false,
     })
@@ -186,15 +203,16 @@ fn rfc3339(time: std::time::SystemTime) -> String {
     chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
 }
 
-/// Arguments in the order of their schema.
-fn body(arguments: &Arguments, schema: &Schema) -> serde_json::Value {
-    let attributes = schema
-        .attributes
-        .iter()
-        .map(|attribute| attribute_json(attribute.name, arguments.value(attribute.name)));
+/// Arguments in the order of their schema. Optional ones that have their default are left out, as Alloy does.
+fn body(arguments: &Arguments, schema: &Schema, overrides: &[(&'static str, &'static str)]) -> serde_json::Value {
+    let attributes = schema.attributes.iter().filter_map(|attribute| {
+        let value = arguments.value(attribute.name);
+        let plain = !attribute.required && *value == default_of(attribute, overrides);
+        (!plain).then(|| attribute_json(attribute.name, value))
+    });
     let blocks = arguments.blocks.iter().map(|block| {
-        let schema = schema.blocks.iter().find(|other| other.name == &*block.name);
-        let inner = schema.map_or_else(|| json!([]), |schema| body(&block.body, schema.schema));
+        let known = schema.blocks.iter().find(|other| other.name == &*block.name);
+        let inner = known.map_or_else(|| json!([]), |known| body(&block.body, known.schema, known.defaults));
         block_json(&block.name, block.label.as_deref(), inner)
     });
     attributes.chain(blocks).collect()

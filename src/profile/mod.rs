@@ -5,6 +5,7 @@
 
 pub mod delta;
 pub mod flamegraph;
+pub mod fleet;
 pub mod format;
 pub mod labels;
 pub mod package;

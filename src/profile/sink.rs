@@ -66,6 +66,11 @@ pub trait ProfileSink: Send + Sync + 'static {
     /// Hands over one batch. Each profile is taken or refused for itself: the answer holds the errors with the index of the
     /// profile in the batch, empty when all were taken.
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>>;
+
+    /// Id of the component that takes the profiles, for people; empty for a sink that is none.
+    fn component_id(&self) -> &str {
+        ""
+    }
 }
 
 /// A shared sink, as `forward_to` holds it.

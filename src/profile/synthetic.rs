@@ -156,13 +156,32 @@ fn value_type<'a>(kind: &'a str, unit: &'a str) -> ValueType<'a> {
 }
 
 /// A xorshift generator: enough for shapes, and the same everywhere.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    /// A generator; near seeds give unlike numbers.
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self((mixed ^ (mixed >> 31)) | 1)
+    }
+
+    /// The next number.
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit.max(1)
+        self.0
+    }
+
+    /// The next number below `limit`.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 11) % limit.max(1)
+    }
+
+    /// The next number from 0 up to but not including 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 }

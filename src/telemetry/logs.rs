@@ -7,9 +7,10 @@
 use std::fmt::{self, Debug, Write as _};
 use std::io::Write as _;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
@@ -121,6 +122,54 @@ pub fn init(settings: Settings) -> Result<LogHandle, LogError> {
 pub struct LogHandle {
     json: Arc<AtomicBool>,
     filter: reload::Handle<Targets, Registry>,
+    taps: Arc<Taps>,
+}
+
+/// Who listens to the lines. The flag keeps the usual case, nobody, at the cost of one load.
+#[derive(Default)]
+struct Taps {
+    any: AtomicBool,
+    list: Mutex<Vec<Weak<Mutex<Kept>>>>,
+}
+
+/// What a tap has kept.
+struct Kept {
+    text: String,
+    limit: usize,
+    left_out: u64,
+}
+
+/// Keeps a copy of the lines written while it lives, up to its limit.
+pub struct LogTap {
+    kept: Arc<Mutex<Kept>>,
+}
+
+impl LogTap {
+    /// The lines so far; how many did not fit is said at the end.
+    pub fn text(&self) -> String {
+        let kept = self.kept.lock();
+        match kept.left_out {
+            0 => kept.text.clone(),
+            lines => format!("{}({lines} further lines left out)\n", kept.text),
+        }
+    }
+}
+
+impl Taps {
+    fn write(&self, line: &str) {
+        let mut list = self.list.lock();
+        list.retain(|tap| {
+            let Some(tap) = tap.upgrade() else { return false };
+            let mut kept = tap.lock();
+            if kept.text.len() + line.len() <= kept.limit {
+                kept.text.push_str(line);
+            } else {
+                kept.left_out += 1;
+            }
+            true
+        });
+        self.any.store(!list.is_empty(), Ordering::Relaxed);
+    }
 }
 
 impl LogHandle {
@@ -132,6 +181,19 @@ impl LogHandle {
         self.json.store(settings.format == Format::Json, Ordering::Relaxed);
         Ok(())
     }
+
+    /// Copies the lines written from now on, at most `limit` bytes.
+    pub fn tap(&self, limit: usize) -> LogTap {
+        let kept = Arc::new(Mutex::new(Kept {
+            text: String::new(),
+            limit,
+            left_out: 0,
+        }));
+        let mut list = self.taps.list.lock();
+        list.push(Arc::downgrade(&kept));
+        self.taps.any.store(true, Ordering::Relaxed);
+        LogTap { kept }
+    }
 }
 
 /// A subscriber that hands finished lines (with their newline) to `write`, and the handle to change it.
@@ -141,13 +203,16 @@ pub fn subscriber(
 ) -> (impl Subscriber + Send + Sync, LogHandle) {
     let json = Arc::new(AtomicBool::new(settings.format == Format::Json));
     let (filter, filter_handle) = reload::Layer::new(filter(settings.level));
+    let taps = Arc::<Taps>::default();
     let lines = Lines {
         json: json.clone(),
+        taps: taps.clone(),
         write: Box::new(write),
     };
     let handle = LogHandle {
         json,
         filter: filter_handle,
+        taps,
     };
     (tracing_subscriber::registry().with(filter).with(lines), handle)
 }
@@ -168,6 +233,7 @@ fn filter(level: Level) -> Targets {
 /// The layer that makes lines of events.
 struct Lines {
     json: Arc<AtomicBool>,
+    taps: Arc<Taps>,
     write: Box<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -212,6 +278,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
             logfmt_line(&time, level, &fields)
         };
         (self.write)(&line);
+        if self.taps.any.load(Ordering::Relaxed) {
+            self.taps.write(&line);
+        }
     }
 }
 
@@ -362,7 +431,7 @@ fn push_json_string(line: &mut String, value: &str) {
 }
 
 /// Cuts `user:password@` out of every `scheme://user:password@host` in a text.
-fn without_userinfo(text: String) -> String {
+pub(crate) fn without_userinfo(text: String) -> String {
     if !text.contains("://") {
         return text;
     }

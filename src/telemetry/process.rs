@@ -87,6 +87,94 @@ impl Collector for ProcessMetrics {
     }
 }
 
+/// The same and the traffic of the machine under Alloy's names, for those who alert on them.
+#[derive(Debug)]
+pub struct ResourceMetrics {
+    start_time: Option<f64>,
+}
+
+impl Default for ResourceMetrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ResourceMetrics {
+    /// For `Scope::register_collector` of the root.
+    pub fn new() -> Self {
+        Self {
+            start_time: start_time(),
+        }
+    }
+}
+
+impl Collector for ResourceMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        let (received, sent) = traffic().unzip();
+        let counters = [
+            (
+                "alloy_resources_process_cpu_seconds",
+                "Total user and system CPU time spent in seconds.",
+                cpu_seconds(),
+            ),
+            (
+                "alloy_resources_machine_rx_bytes",
+                "Bytes that the machine has received over all network interfaces.",
+                received,
+            ),
+            (
+                "alloy_resources_machine_tx_bytes",
+                "Bytes that the machine has sent over all network interfaces.",
+                sent,
+            ),
+        ];
+        for (name, help, value) in counters {
+            if let Some(value) = value {
+                let counter = ConstCounter::new(value);
+                counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
+            }
+        }
+        let gauges = [
+            (
+                "alloy_resources_process_resident_memory_bytes",
+                "Resident memory size in bytes.",
+                status_kib("VmRSS:"),
+            ),
+            (
+                "alloy_resources_process_virtual_memory_bytes",
+                "Virtual memory size in bytes.",
+                status_kib("VmSize:"),
+            ),
+            (
+                "alloy_resources_process_start_time_seconds",
+                "Start time of the process since unix epoch in seconds.",
+                self.start_time,
+            ),
+        ];
+        for (name, help, value) in gauges {
+            if let Some(value) = value {
+                let gauge = ConstGauge::new(value);
+                gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes received and sent over all interfaces.
+fn traffic() -> Option<(f64, f64)> {
+    let text = fs::read_to_string("/proc/net/dev").ok()?;
+    let mut sums = (0.0, 0.0);
+    // Two lines of headings; then the name, eight numbers of receiving, eight of sending.
+    for line in text.lines().skip(2) {
+        let (_, numbers) = line.split_once(':')?;
+        let mut numbers = numbers.split_whitespace();
+        sums.0 += numbers.next()?.parse::<f64>().ok()?;
+        sums.1 += numbers.nth(7)?.parse::<f64>().ok()?;
+    }
+    Some(sums)
+}
+
 /// CPU time of all threads, living and ended, in seconds.
 pub fn cpu_seconds() -> Option<f64> {
     let fields = stat_fields()?;

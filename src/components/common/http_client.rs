@@ -78,6 +78,31 @@ pub const OAUTH2: Block = block(
 /// `tls_config { }`.
 pub const TLS_CONFIG: Block = block("tls_config", &TLS_SCHEMA, "Certificates of client and server.");
 
+/// All attributes above, sorted.
+pub const ATTRIBUTES: &[Attribute] = &[
+    BEARER_TOKEN,
+    BEARER_TOKEN_FILE,
+    ENABLE_HTTP2,
+    FOLLOW_REDIRECTS,
+    HTTP_HEADERS,
+    NO_PROXY,
+    PROXY_CONNECT_HEADER,
+    PROXY_FROM_ENVIRONMENT,
+    PROXY_URL,
+];
+/// The attributes of clients that have credentials of their own.
+pub const TRANSPORT_ATTRIBUTES: &[Attribute] = &[
+    ENABLE_HTTP2,
+    FOLLOW_REDIRECTS,
+    HTTP_HEADERS,
+    NO_PROXY,
+    PROXY_CONNECT_HEADER,
+    PROXY_FROM_ENVIRONMENT,
+    PROXY_URL,
+];
+/// All blocks above, sorted.
+pub const BLOCKS: &[Block] = &[AUTHORIZATION, BASIC_AUTH, OAUTH2, TLS_CONFIG];
+
 const fn block(name: &'static str, schema: &'static Schema, doc: &'static str) -> Block {
     Block {
         name,
@@ -185,6 +210,23 @@ pub fn options(arguments: &Arguments, user_agent: Arc<str>, path: &str) -> Resul
     options.tls = tls(arguments, path)?;
     options.credential = credential(arguments, user_agent, path)?;
     Ok(options)
+}
+
+/// The check of [`options`] without its result.
+pub fn check(arguments: &Arguments, path: &str) -> Result<(), ArgumentError> {
+    options(arguments, "".into(), path).map(drop)
+}
+
+/// True when none of the attributes and blocks above is given, or as its default is.
+pub fn is_default(arguments: &Arguments) -> bool {
+    let plain = |attribute: &Attribute| match (arguments.value(attribute.name), attribute.default) {
+        (Value::Null, _) => true,
+        (Value::Bool(value), Some(default)) => default == if *value { "true" } else { "false" },
+        (Value::String(text) | Value::Secret(text), _) => text.is_empty(),
+        (Value::Object(fields), _) => fields.is_empty(),
+        _ => false,
+    };
+    ATTRIBUTES.iter().all(plain) && BLOCKS.iter().all(|block| arguments.block(block.name).is_none())
 }
 
 fn credential(arguments: &Arguments, user_agent: Arc<str>, path: &str) -> Result<Credential, ArgumentError> {

@@ -1,11 +1,16 @@
-//! What several components share: relabel rules, RE2 syntax, HTTP client arguments, the fan-out to receivers.
+//! What several components share: relabel rules, RE2 syntax, HTTP and Kubernetes client arguments,
+//! server arguments, checks, the fan-out to receivers.
 //!
 //! Components do not import each other; what two of them need stands here.
 
+pub mod checks;
+pub mod discovery;
 pub mod fanout;
 pub mod http_client;
+pub mod kubernetes_client;
 pub mod re2;
 pub mod relabel;
+pub mod server;
 pub mod targets;
 #[cfg(test)]
 pub(crate) mod testing;

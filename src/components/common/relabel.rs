@@ -13,6 +13,7 @@ use crate::components::common::re2::{self, Template};
 use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
 use crate::lang::value::Capsule;
 use crate::pipeline::component::ArgumentError;
+use crate::pipeline::live::{Change, Entry, LiveHandle, Step};
 
 /// Capsule kind of the `rules` export; the capsule wraps [`Rules`].
 pub const RULES: &str = "relabel.Rules";
@@ -184,6 +185,39 @@ impl Rules {
         (!labels.is_empty()).then_some(labels)
     }
 
+    /// As [`Rules::apply`], and says what each rule did that did something. For those who look: it compares the labels after every rule.
+    pub fn trace(&self, mut labels: LabelMap) -> (Option<LabelMap>, Vec<Step>) {
+        let mut steps = Vec::new();
+        for (place, rule) in self.0.iter().enumerate() {
+            let before = labels.clone();
+            let action = rule.action.name();
+            let step = |change| Step {
+                rule: place,
+                action,
+                change,
+            };
+            if !rule.apply(&mut labels) {
+                steps.push(step(Change::Dropped));
+                return (None, steps);
+            }
+            steps.extend(Change::between(&before, &labels).map(step));
+        }
+        ((!labels.is_empty()).then_some(labels), steps)
+    }
+
+    /// Tells whoever looks at a component what the rules make of `labels`.
+    pub fn tell(&self, live: &LiveHandle, of_profile: bool, labels: &LabelMap) {
+        live.tell(|| {
+            let (after, steps) = self.trace(labels.clone());
+            Entry::Relabel {
+                of_profile,
+                before: labels.clone(),
+                steps,
+                after,
+            }
+        });
+    }
+
     /// These rules as a capsule of kind [`RULES`].
     pub fn capsule(&self) -> Capsule {
         Capsule::new(RULES, self.clone())
@@ -224,7 +258,7 @@ impl Rule {
         let rule = Self {
             action,
             regex: re2::anchored(&pattern)
-                .map_err(|error| ("regex", format!("invalid regular expression: {error}")))?,
+                .map_err(|error| ("regex", format!("invalid regular expression: {}", re2::reason(&error))))?,
             is_default_regex: pattern.as_ref() == DEFAULT_REGEX,
             modulus,
             target: Template::new(&target_label),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::lang::value::Value;
+use crate::pipeline::live::{Entry, LiveHandle};
 
 /// Labels of one target.
 pub type Target = BTreeMap<Arc<str>, Arc<str>>;
@@ -18,4 +19,14 @@ pub fn to_value(targets: impl IntoIterator<Item = Target>) -> Value {
                 .collect(),
         ))
     }))
+}
+
+/// Counts the targets that a component exports, and tells them to whoever looks at it. Called at every export.
+pub fn tell(targets: &[Target], live: &LiveHandle) {
+    live.exported_targets(targets.len());
+    if live.is_watched() {
+        targets
+            .iter()
+            .for_each(|target| live.tell(|| Entry::Target(target.clone())));
+    }
 }

@@ -12,6 +12,7 @@ use crate::base::{BoxFuture, Shutdown};
 use crate::lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};
 use crate::lang::value::{Capsule, Number, Value};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState};
+use crate::pipeline::live::LiveHandle;
 use crate::profile::sink::Receiver;
 use crate::profile::{ProfileSink, RawProfile, SinkError};
 use crate::telemetry::metrics::Scope;
@@ -167,6 +168,7 @@ impl Recorder {
                 exports: Arc::new(move |new| *to_exports.lock() = new),
                 health: Arc::new(move |state, message| *to_health.lock() = (state, message)),
                 user_agent: "alluvium-test".into(),
+                live: LiveHandle::detached(id),
             },
             exports,
             health,
@@ -211,7 +213,8 @@ impl Running {
     pub fn start(definition: &Definition, recorder: &Recorder, body: &Body) -> Self {
         let arguments = body.arguments(definition);
         (definition.validate)(&arguments).expect("arguments are valid");
-        let component = (definition.build)(recorder.context.clone(), arguments).expect("component builds");
+        let component = (definition.build.expect("a component that can run"))(recorder.context.clone(), arguments)
+            .expect("component builds");
         let shutdown = Shutdown::new();
         let task = tokio::spawn(component.clone().run(shutdown.clone()));
         Self {

@@ -4,6 +4,7 @@
 //! Field numbers and rules of validity are those of profile.proto. Limits on what a profile may hold are the store's.
 
 mod compact;
+mod count;
 mod decode;
 mod encode;
 mod error;
@@ -12,6 +13,7 @@ pub mod model;
 mod reader;
 mod stack_ids;
 
+pub use count::sample_count;
 pub use decode::decode;
 pub use encode::encode;
 pub use error::{DecodeError, DecodeErrorKind};

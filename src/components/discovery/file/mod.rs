@@ -18,6 +18,7 @@ use crate::lang::value::{Number, Value};
 use crate::pipeline::component::{
     ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
 };
+use crate::pipeline::live::LiveHandle;
 
 mod metrics;
 mod reader;
@@ -54,7 +55,7 @@ pub const DEFINITION: Definition = Definition {
     },
     exports: &[Attribute::required("targets", TARGETS, "The targets of all files.")],
     validate: |arguments| Settings::from_arguments(arguments).map(drop),
-    build,
+    build: Some(build),
     doc: "`discovery.file` reads targets from JSON and YAML files and follows their changes.",
 };
 
@@ -139,6 +140,7 @@ impl FileDiscovery {
         self.metrics.errors.inc_by(files.errors().count() as u64);
         let targets = files.targets();
         self.metrics.targets.set(targets.len() as i64);
+        targets::tell(&targets, &self.context.live);
         (self.context.exports)(BTreeMap::from([("targets".into(), targets::to_value(targets))]));
         match files.errors().next() {
             Some((_, error)) => (self.context.health)(HealthState::Unhealthy, error.to_owned()),
@@ -194,6 +196,10 @@ impl Component for FileDiscovery {
                 Err(ComponentError("reading files panicked".to_owned()))
             }
         })
+    }
+
+    fn show_live(&self, _arguments: &Arguments, live: &LiveHandle) {
+        targets::tell(&self.files.lock().targets(), live);
     }
 
     fn debug_info(&self) -> Value {

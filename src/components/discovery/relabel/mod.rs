@@ -16,6 +16,7 @@ use crate::lang::value::{Number, Value};
 use crate::pipeline::component::{
     ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
 };
+use crate::pipeline::live::LiveHandle;
 
 /// The component's definition.
 pub const DEFINITION: Definition = Definition {
@@ -38,7 +39,7 @@ pub const DEFINITION: Definition = Definition {
         ),
     ],
     validate: |arguments| Rules::from_arguments(arguments).map(drop),
-    build,
+    build: Some(build),
     doc: "`discovery.relabel` changes the labels of targets by relabeling rules and drops targets that are not wanted.",
 };
 
@@ -71,9 +72,15 @@ impl Component for Relabel {
             received: received.len(),
             kept: 0,
         };
+        if self.context.live.is_watched() {
+            received
+                .iter()
+                .for_each(|target| rules.tell(&self.context.live, false, target));
+        }
         let kept: Vec<_> = received.into_iter().filter_map(|target| rules.apply(target)).collect();
         counts.kept = kept.len();
         *self.counts.lock() = counts;
+        self.context.live.exported_targets(counts.kept);
         (self.context.exports)(BTreeMap::from([
             ("output".into(), targets::to_value(kept)),
             ("rules".into(), Value::Capsule(rules.capsule())),
@@ -87,6 +94,13 @@ impl Component for Relabel {
             shutdown.cancelled().await;
             Ok(())
         })
+    }
+
+    fn show_live(&self, arguments: &Arguments, live: &LiveHandle) {
+        if let Ok(rules) = Rules::from_arguments(arguments) {
+            let targets = arguments.targets("targets");
+            targets.iter().for_each(|target| rules.tell(live, false, target));
+        }
     }
 
     fn debug_info(&self) -> Value {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::fanout::Fanout;
-use crate::components::common::relabel::{RULE_BLOCK, RULES, Rules};
+use crate::components::common::relabel::{LabelMap, RULE_BLOCK, RULES, Rules};
 use crate::lang::schema::{Arguments, Attribute, Kind, RECEIVER, RECEIVERS, Schema};
 use crate::lang::value::{Capsule, Number, Value};
 use crate::pipeline::component::{
@@ -52,7 +52,7 @@ pub const DEFINITION: Definition = Definition {
         ),
     ],
     validate: |arguments| settings(arguments).map(drop),
-    build,
+    build: Some(build),
     doc: "`pyroscope.relabel` changes the labels of profiles by relabeling rules, drops profiles that are not wanted, and forwards the rest.",
 };
 
@@ -85,11 +85,17 @@ fn settings(arguments: &Arguments) -> Result<State, ArgumentError> {
 fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
     let component = Arc::new_cyclic(|weak: &Weak<Relabel>| Relabel {
         metrics: RelabelMetrics::new(&context.metrics),
+        fanout: Fanout::new(context.live.clone()),
         context: Context {
-            exports: with_receiver(context.exports.clone(), Arc::new(RelabelReceiver(weak.clone()))),
+            exports: with_receiver(
+                context.exports.clone(),
+                Arc::new(RelabelReceiver {
+                    id: context.id.clone(),
+                    relabel: weak.clone(),
+                }),
+            ),
             ..context
         },
-        fanout: Fanout::default(),
         state: Mutex::new(State {
             rules: Rules::default(),
             cache: Cache::new(1),
@@ -97,6 +103,13 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
     });
     component.update(arguments)?;
     Ok(component)
+}
+
+fn pairs(labels: &Labels) -> LabelMap {
+    labels
+        .iter()
+        .map(|(name, value)| (Arc::from(name), Arc::from(value)))
+        .collect()
 }
 
 /// Adds the receiver, always the same one, to every set of exports.
@@ -120,11 +133,7 @@ impl Relabel {
             return known;
         }
         self.metrics.cache_misses.inc();
-        let pairs = labels
-            .iter()
-            .map(|(name, value)| (Arc::from(name), Arc::from(value)))
-            .collect();
-        let result = state.rules.apply(pairs).map(Labels::from_pairs);
+        let result = state.rules.apply(pairs(labels)).map(Labels::from_pairs);
         state.cache.insert(labels.clone(), result.clone());
         self.metrics.cache_size.set(state.cache.len() as i64);
         result
@@ -135,6 +144,11 @@ impl Relabel {
         let mut kept = Vec::with_capacity(profiles.len());
         for (place, profile) in profiles.into_iter().enumerate() {
             self.metrics.processed.inc();
+            if self.context.live.is_watched() {
+                // What the cache knows is not enough for who wants to see each rule.
+                let rules = self.state.lock().rules.clone();
+                rules.tell(&self.context.live, true, &pairs(&profile.labels));
+            }
             match self.relabel(&profile.labels) {
                 Some(labels) => {
                     places.push(place);
@@ -189,12 +203,15 @@ impl Component for Relabel {
 }
 
 /// The receiver that is exported; it does not keep the component alive.
-struct RelabelReceiver(Weak<Relabel>);
+struct RelabelReceiver {
+    id: Arc<str>,
+    relabel: Weak<Relabel>,
+}
 
 impl ProfileSink for RelabelReceiver {
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
         Box::pin(async move {
-            match self.0.upgrade() {
+            match self.relabel.upgrade() {
                 Some(relabel) => relabel.append(profiles).await,
                 None => {
                     let gone = SinkError::new(SinkErrorKind::Unavailable, "the pyroscope.relabel component has ended");
@@ -202,5 +219,9 @@ impl ProfileSink for RelabelReceiver {
                 }
             }
         })
+    }
+
+    fn component_id(&self) -> &str {
+        &self.id
     }
 }

@@ -26,7 +26,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    fn name(self) -> &'static str {
+    /// Its name in metrics and for people.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Forwarded => "forwarded",
             Self::Baseline => "baseline",

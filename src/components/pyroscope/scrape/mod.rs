@@ -43,7 +43,7 @@ pub const DEFINITION: Definition = Definition {
     arguments: &arguments::SCHEMA,
     exports: &[],
     validate: |arguments| ScrapeArguments::from_arguments(arguments, "".into()).map(drop),
-    build,
+    build: Some(build),
     doc: "`pyroscope.scrape` fetches pprof profiles from targets over HTTP and forwards them.",
 };
 
@@ -84,10 +84,12 @@ struct Loop {
 
 fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
     let wanted = Wanted::new(&arguments, &context, None)?;
+    let fanout = Fanout::new(context.live.clone());
+    fanout.update(&arguments);
     Ok(Arc::new(Scrape {
         metrics: ScrapeMetrics::new(&context.metrics),
         context,
-        fanout: Arc::new(Fanout::from_arguments(&arguments)),
+        fanout: Arc::new(fanout),
         wanted: Mutex::new(wanted),
         running: Mutex::default(),
         changed: Notify::new(),
@@ -153,7 +155,7 @@ impl Scrape {
                     state: Arc::default(),
                 };
                 let scraper = Scraper {
-                    component: self.context.id.clone(),
+                    live: self.context.live.clone(),
                     target,
                     settings: wanted.arguments.settings.clone(),
                     client: wanted.client.clone(),

@@ -15,6 +15,7 @@ use crate::components::pyroscope::scrape::arguments::Settings;
 use crate::components::pyroscope::scrape::metrics::{Outcome, ScrapeMetrics};
 use crate::components::pyroscope::scrape::response::{self, ResponseError};
 use crate::components::pyroscope::scrape::target::ScrapeTarget;
+use crate::pipeline::live::{Entry, LiveHandle, Outcome as LiveOutcome};
 use crate::profile::RawProfile;
 use crate::profile::delta::{Delta, cumulative_types};
 use crate::profile::pprof;
@@ -36,8 +37,8 @@ pub struct TargetState {
 
 /// One loop.
 pub struct Scraper {
-    /// Id of the component, for logs.
-    pub component: Arc<str>,
+    /// The component, for logs and for those who look at it.
+    pub live: LiveHandle,
     /// What is scraped.
     pub target: ScrapeTarget,
     /// How.
@@ -77,7 +78,7 @@ impl Scraper {
     async fn scrape(&self, delta: Delta) -> Delta {
         let started = Instant::now();
         let began = SystemTime::now();
-        let (delta, result) = self.take(delta).await;
+        let (delta, result, bytes) = self.take(delta).await;
         let duration = started.elapsed();
         self.metrics.duration.observe(duration.as_secs_f64());
         let (outcome, error) = match result {
@@ -89,6 +90,7 @@ impl Scraper {
             Err(error) => (Outcome::Failed, Some(error)),
         };
         self.metrics.scraped(outcome);
+        self.tell(outcome, error.as_deref(), duration, bytes);
         let is_new = {
             let mut state = self.state.lock();
             let is_new = error.is_some() && state.last_error != error;
@@ -102,23 +104,24 @@ impl Scraper {
         if let Some(error) = error {
             // A target that is down says so once, not at every interval.
             if is_new {
-                tracing::warn!(component = %self.component, target = %self.target, error = %error, "scrape failed");
+                tracing::warn!(component = %self.live.id(), target = %self.target, error = %error, "scrape failed");
             } else {
-                tracing::debug!(component = %self.component, target = %self.target, error = %error, "scrape failed again");
+                tracing::debug!(component = %self.live.id(), target = %self.target, error = %error, "scrape failed again");
             }
         }
         delta
     }
 
-    /// Fetches a profile and makes it what is sent; `None` for the first of a cumulative kind.
-    async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, String>) {
+    /// Fetches a profile and makes it what is sent; `None` for the first of a cumulative kind. The number is the size of what was fetched.
+    async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, String>, usize) {
         let body = match self.fetch().await {
             Ok(body) => body,
-            Err(error) => return (delta, Err(error)),
+            Err(error) => return (delta, Err(error), 0),
         };
-        self.metrics.bytes.inc_by(body.len() as u64);
+        let bytes = body.len();
+        self.metrics.bytes.inc_by(bytes as u64);
         if !self.target.kind.cumulative {
-            return (delta, Ok(Some(self.profile(body))));
+            return (delta, Ok(Some(self.profile(body))), bytes);
         }
         // Milliseconds of CPU for large heaps: off the runtime's threads.
         let kind = self.target.kind.kind.clone();
@@ -128,10 +131,28 @@ impl Scraper {
             (delta, result)
         });
         match worked.await {
-            Ok((delta, Ok(body))) => (delta, Ok(body.map(|body| self.profile(body)))),
-            Ok((delta, Err(error))) => (delta, Err(error)),
-            Err(error) => (Delta::new(), Err(format!("taking the difference failed: {error}"))),
+            Ok((delta, Ok(body))) => (delta, Ok(body.map(|body| self.profile(body))), bytes),
+            Ok((delta, Err(error))) => (delta, Err(error), bytes),
+            Err(error) => (
+                Delta::new(),
+                Err(format!("taking the difference failed: {error}")),
+                bytes,
+            ),
         }
+    }
+
+    /// Tells whoever looks at the component.
+    fn tell(&self, outcome: Outcome, error: Option<&str>, duration: Duration, bytes: usize) {
+        self.live.tell(|| Entry::Scrape {
+            url: self.target.url.to_string(),
+            profile: self.target.kind.kind.clone(),
+            duration,
+            outcome: match error {
+                None => LiveOutcome::Good(outcome.name()),
+                Some(error) => LiveOutcome::Bad(outcome.name(), error.to_owned()),
+            },
+            bytes,
+        });
     }
 
     async fn fetch(&self) -> Result<Bytes, String> {

@@ -17,6 +17,7 @@ use crate::lang::value::{Capsule, Number, Value};
 use crate::pipeline::component::{
     ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
 };
+use crate::pipeline::live::{Entry, ProfileFacts};
 use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
 
@@ -46,7 +47,7 @@ pub const DEFINITION: Definition = Definition {
         "Takes profiles for all endpoints.",
     )],
     validate: |arguments| WriteArguments::from_arguments(arguments, "".into()).map(drop),
-    build,
+    build: Some(build),
     doc: "`pyroscope.write` sends profiles to Pyroscope or Alluvium servers and keeps them in a durable queue until they have arrived.",
 };
 
@@ -82,7 +83,10 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
     });
     component.set_arguments(&arguments)?;
     component.report_orphans();
-    let receiver: Receiver = Arc::new(WriteReceiver(Arc::downgrade(&component)));
+    let receiver: Receiver = Arc::new(WriteReceiver {
+        id: component.context.id.clone(),
+        write: Arc::downgrade(&component),
+    });
     (component.context.exports)(BTreeMap::from([(
         "receiver".into(),
         Value::Capsule(Capsule::new(RECEIVER, receiver)),
@@ -143,7 +147,7 @@ impl Write {
         };
         let weak = Arc::downgrade(self);
         Ok(Sender {
-            component: self.context.id.clone(),
+            live: self.context.live.clone(),
             queue,
             metrics,
             client,
@@ -240,6 +244,7 @@ impl Write {
         let mut prepared = Vec::with_capacity(profiles.len());
         for (place, profile) in profiles.into_iter().enumerate() {
             let bytes = profile.pprof.len() as u64;
+            self.context.live.tell(|| Entry::Profile(ProfileFacts::of(&profile)));
             match self.prepare(profile, &external) {
                 Ok(profile) => {
                     places.push(place);
@@ -318,7 +323,7 @@ async fn sync_always(senders: Vec<Arc<Sender>>) {
             let queue = sender.queue.clone();
             if let Ok(Err(error)) = tokio::task::spawn_blocking(move || queue.sync()).await {
                 tracing::error!(
-                    component = %sender.component, endpoint = %sender.arguments.url_text, error = %error,
+                    component = %sender.live.id(), endpoint = %sender.arguments.url_text, error = %error,
                     "cannot bring the queue to the disk"
                 );
             }
@@ -344,17 +349,24 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
 
 /// The receiver that is exported. It stays the same through updates, so that nothing downstream changes, and does not keep the component (and
 /// the lock of its queues) alive: who still holds it after the component's end is told so.
-struct WriteReceiver(Weak<Write>);
+struct WriteReceiver {
+    id: Arc<str>,
+    write: Weak<Write>,
+}
 
 impl ProfileSink for WriteReceiver {
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
-        match self.0.upgrade() {
+        match self.write.upgrade() {
             Some(write) => Box::pin(write.append(profiles)),
             None => Box::pin(async move {
                 let gone = SinkError::new(SinkErrorKind::Unavailable, "the pyroscope.write component has ended");
                 (0..profiles.len()).map(|place| (place, gone.clone())).collect()
             }),
         }
+    }
+
+    fn component_id(&self) -> &str {
+        &self.id
     }
 }
 

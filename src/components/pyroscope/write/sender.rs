@@ -15,6 +15,7 @@ use crate::base::Shutdown;
 use crate::components::pyroscope::write::arguments::EndpointArguments;
 use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
 use crate::components::pyroscope::write::queue::{Batch, Queue};
+use crate::pipeline::live::{Entry, LiveHandle, Outcome as LiveOutcome};
 use crate::profile::RawProfile;
 use crate::wire::call::{CallError, Caller};
 use crate::wire::client::HttpClient;
@@ -53,8 +54,8 @@ impl EndpointState {
 
 /// Sends for one endpoint.
 pub struct Sender {
-    /// Id of the component, for logs.
-    pub component: Arc<str>,
+    /// The component, for logs and for those who look at it.
+    pub live: LiveHandle,
     /// The endpoint.
     pub arguments: EndpointArguments,
     /// Its queue.
@@ -212,7 +213,7 @@ impl Sender {
                     let half = (batch.bytes / 2).max(1);
                     self.batch_bytes.store(half, Ordering::Relaxed);
                     tracing::info!(
-                        component = %self.component, endpoint = %self.arguments.url_text, bytes = half,
+                        component = %self.live.id(), endpoint = %self.arguments.url_text, bytes = half,
                         "endpoint takes smaller requests only, batches are made smaller"
                     );
                     self.finish(Vec::new()).await;
@@ -327,10 +328,12 @@ impl Sender {
             .with_timeout(timeout);
         let started = Instant::now();
         let answer: Result<PushResponse, CallError> = caller.call(PUSH_ROUTE, &request(profiles)).await;
-        self.metrics.latency.observe(started.elapsed().as_secs_f64());
+        let duration = started.elapsed();
+        self.metrics.latency.observe(duration.as_secs_f64());
         let error = match answer {
             Ok(_) => {
                 self.metrics.request("ok");
+                self.tell(profiles, duration, || LiveOutcome::Good("taken"));
                 return Outcome::Taken;
             }
             Err(error) => error,
@@ -344,13 +347,29 @@ impl Sender {
             && let Some(refused) = named(message, profiles)
         {
             self.metrics.request("partial");
+            self.tell(profiles, duration, || {
+                LiveOutcome::Bad("partly refused", failure.message.clone())
+            });
             return Outcome::Partly(refused, failure);
         }
-        self.metrics.request(match failure.kind {
+        let word = match failure.kind {
             FailureKind::Profiles | FailureKind::TooLarge => "refused",
             FailureKind::Server | FailureKind::Endpoint => "failed",
-        });
+        };
+        self.metrics.request(word);
+        self.tell(profiles, duration, || LiveOutcome::Bad(word, failure.message.clone()));
         Outcome::Failed(failure)
+    }
+
+    /// Tells whoever looks at the component how a request ended.
+    fn tell(&self, profiles: &[RawProfile], duration: Duration, outcome: impl FnOnce() -> LiveOutcome) {
+        self.live.tell(|| Entry::Write {
+            endpoint: self.arguments.url_text.clone(),
+            profiles: profiles.len(),
+            bytes: bytes_of(profiles) as usize,
+            duration,
+            outcome: outcome(),
+        });
     }
 
     fn kind_of(&self, error: &CallError) -> FailureKind {
@@ -408,7 +427,7 @@ impl Sender {
         };
         if let Some(profile) = profiles.first() {
             tracing::warn!(
-                component = %self.component, endpoint = %self.arguments.url_text, refused, labels = %profile.labels,
+                component = %self.live.id(), endpoint = %self.arguments.url_text, refused, labels = %profile.labels,
                 error = %failure.message, "endpoint refused profiles, they are dropped"
             );
         }
@@ -425,7 +444,7 @@ impl Sender {
             was_unhealthy
         };
         if was_unhealthy {
-            tracing::info!(component = %self.component, endpoint = %self.arguments.url_text, "endpoint takes profiles again");
+            tracing::info!(component = %self.live.id(), endpoint = %self.arguments.url_text, "endpoint takes profiles again");
             (self.on_health)();
         }
     }
@@ -438,7 +457,7 @@ impl Sender {
             state.failures
         };
         tracing::warn!(
-            component = %self.component, endpoint = %self.arguments.url_text, failures, error = %failure.message,
+            component = %self.live.id(), endpoint = %self.arguments.url_text, failures, error = %failure.message,
             "cannot send profiles, they stay in the queue"
         );
         if failures >= UNHEALTHY_FAILURES {

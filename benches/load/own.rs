@@ -1,0 +1,159 @@
+//! Starts and stops a server of ours in a folder of its own, so that one command measures everything from an empty disk.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+
+use crate::process::Server;
+use crate::{Common, ask, report, rounded, send};
+
+/// Longest time until a server is ready, and until it has stopped.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A running server.
+struct Own {
+    child: Child,
+    ready: Duration,
+}
+
+impl Own {
+    /// Starts the server and waits until `/ready` says yes.
+    async fn start(program: &Path, arguments: &[String], data: &Path, common: &Common) -> anyhow::Result<Self> {
+        let url = reqwest::Url::parse(&common.url).context("--url")?;
+        let port = url.port_or_known_default().unwrap_or(4040);
+        let log = std::fs::File::create(data.with_extension("log"))?;
+        let start = Instant::now();
+        let mut child = Command::new(program)
+            .arg("serve")
+            .arg("--listen")
+            .arg(format!("127.0.0.1:{port}"))
+            .arg("--data")
+            .arg(data)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        let client = reqwest::Client::new();
+        let ready = format!("{}/ready", common.url.trim_end_matches('/'));
+        while start.elapsed() < PATIENCE {
+            if let Some(status) = child.try_wait()? {
+                bail!(
+                    "the server ended at once, {status}, see {}",
+                    data.with_extension("log").display()
+                );
+            }
+            let answer = client.get(&ready).send().await;
+            if answer.is_ok_and(|answer| answer.status().is_success()) {
+                let ready = start.elapsed();
+                return Ok(Self { child, ready });
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let _ = child.kill();
+        bail!("the server was not ready within {} s", PATIENCE.as_secs());
+    }
+
+    fn common(&self, common: &Common, data: &Path) -> Common {
+        Common {
+            pid: Some(self.child.id()),
+            data: Some(data.to_owned()),
+            ..common.clone()
+        }
+    }
+
+    /// Ends the server as an init system would, or at once.
+    async fn stop(mut self, kill: bool) -> anyhow::Result<ExitStatus> {
+        if kill {
+            self.child.kill()?;
+        } else {
+            let told = Command::new("kill")
+                .arg("-TERM")
+                .arg(self.child.id().to_string())
+                .status()?;
+            if !told.success() {
+                bail!("cannot tell the server to stop");
+            }
+        }
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.child.kill()?;
+        bail!("the server did not stop within {} s", PATIENCE.as_secs());
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Fill, questions, stop and start, questions anew, pushes at a fixed rate with questions between them, kill and start.
+pub async fn measure(common: &Common, program: &Path, folder: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    let data: PathBuf = folder.join("data");
+    std::fs::create_dir_all(folder)?;
+    if data.exists() {
+        bail!("{} exists, a measurement begins with an empty folder", data.display());
+    }
+    let plan = common.plan();
+    let own = Own::start(program, arguments, &data, common).await?;
+    let (server, with) = (Server::find(&own.common(common, &data))?, own.common(common, &data));
+    let empty = own.ready;
+    report("fill", &with, &server, send::fill(&with, &plan, &server).await?);
+    report("query", &with, &server, ask::all(&with, &plan, &server).await?);
+    own.stop(false).await?;
+
+    let own = Own::start(program, arguments, &data, common).await?;
+    let with = own.common(common, &data);
+    let server = Server::find(&with)?;
+    report("ready", &with, &server, ready(empty, own.ready, "after a stop"));
+    report(
+        "query-after-start",
+        &with,
+        &server,
+        ask::all(&with, &plan, &server).await?,
+    );
+    own.stop(false).await?;
+
+    // On the data of the fill, with fresh processes for the memory's sake.
+    let own = Own::start(program, arguments, &data, common).await?;
+    let with = own.common(common, &data);
+    let server = Server::find(&with)?;
+    let sent = send::rate(&with, &common.plan(), &server, false).await?;
+    report("rate", &with, &server, sent);
+    server.rest(common.rest).await;
+    let idle = ask::steady(&with, &plan, Duration::from_secs(10)).await?;
+    let sent = send::rate(&with, &common.plan(), &server, true).await?;
+    report(
+        "both",
+        &with,
+        &server,
+        json!({"push": sent, "flame_graph_idle_ms": idle}),
+    );
+    let status = own.stop(true).await?;
+    let own = Own::start(program, arguments, &data, common).await?;
+    let with = own.common(common, &data);
+    let server = Server::find(&with)?;
+    let killed = format!("after signal {}", status.signal().unwrap_or_default());
+    report("ready", &with, &server, ready(empty, own.ready, &killed));
+    own.stop(false).await?;
+    Ok(())
+}
+
+fn ready(empty: Duration, with_data: Duration, after: &str) -> Value {
+    json!({
+        "ready_empty_s": rounded(empty.as_secs_f64(), 3),
+        "ready_with_data_s": rounded(with_data.as_secs_f64(), 3),
+        "after": after,
+    })
+}

@@ -1,0 +1,73 @@
+//! `/-/support`: a zip file with what somebody who helps from afar wants to see.
+//!
+//! In: `?duration=SECONDS`. Out: what the closure made, as a download. One at a time, because taking it costs a profile of the process. What is in it is decided by `app`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use crate::base::BoxFuture;
+
+/// Takes a bundle over this long; the bytes of a zip file.
+pub type Support = Arc<dyn Fn(Duration) -> BoxFuture<'static, Result<Vec<u8>, SupportError>> + Send + Sync>;
+
+/// Why there is no bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum SupportError {
+    /// Another one is being taken.
+    #[error("a support bundle is being taken already: try again when it is done")]
+    Busy,
+    /// It should have worked.
+    #[error("the support bundle failed: {0}")]
+    Failed(String),
+}
+
+/// What Alloy takes when `duration` is not given.
+const DEFAULT_SECONDS: u64 = 30;
+/// As long as the longest profile of ourselves.
+const MOST_SECONDS: u64 = 300;
+
+#[derive(serde::Deserialize)]
+struct Asked {
+    duration: Option<String>,
+}
+
+/// The route.
+pub fn router<S: Clone + Send + Sync + 'static>(support: Support) -> Router<S> {
+    Router::new().route("/-/support", get(bundle).with_state(support))
+}
+
+async fn bundle(State(support): State<Support>, Query(asked): Query<Asked>) -> Response {
+    let seconds = match asked.duration.as_deref() {
+        None | Some("") => Some(DEFAULT_SECONDS),
+        Some(text) => text.parse().ok(),
+    };
+    let Some(seconds) = seconds.filter(|seconds| (1..=MOST_SECONDS).contains(seconds)) else {
+        let text = format!("`duration` is a whole number of seconds from 1 to {MOST_SECONDS}\n");
+        return (StatusCode::BAD_REQUEST, text).into_response();
+    };
+    match support(Duration::from_secs(seconds)).await {
+        Ok(bytes) => {
+            let headers = [
+                (header::CONTENT_TYPE, "application/zip"),
+                (
+                    header::CONTENT_DISPOSITION,
+                    "attachment; filename=\"alluvium-support-bundle.zip\"",
+                ),
+            ];
+            (headers, bytes).into_response()
+        }
+        Err(error) => {
+            let status = match error {
+                SupportError::Busy => StatusCode::CONFLICT,
+                SupportError::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            (status, format!("{error}\n")).into_response()
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The collector's JSON API in Alloy's shape: `/api/v0/web/*` for pages and tools, `/api/v0/component/ID/*` for what a component serves itself.
+//!
+//! In: a [`Web`], so that this layer does not know the engine. Out: two routers, because Alloy puts only the first under `--server.http.ui-path-prefix`. An id of a
+//! component inside a module has slashes; the last one parts the module from the component.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+
+use crate::base::BoxFuture;
+
+/// Largest body of a request to a component, 16 MiB.
+const MAX_BODY_BYTES: usize = 16 << 20;
+
+/// Where a request to a component goes: the answer, or `None` when it serves nothing.
+pub type Answer = Option<BoxFuture<'static, http::Response<Bytes>>>;
+
+/// What the API shows. Values are in Alloy's shape.
+pub trait Web: Send + Sync + 'static {
+    /// The components of a module, `""` for the root; `None` when there is no such module.
+    fn components(&self, module: &str) -> Option<serde_json::Value>;
+
+    /// The components of a module of the remote configuration; `None` when there is no such module.
+    fn remote_components(&self, module: &str) -> Option<serde_json::Value>;
+
+    /// One component with its values; `None` when there is none.
+    fn component(&self, id: &str) -> Option<serde_json::Value>;
+
+    /// One component of the remote configuration.
+    fn remote_component(&self, id: &str) -> Option<serde_json::Value>;
+
+    /// The nodes of the cluster.
+    fn peers(&self) -> serde_json::Value;
+
+    /// How the last load went; null before the first.
+    fn last_load(&self) -> serde_json::Value;
+
+    /// True when there is a component of this id.
+    fn has_component(&self, id: &str) -> bool;
+
+    /// Hands a request, whose path begins behind the id, to a component.
+    fn serve(&self, id: &str, request: http::Request<Bytes>) -> Answer;
+}
+
+type Api = State<Arc<dyn Web>>;
+
+/// `/api/v0/web/*`.
+pub fn router(web: Arc<dyn Web>) -> Router {
+    Router::new()
+        .route("/api/v0/web/components", get(components))
+        .route("/api/v0/web/components/{*id}", get(component))
+        .route("/api/v0/web/modules/{*path}", get(module))
+        .route("/api/v0/web/remotecfg/components", get(remote_components))
+        .route("/api/v0/web/remotecfg/components/{*id}", get(remote_component))
+        .route("/api/v0/web/remotecfg/modules/{*path}", get(remote_module))
+        .route(
+            "/api/v0/web/peers",
+            get(async |State(web): Api| axum::Json(web.peers())),
+        )
+        .route(
+            "/api/v0/web/last-load",
+            get(async |State(web): Api| axum::Json(web.last_load())),
+        )
+        .with_state(web)
+}
+
+/// `/api/v0/component/*`.
+pub fn component_router(web: Arc<dyn Web>) -> Router {
+    Router::new()
+        .route("/api/v0/component/{*path}", any(serve))
+        .with_state(web)
+}
+
+async fn components(State(web): Api) -> Response {
+    json(web.components(""), "there is no such module")
+}
+
+async fn remote_components(State(web): Api) -> Response {
+    json(web.remote_components(""), "there is no remote configuration")
+}
+
+async fn component(State(web): Api, Path(id): Path<String>) -> Response {
+    json(web.component(&id), &format!("there is no component `{id}`"))
+}
+
+async fn remote_component(State(web): Api, Path(id): Path<String>) -> Response {
+    json(web.remote_component(&id), &format!("there is no component `{id}`"))
+}
+
+async fn module(State(web): Api, Path(path): Path<String>) -> Response {
+    of_module(&path, |module| web.components(module))
+}
+
+async fn remote_module(State(web): Api, Path(path): Path<String>) -> Response {
+    of_module(&path, |module| web.remote_components(module))
+}
+
+/// `MODULE/components`, where the module's id may itself have slashes.
+fn of_module(path: &str, components: impl Fn(&str) -> Option<serde_json::Value>) -> Response {
+    match path.strip_suffix("/components") {
+        Some(module) => json(components(module), &format!("there is no module `{module}`")),
+        None => (StatusCode::NOT_FOUND, "there is only `/components` below a module\n").into_response(),
+    }
+}
+
+fn json(value: Option<serde_json::Value>, missing: &str) -> Response {
+    match value {
+        Some(value) => axum::Json(value).into_response(),
+        None => (StatusCode::NOT_FOUND, format!("{missing}\n")).into_response(),
+    }
+}
+
+async fn serve(State(web): Api, Path(path): Path<String>, request: Request) -> Response {
+    // The shortest beginning that is an id wins, as in Alloy.
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    let Some(end) = ends.into_iter().find(|end| web.has_component(&path[..*end])) else {
+        return (StatusCode::NOT_FOUND, format!("there is no component at `{path}`\n")).into_response();
+    };
+    let (id, rest) = path.split_at(end);
+    let (mut parts, body) = request.into_parts();
+    let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let rest = if rest.is_empty() { "/" } else { rest };
+    parts.uri = match format!("{rest}{query}").parse() {
+        Ok(uri) => uri,
+        Err(error) => return (StatusCode::BAD_REQUEST, format!("bad path `{rest}`: {error}\n")).into_response(),
+    };
+    let body = match axum::body::to_bytes(body, MAX_BODY_BYTES).await {
+        Ok(body) => body,
+        Err(error) => {
+            let text = format!("cannot read the body (at most {MAX_BODY_BYTES} bytes): {error}\n");
+            return (StatusCode::PAYLOAD_TOO_LARGE, text).into_response();
+        }
+    };
+    match web.serve(id, http::Request::from_parts(parts, body)) {
+        Some(answer) => answer.await.map(Body::from),
+        None => (StatusCode::NOT_FOUND, format!("the component `{id}` serves nothing\n")).into_response(),
+    }
+}

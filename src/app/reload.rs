@@ -1,0 +1,238 @@
+//! Reading the configuration again: asked by SIGHUP, by HTTP, or by the files themselves (`--config.watch`).
+//!
+//! In: the path. Out: a load by the controller, whose outcome is in the log, in the answer and in the metrics. One at a time from the reading of the files on, so that an
+//! older text never follows a newer one. A watch is only a hint to look: what counts is whether the text is another than the last that was tried.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::app::sources;
+use crate::app::terminal::Colour;
+use crate::base::Shutdown;
+use crate::lang::Diagnostics;
+use crate::pipeline::Controller;
+
+/// How often the files are looked at when nothing told of a change: some file systems never tell.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// Files that change all the time are read after this many settle times at the latest.
+const MOST_SETTLES: u32 = 10;
+
+/// Files with their names.
+pub type Texts = Vec<(String, String)>;
+
+/// Reads the configuration again and again.
+pub struct Reloader {
+    controller: Controller,
+    path: PathBuf,
+    /// Held from the reading of the files to the end of the load.
+    working: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What was read last, good or bad.
+    tried: Option<Texts>,
+    /// What is in force.
+    in_force: Texts,
+}
+
+impl Reloader {
+    /// For a path that has been read, but not loaded, with this outcome.
+    pub fn new(controller: Controller, path: &Path) -> Self {
+        Self {
+            controller,
+            path: path.to_owned(),
+            working: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// The texts in force.
+    pub fn in_force(&self) -> Texts {
+        self.state.lock().in_force.clone()
+    }
+
+    /// Loads these texts of the path. On an error nothing has changed.
+    pub async fn load(&self, texts: Texts) -> Result<(), Diagnostics> {
+        self.state.lock().tried = Some(texts.clone());
+        let result = self.controller.load(texts.clone()).await;
+        match result {
+            Ok(warnings) => {
+                show(&warnings);
+                self.state.lock().in_force = texts;
+                Ok(())
+            }
+            Err(diagnostics) => {
+                show(&diagnostics);
+                Err(diagnostics)
+            }
+        }
+    }
+
+    /// Reads the configuration again. On an error, whose text is the answer, nothing has changed.
+    pub async fn reload(&self, asked_by: &'static str) -> Result<(), String> {
+        let _working = self.working.lock().await;
+        match sources::read(&self.path) {
+            Ok(texts) => self.apply(texts, asked_by).await,
+            Err(error) => {
+                tracing::error!(asked_by, error = %error, "reload failed; the old configuration stays in force");
+                let text = format!("{error:#}");
+                self.controller.load_failed(&self.path.display().to_string(), &text);
+                Err(text)
+            }
+        }
+    }
+
+    async fn apply(&self, texts: Texts, asked_by: &'static str) -> Result<(), String> {
+        match self.load(texts).await {
+            Ok(()) => {
+                tracing::info!(asked_by, config = %self.path.display(), "reloaded");
+                Ok(())
+            }
+            Err(diagnostics) => {
+                tracing::error!(
+                    asked_by,
+                    errors = diagnostics.len(),
+                    "reload failed; the old configuration stays in force"
+                );
+                Err(diagnostics.render(false))
+            }
+        }
+    }
+
+    /// Reloads at every SIGHUP.
+    pub fn on_hangup(self: Arc<Self>, shutdown: Shutdown) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+        let mut hangup = signal(SignalKind::hangup())?;
+        Ok(async move {
+            while let Some(Some(())) = shutdown.run_until_cancelled(hangup.recv()).await {
+                // The outcome is in the log and in the metrics.
+                let _ = self.reload("signal").await;
+            }
+        })
+    }
+
+    /// Reloads when the files have changed and were left alone for `settle`.
+    pub async fn on_change(self: Arc<Self>, settle: Duration, shutdown: Shutdown) {
+        let (changed, mut changes) = mpsc::channel(1);
+        let mut watcher = Watch::new(changed);
+        loop {
+            // Anew every time: a rename may have put another folder behind a link. Reading comes after it, so that no change falls between.
+            watcher.look_at(&self.path);
+            self.reload_if_changed().await;
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+                Some(()) = changes.recv() => settled(&mut changes, settle).await,
+            }
+        }
+    }
+
+    async fn reload_if_changed(&self) {
+        let _working = self.working.lock().await;
+        // A file that is just being replaced may be missing for a moment; what stays missing is told by whoever reloads.
+        let Ok(texts) = sources::read(&self.path) else {
+            tracing::debug!(config = %self.path.display(), "the configuration cannot be read at the moment");
+            return;
+        };
+        let is_new = self.state.lock().tried.as_ref() != Some(&texts);
+        if is_new {
+            // The outcome is in the log and in the metrics.
+            let _ = self.apply(texts, "watch").await;
+        }
+    }
+}
+
+/// Returns when nothing has changed for `settle`, or at last after some times that.
+async fn settled(changes: &mut mpsc::Receiver<()>, settle: Duration) {
+    let latest = tokio::time::Instant::now() + settle * MOST_SETTLES;
+    while tokio::time::Instant::now() < latest
+        && tokio::time::timeout(settle, changes.recv())
+            .await
+            .is_ok_and(|change| change.is_some())
+    {}
+}
+
+/// The folders in which a change of the configuration shows.
+struct Watch {
+    watcher: Option<RecommendedWatcher>,
+    folders: Vec<PathBuf>,
+}
+
+impl Watch {
+    fn new(changed: mpsc::Sender<()>) -> Self {
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // Being read is no change, and we read.
+            if event.is_ok_and(|event| !event.kind.is_access()) {
+                // When one waits to be seen, another adds nothing.
+                let _ = changed.try_send(());
+            }
+        });
+        let watcher = watcher
+            .inspect_err(|error| {
+                tracing::warn!(%error, every = ?LOOK_EVERY, "changes of files are not told by the system; they are looked for");
+            })
+            .ok();
+        Self {
+            watcher,
+            folders: Vec::new(),
+        }
+    }
+
+    /// Watches the folder of the path and, where links lead elsewhere, the folder in which it really lies.
+    fn look_at(&mut self, path: &Path) {
+        let Some(watcher) = &mut self.watcher else { return };
+        let folder = |path: &Path| {
+            if path.is_dir() {
+                return Some(path.to_owned());
+            }
+            path.parent().map(|parent| match parent.as_os_str().is_empty() {
+                true => PathBuf::from("."),
+                false => parent.to_owned(),
+            })
+        };
+        let real = std::fs::canonicalize(path).ok();
+        let mut folders: Vec<PathBuf> = [Some(path), real.as_deref()]
+            .into_iter()
+            .flatten()
+            .filter_map(folder)
+            .collect();
+        folders.dedup();
+        if folders == self.folders {
+            return;
+        }
+        for gone in self.folders.drain(..) {
+            // It may be gone from the disk, and its watch with it.
+            let _ = watcher.unwatch(&gone);
+        }
+        for folder in folders {
+            match watcher.watch(&folder, RecursiveMode::NonRecursive) {
+                Ok(()) => self.folders.push(folder),
+                Err(error) => {
+                    tracing::warn!(folder = %folder.display(), %error, every = ?LOOK_EVERY, "cannot watch; changes are looked for");
+                }
+            }
+        }
+    }
+}
+
+/// Prints diagnostics for people.
+#[expect(
+    clippy::print_stderr,
+    reason = "diagnostics with excerpts are for people at a terminal"
+)]
+pub fn show(diagnostics: &Diagnostics) {
+    if !diagnostics.is_empty() {
+        eprint!("{}", diagnostics.render(Colour::Auto.on_stderr()));
+    }
+}
+
+#[cfg(test)]
+#[path = "reload_tests.rs"]
+mod tests;

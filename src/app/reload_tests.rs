@@ -1,0 +1,153 @@
+//! The watch of files: what editors, copies and Kubernetes do to a configuration is seen, and read once.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::app::reload::Reloader;
+use crate::app::sources;
+use crate::base::Shutdown;
+use crate::components::ALL;
+use crate::pipeline::{Controller, Options};
+
+fn config(label: &str) -> String {
+    format!("discovery.relabel \"{label}\" {{\n\ttargets = []\n}}\n")
+}
+
+struct Watched {
+    controller: Controller,
+    reloader: Arc<Reloader>,
+    shutdown: Shutdown,
+    _storage: tempfile::TempDir,
+}
+
+impl Watched {
+    async fn start(path: &Path) -> Self {
+        let storage = tempfile::tempdir().unwrap();
+        let controller = Controller::new(ALL, Options::new(storage.path()));
+        let reloader = Arc::new(Reloader::new(controller.clone(), path));
+        reloader.load(sources::read(path).unwrap()).await.unwrap();
+        let shutdown = Shutdown::new();
+        tokio::spawn(reloader.clone().on_change(Duration::from_millis(20), shutdown.clone()));
+        Self {
+            controller,
+            reloader,
+            shutdown,
+            _storage: storage,
+        }
+    }
+
+    /// Waits until exactly this runs.
+    async fn runs(&self, label: &str) {
+        let wanted = format!("discovery.relabel.{label}");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let ids: Vec<String> = self
+                .controller
+                .components("")
+                .unwrap()
+                .into_iter()
+                .map(|view| view.local_id)
+                .collect();
+            if ids == [wanted.as_str()] {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{ids:?} instead of {wanted}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_written_or_replaced_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.alloy");
+    std::fs::write(&path, config("one")).unwrap();
+    let watched = Watched::start(&path).await;
+    std::fs::write(&path, config("two")).unwrap();
+    watched.runs("two").await;
+    // As editors do: a new file beside it is renamed over it.
+    let beside = folder.path().join(".config.alloy.swp");
+    std::fs::write(&beside, config("three")).unwrap();
+    std::fs::rename(&beside, &path).unwrap();
+    watched.runs("three").await;
+    // A mistake changes nothing, and the next good text is taken.
+    std::fs::write(&path, "discovery.relabel {").unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while watched.controller.last_load().is_some_and(|load| load.error.is_none()) {
+        assert!(Instant::now() < deadline, "the mistake was not seen");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    watched.runs("three").await;
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, config("four")).unwrap();
+    watched.runs("four").await;
+    assert_eq!(watched.reloader.in_force()[0].1, config("four"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_links_of_a_configmap_are_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (version, label) in [("..1", "one"), ("..2", "two"), ("..3", "three")] {
+        std::fs::create_dir(at(version)).unwrap();
+        std::fs::write(at(version).join("config.alloy"), config(label)).unwrap();
+    }
+    symlink("..1", at("..data")).unwrap();
+    symlink("..data/config.alloy", at("config.alloy")).unwrap();
+    let watched = Watched::start(&at("config.alloy")).await;
+    for (version, label) in [("..2", "two"), ("..3", "three")] {
+        // As the kubelet does.
+        symlink(version, at("..data_tmp")).unwrap();
+        std::fs::rename(at("..data_tmp"), at("..data")).unwrap();
+        watched.runs(label).await;
+    }
+    // A link to a file of another folder.
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::write(elsewhere.path().join("c.alloy"), config("four")).unwrap();
+    symlink(elsewhere.path().join("c.alloy"), at("tmp")).unwrap();
+    std::fs::rename(at("tmp"), at("config.alloy")).unwrap();
+    watched.runs("four").await;
+    std::fs::write(elsewhere.path().join("c.alloy"), config("five")).unwrap();
+    watched.runs("five").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_is_watched_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.alloy"), config("one")).unwrap();
+    let watched = Watched::start(folder.path()).await;
+    std::fs::write(folder.path().join("b.alloy"), config("two")).unwrap();
+    std::fs::remove_file(folder.path().join("a.alloy")).unwrap();
+    watched.runs("two").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_cannot_be_read_is_a_failed_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.alloy");
+    std::fs::write(&path, config("one")).unwrap();
+    let watched = Watched::start(&path).await;
+    std::fs::remove_file(&path).unwrap();
+    assert!(
+        watched
+            .reloader
+            .reload("test")
+            .await
+            .unwrap_err()
+            .contains("config.alloy")
+    );
+    let view = watched.controller.last_load_view().unwrap();
+    assert!(
+        !view.success && view.text.contains("cannot read the configuration"),
+        "{view:?}"
+    );
+    watched.runs("one").await;
+}

@@ -1,0 +1,153 @@
+//! The support bundle: what somebody who helps from afar wants to see, as a zip file.
+//!
+//! In: the running collector. Out: its configuration without secrets, its components, metrics before and after, the log lines and a CPU profile of the time between. Layout as
+//! Alloy's, under our name. Nothing in it is secret: see [`crate::pipeline::redact`]; values of components show secrets as `(secret)`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::admin::SupportError;
+use crate::admin::web::Web;
+use crate::admin::zip::{ZipError, ZipWriter};
+use crate::app::reload::Reloader;
+use crate::components;
+use crate::pipeline::{Controller, redact};
+use crate::telemetry::logs::{LogHandle, without_userinfo};
+use crate::telemetry::metrics::Scope;
+use crate::telemetry::profiling::Profiling;
+
+/// Most bytes of log lines, 16 MiB.
+const MAX_LOG_BYTES: usize = 16 << 20;
+
+/// Variables of the environment that change what the collector does.
+const ENVIRONMENT: [&str; 13] = [
+    "ALLOY_DEPLOY_MODE",
+    "ALLUVIUM_LOG_FORMAT",
+    "ALLUVIUM_LOG_LEVEL",
+    "GOMEMLIMIT",
+    "HOSTNAME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "TOKIO_WORKER_THREADS",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
+/// Takes bundles, one at a time.
+pub struct SupportBundle {
+    /// What runs.
+    pub controller: Controller,
+    /// The texts in force.
+    pub reloader: Arc<Reloader>,
+    /// Peers and components as the API shows them.
+    pub web: Arc<dyn Web>,
+    /// All metrics.
+    pub metrics: Scope,
+    /// Profiles of this process.
+    pub profiling: Profiling,
+    /// Where lines are listened to.
+    pub logs: LogHandle,
+    /// The flags in force.
+    pub flags: Vec<String>,
+    /// When the collector started.
+    pub started: Instant,
+    /// Held while one is taken.
+    pub taking: tokio::sync::Mutex<()>,
+}
+
+impl SupportBundle {
+    /// Takes a bundle over this long.
+    pub async fn take(&self, duration: Duration) -> Result<Vec<u8>, SupportError> {
+        let _taking = self.taking.try_lock().map_err(|_| SupportError::Busy)?;
+        let tap = self.logs.tap(MAX_LOG_BYTES);
+        tracing::info!(seconds = duration.as_secs(), "taking a support bundle");
+        let before = self.metrics.encode();
+        let (cpu, ()) = tokio::join!(self.profiling.cpu(duration), tokio::time::sleep(duration));
+        let heap = self.profiling.heap().await;
+        let mut files = vec![
+            ("alluvium-metadata.yaml".to_owned(), self.metadata().into_bytes()),
+            ("alluvium-components.json".to_owned(), pretty(&self.components())),
+            ("alluvium-peers.json".to_owned(), pretty(&self.web.peers())),
+            ("alluvium-last-load.json".to_owned(), pretty(&self.web.last_load())),
+            ("alluvium-metrics-sample-start.txt".to_owned(), before.into_bytes()),
+            (
+                "alluvium-metrics-sample-end.txt".to_owned(),
+                self.metrics.encode().into_bytes(),
+            ),
+            (
+                "alluvium-runtime-flags.txt".to_owned(),
+                self.flags.join("\n").into_bytes(),
+            ),
+            ("alluvium-environment.txt".to_owned(), environment().into_bytes()),
+            ("alluvium-logs.txt".to_owned(), tap.text().into_bytes()),
+        ];
+        for (name, profile) in [("cpu", cpu), ("heap", heap)] {
+            files.push(match profile {
+                Ok(bytes) => (format!("pprof/{name}.pprof"), bytes),
+                Err(error) => (format!("pprof/{name}.txt"), error.to_string().into_bytes()),
+            });
+        }
+        for (path, text) in self.reloader.in_force() {
+            let name = Path::new(&path).file_name().unwrap_or_default().to_string_lossy();
+            files.push((format!("sources/{name}"), redact(&text, components::ALL).into_bytes()));
+        }
+        let packed = tokio::task::spawn_blocking(move || pack(&files)).await;
+        packed
+            .map_err(|error| SupportError::Failed(error.to_string()))?
+            .map_err(|error| SupportError::Failed(error.to_string()))
+    }
+
+    fn metadata(&self) -> String {
+        let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+        let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+        format!(
+            "build_version: v{}\nos: {}\narchitecture: {}\nuptime: {}\nprocess_uptime: {:.1}\ncpus: {cpus}\n",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::OS,
+            std::env::consts::ARCH,
+            uptime.split(' ').next().filter(|text| !text.is_empty()).unwrap_or("0"),
+            self.started.elapsed().as_secs_f64(),
+        )
+    }
+
+    /// All components with their values, those of modules behind the components that made them.
+    fn components(&self) -> serde_json::Value {
+        let mut all = Vec::new();
+        let mut modules = vec![String::new()];
+        while let Some(module) = modules.pop() {
+            for view in self.controller.components(&module).unwrap_or_default() {
+                let id = match module.as_str() {
+                    "" => view.local_id.clone(),
+                    module => format!("{module}/{}", view.local_id),
+                };
+                modules.extend(view.created_module_ids.iter().cloned());
+                all.extend(self.web.component(&id));
+            }
+        }
+        all.into()
+    }
+}
+
+fn pretty(value: &serde_json::Value) -> Vec<u8> {
+    serde_json::to_vec_pretty(value).unwrap_or_default()
+}
+
+fn environment() -> String {
+    let line = |name: &&str| {
+        let value = std::env::var(name).unwrap_or_default();
+        format!("{name}={}\n", without_userinfo(value))
+    };
+    ENVIRONMENT.iter().map(line).collect()
+}
+
+fn pack(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, ZipError> {
+    let mut zip = ZipWriter::default();
+    for (name, content) in files {
+        zip.add(&format!("alluvium-support-bundle/{name}"), content)?;
+    }
+    zip.finish()
+}

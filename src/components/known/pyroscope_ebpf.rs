@@ -1,0 +1,233 @@
+//! `pyroscope.ebpf`: profiles of every process of this machine.
+//!
+//! Schema and checks. Several arguments are not in Alloy's documentation but in its program.
+
+use crate::components::common::checks;
+use crate::lang::schema::{Arguments, Attribute, Block, Kind, RECEIVERS, Schema, TARGETS, attributes};
+use crate::pipeline::component::{ArgumentError, Definition, Stability};
+
+/// `pyroscope.ebpf`
+pub const DEFINITION: Definition = Definition {
+    name: "pyroscope.ebpf",
+    stability: Stability::GenerallyAvailable,
+    arguments: &Schema {
+        attributes: attributes!(SETTINGS, LANGUAGES, DEPRECATED),
+        blocks: &[Block::implied(
+            "debug_info",
+            &DEBUG_INFO,
+            "Where native functions get their names.",
+        )],
+    },
+    exports: &[],
+    validate: check,
+    build: None,
+    doc: "`pyroscope.ebpf` samples the stacks of every process of this machine from within the Linux kernel.",
+};
+
+const SETTINGS: &[Attribute] = &[
+    Attribute::with_default(
+        "bpf_fs_root",
+        Kind::String,
+        "\"/sys/fs/bpf/\"",
+        "Folder where the BPF file system is mounted.",
+    ),
+    Attribute::with_default(
+        "collect_interval",
+        Kind::Duration,
+        "\"15s\"",
+        "Time that one profile covers.",
+    ),
+    Attribute::with_default(
+        "comm",
+        Kind::String,
+        "\"none\"",
+        "Where the name of the thread goes: none, label, stackframe or both.",
+    ),
+    Attribute::with_default(
+        "demangle",
+        Kind::String,
+        "\"none\"",
+        "How much of a C++ or Rust name is written out: none, simplified, templates or full.",
+    ),
+    Attribute::required("forward_to", RECEIVERS, "Receivers of the profiles."),
+    Attribute::with_default(
+        "kernel_frames",
+        Kind::Bool,
+        "true",
+        "Whether stacks go on into the kernel.",
+    ),
+    Attribute::with_default(
+        "lazy_mode",
+        Kind::Bool,
+        "false",
+        "Whether profiling begins only when there is a target.",
+    ),
+    Attribute::with_default(
+        "load_probe",
+        Kind::Bool,
+        "false",
+        "Whether the program for probes is loaded although no probe is given.",
+    ),
+    Attribute::with_default(
+        "no_kernel_version_check",
+        Kind::Bool,
+        "false",
+        "Whether a kernel that is too old is tried all the same.",
+    ),
+    Attribute::with_default(
+        "obi_process_context_enabled",
+        Kind::Bool,
+        "true",
+        "Whether the process context that OpenTelemetry's instrumentation leaves in memory is read.",
+    ),
+    Attribute::with_default(
+        "off_cpu_threshold",
+        Kind::Float,
+        "0",
+        "Share of the times off the CPU that are recorded, from 0 (none) to 1 (all).",
+    ),
+    Attribute::with_default(
+        "pid_label",
+        Kind::Bool,
+        "false",
+        "Whether samples get the process number as a label.",
+    ),
+    Attribute::with_default(
+        "probe_links",
+        Kind::List(&Kind::String),
+        "[]",
+        "Probes whose calls are sampled: `kprobe:SYMBOL`, `kretprobe:SYMBOL`, `uprobe:PATH:SYMBOL` or `uretprobe:PATH:SYMBOL`.",
+    ),
+    Attribute::with_default(
+        "reporter_unsymbolized_stubs",
+        Kind::Bool,
+        "false",
+        "Whether frames without a name are kept, with their addresses.",
+    ),
+    Attribute::with_default("sample_rate", Kind::Int, "19", "Samples a second and CPU."),
+    Attribute::with_default(
+        "symb_cache_path",
+        Kind::String,
+        "\"/tmp/symb-cache\"",
+        "Folder of the cache of function names.",
+    ),
+    Attribute::with_default("symb_cache_size", Kind::Int, "2048", "Files in that cache."),
+    Attribute::with_default(
+        "targets",
+        TARGETS,
+        "[]",
+        "Processes or containers to profile, with the labels that their profiles get.",
+    ),
+    Attribute::with_default(
+        "targets_only",
+        Kind::Bool,
+        "true",
+        "Whether processes that belong to no target are left out.",
+    ),
+    Attribute::with_default("verbose_mode", Kind::Bool, "false", "Whether the profiler logs more."),
+];
+
+const fn language(name: &'static str, doc: &'static str) -> Attribute {
+    Attribute::with_default(name, Kind::Bool, "true", doc)
+}
+
+const LANGUAGES: &[Attribute] = &[
+    language("dotnet_enabled", "Whether functions of .NET get their names."),
+    language("go_enabled", "Whether functions of Go get their names."),
+    language("hotspot_enabled", "Whether functions of Java get their names."),
+    language("perl_enabled", "Whether functions of Perl get their names."),
+    language("php_enabled", "Whether functions of PHP get their names."),
+    language("python_enabled", "Whether functions of Python get their names."),
+    language("ruby_enabled", "Whether functions of Ruby get their names."),
+    language("v8_enabled", "Whether functions of JavaScript get their names."),
+];
+
+const DEPRECATED_DOC: &str = "Accepted without an effect: an argument of earlier versions of Alloy.";
+
+const DEPRECATED: &[Attribute] = &[
+    Attribute::optional("build_id_cache_size", Kind::Int, DEPRECATED_DOC),
+    Attribute::optional("cache_rounds", Kind::Int, DEPRECATED_DOC),
+    Attribute::optional("collect_kernel_profile", Kind::Bool, DEPRECATED_DOC),
+    Attribute::optional("collect_user_profile", Kind::Bool, DEPRECATED_DOC),
+    Attribute::optional("container_id_cache_size", Kind::Uint, DEPRECATED_DOC),
+    Attribute::optional("go_table_fallback", Kind::Bool, DEPRECATED_DOC),
+    Attribute::optional("pid_cache_size", Kind::Int, DEPRECATED_DOC),
+    Attribute::optional("pid_map_size", Kind::Int, DEPRECATED_DOC),
+    Attribute::optional("same_file_cache_size", Kind::Int, DEPRECATED_DOC),
+    Attribute::optional("symbols_map_size", Kind::Int, DEPRECATED_DOC),
+    Attribute::optional(
+        "u_probe_links",
+        Kind::List(&Kind::String),
+        "Earlier name of probe_links, to which it is added.",
+    ),
+];
+
+const DEBUG_INFO: Schema = Schema {
+    attributes: &[
+        Attribute::with_default(
+            "cache_size",
+            Kind::Uint,
+            "262144",
+            "Files of which is remembered that they were sent.",
+        ),
+        Attribute::with_default(
+            "on_target_symbolization",
+            Kind::Bool,
+            "true",
+            "Whether functions get their names on this machine.",
+        ),
+        Attribute::with_default("queue_size", Kind::Uint, "256", "Files that may wait to be sent."),
+        Attribute::with_default(
+            "strip_text_section",
+            Kind::Bool,
+            "false",
+            "Whether files are sent without their code.",
+        ),
+        Attribute::with_default(
+            "upload",
+            Kind::Bool,
+            "false",
+            "Whether programs are sent to the server, which then names the functions.",
+        ),
+        Attribute::with_default("worker_num", Kind::Int, "16", "Files that are sent at once."),
+    ],
+    blocks: &[],
+};
+
+fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
+    checks::positive(arguments, "", "collect_interval")?;
+    if arguments.int("sample_rate") <= 0 {
+        return Err(checks::error("sample_rate", "sample_rate must be greater than 0"));
+    }
+    if !(0.0..=1.0).contains(&arguments.float("off_cpu_threshold")) {
+        return Err(checks::error(
+            "off_cpu_threshold",
+            "off_cpu_threshold must be from 0 to 1",
+        ));
+    }
+    // An empty text means none, as in Alloy.
+    if !arguments.string("comm").is_empty() {
+        checks::choice(arguments, "", "comm", &["none", "label", "stackframe", "both"])?;
+    }
+    checks::choice(arguments, "", "demangle", &["none", "simplified", "templates", "full"])?;
+    for (index, link) in arguments.strings("probe_links").iter().enumerate() {
+        if !is_probe(link) {
+            let message = format!(
+                "`{link}` must be kprobe:SYMBOL, kretprobe:SYMBOL, uprobe:PATH:SYMBOL or uretprobe:PATH:SYMBOL"
+            );
+            return Err(checks::error(format!("probe_links[{index}]"), message));
+        }
+    }
+    Ok(())
+}
+
+fn is_probe(link: &str) -> bool {
+    let parts: Vec<&str> = link.split(':').collect();
+    let filled = parts.iter().all(|part| !part.is_empty());
+    filled
+        && match parts.as_slice() {
+            ["kprobe" | "kretprobe", rest @ ..] => rest.len() == 1,
+            ["uprobe" | "uretprobe", rest @ ..] => rest.len() >= 2,
+            _ => false,
+        }
+}

@@ -1,0 +1,20 @@
+//! Counts the samples of a profile without decoding it: one pass over the outermost fields, nothing allocated.
+//!
+//! What is inside a sample is not looked at.
+
+use crate::profile::pprof::error::DecodeError;
+use crate::profile::pprof::reader::Reader;
+
+/// Field `sample` of the message `Profile`.
+const SAMPLE: u32 = 2;
+
+/// How many samples an uncompressed profile holds.
+pub fn sample_count(data: &[u8]) -> Result<usize, DecodeError> {
+    let mut reader = Reader::new(data, 0);
+    let mut count = 0;
+    while let Some(tag) = reader.tag()? {
+        count += usize::from(tag.field == SAMPLE);
+        reader.skip(tag)?;
+    }
+    Ok(count)
+}
