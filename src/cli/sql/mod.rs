@@ -14,11 +14,10 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
 use crate::cli::remote::ServerArgs;
-#[cfg(feature = "server")]
-use crate::cli::sql::client::DataFolder;
-use crate::cli::sql::client::SqlServer;
 
-pub use client::SqlClient;
+#[cfg(feature = "server")]
+pub use client::DataFolder;
+pub use client::{SqlClient, SqlServer};
 
 /// Arguments of `alluvium sql`.
 #[derive(Debug, Clone, Args)]
