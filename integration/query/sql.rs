@@ -386,7 +386,10 @@ async fn formats_keep_numbers_text_and_nothing_apart() {
     let reader =
         parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(bytes::Bytes::from(bytes), 1024).unwrap();
     let batches: Vec<_> = reader.map(Result::unwrap).collect();
-    assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 20);
+    assert_eq!(
+        batches.iter().map(arrow::array::RecordBatch::num_rows).sum::<usize>(),
+        20
+    );
     assert_eq!(batches[0].num_columns(), 14);
     for no_profile in [
         "SELECT 1 AS one",

@@ -308,8 +308,8 @@ mod tests {
             let done = command(&words, &mut settings);
             (done, settings.times, settings.format)
         };
-        assert_eq!(of("\\timing").1, true);
-        assert_eq!(of("\\timing off").1, false);
+        assert!(of("\\timing").1);
+        assert!(!of("\\timing off").1);
         assert_eq!(of("\\format csv").2, Format::Csv);
         assert!(of("\\format parquet").0.is_err());
         assert_eq!(of("\\d Samples").0, Ok(Done::Ask("DESCRIBE samples".to_owned())));
