@@ -5,6 +5,7 @@
 //! is dropped. It knows nothing of HTTP and writes nothing to disk.
 
 mod answer;
+mod blocks;
 mod bounds;
 mod catalog;
 pub mod cells;
@@ -27,8 +28,10 @@ mod series;
 mod session;
 mod sql;
 mod stacks;
+mod sums;
 mod time;
 mod timeline;
+mod totals;
 mod types;
 
 pub use engine::{QueryEngine, ScanStats};
