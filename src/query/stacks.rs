@@ -95,7 +95,7 @@ impl StackTable {
     }
 
     /// Memory held, estimated.
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.paths.bytes()
     }
 
@@ -148,11 +148,6 @@ impl StackTable {
     /// True when the frames of the stack are here.
     pub(crate) fn has(&self, id: i64) -> bool {
         self.stacks.contains_key(&id)
-    }
-
-    /// Bytes that the table takes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Takes in a batch of the columns `stack` and `frames`.
