@@ -144,6 +144,20 @@ pub fn other(program: &str, probe: &[&str], package: &str) -> Option<PathBuf> {
     None
 }
 
+/// The file that a variable names (`make tools` sets it). When there is none, a line and `None`; with `CI` set a failure.
+pub fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(|path| path.is_file())
+    {
+        return Some(path);
+    }
+    let text = format!("{variable} names no file: `make tools` gets {what}");
+    assert!(std::env::var_os("CI").is_none(), "{text}");
+    println!("skipped: {text}");
+    None
+}
+
 /// Asks the server in SQL; the answer's rows as CSV, without the line of names.
 pub async fn sql(client: &reqwest::Client, url: &str, query: &str) -> Vec<Vec<String>> {
     let answer = client

@@ -47,7 +47,17 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
 ];
 
 /// An outside crate and the only places that may name it, with the reason.
-const AT_HOME: [(&str, &[&str], &str); 17] = [
+const AT_HOME: [(&str, &[&str], &str); 19] = [
+    (
+        "pgwire",
+        &["src/server/postgres/"],
+        "one module knows the messages of PostgreSQL",
+    ),
+    (
+        "datafusion_pg_catalog",
+        &["src/query/"],
+        "one layer knows the query engine",
+    ),
     ("datafusion", &["src/query/"], "one layer knows the query engine"),
     (
         "parquet",

@@ -1,9 +1,11 @@
 //! Queries at the engine's border, over Parquet files and heads made by the fixture.
 
+mod attacks;
 mod fixture;
 mod questions;
 mod refusals;
 mod sql;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 use alluvium::query::format::{Format, encode_all};
 use alluvium::query::{QueryError, QueryLimits};
 
-use super::fixture::{CPU, NOON, OwnedFrame, TestStore, profile};
+use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};
 use super::{engine, engine_with, fill, minute, rows, stacks_of, two_services};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,6 +181,102 @@ async fn table_functions_take_selectors_and_times() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn diff_and_pprof_agree_with_the_sums_of_the_rows() {
+    let engine = engine(two_services());
+    let (start, middle, end) = (NOON, NOON + 30_000, NOON + 60_000);
+    let diff = format!(
+        "SELECT function, file, self_before, self_after, self_change, total_change FROM diff('{CPU}{{service_name=\"shop\"}}', \
+         {start}, {middle}, '{CPU}{{service_name=\"shop\"}}', {start}, {end}, 2)"
+    );
+    assert_eq!(
+        rows(&engine, "one", &diff).await,
+        serde_json::json!([
+            {"function": "work", "file": "work.go", "self_before": 200, "self_after": 400, "self_change": 200, "total_change": 200},
+            {"function": "runtime.gcDrain", "file": "mgc.go", "self_before": 60, "self_after": 120, "self_change": 60, "total_change": 60},
+        ])
+    );
+    for wrong in [
+        format!("SELECT * FROM diff('{CPU}', 0, 1)"),
+        format!("SELECT * FROM diff('{CPU}', 0, 1, '{HEAP}', 0, 1)"),
+        format!("SELECT * FROM pprof('{CPU}', 0)"),
+        "SELECT pprof(profile_type, stack, frames, value) FROM flat".to_owned(),
+        "SELECT pprof(value) FROM flat".to_owned(),
+    ] {
+        let answer = match engine.sql("one", &wrong).await {
+            Ok(result) => result.collect().await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        assert!(
+            matches!(answer, Err(QueryError::InvalidArgument(_))),
+            "{wrong}: {answer:?}"
+        );
+    }
+    let by_selector = format!("SELECT * FROM pprof('{CPU}{{region=\"eu\"}}', {start}, {end})");
+    let by_rows = format!(
+        "SELECT pprof(profile_type, stack, frames, value) FROM flat WHERE profile_type = '{CPU}' AND labels['region'] = 'eu'"
+    );
+    for sql in [by_selector, by_rows] {
+        let bytes = encode_all(engine.sql("one", &sql).await.unwrap(), Format::Pprof)
+            .await
+            .unwrap();
+        let profile = pprof::decode(&bytes).unwrap();
+        assert_eq!(profile.values.iter().sum::<i64>(), 520, "{sql}");
+        assert_eq!(profile.sample_types[0].kind, "cpu");
+        let names: Vec<&str> = profile.functions.iter().map(|function| function.name).collect();
+        assert!(
+            names.contains(&"work") && names.contains(&"runtime.gcDrain") && names.contains(&"main.main"),
+            "{names:?}"
+        );
+    }
+    let groups = format!(
+        "SELECT service_name, pprof(profile_type, stack, frames, value) IS NOT NULL AS is_there FROM flat \
+         WHERE profile_type = '{CPU}' GROUP BY service_name ORDER BY 1"
+    );
+    assert_eq!(
+        rows(&engine, "one", &groups).await,
+        serde_json::json!([{"service_name": "cart", "is_there": true}, {"service_name": "shop", "is_there": true}])
+    );
+    let none = "SELECT pprof(profile_type, stack, frames, value) IS NULL AS none FROM flat WHERE value < 0";
+    assert_eq!(rows(&engine, "one", none).await, serde_json::json!([{"none": true}]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_shows_the_plan_and_what_is_left_unread_but_no_place_on_the_disk() {
+    let store = two_services();
+    store.list_missing(|entry| entry.day += 100);
+    let engine = engine(store);
+    let text = async |sql: &str| {
+        let answer = rows(&engine, "one", sql).await;
+        let rows = answer.as_array().unwrap().iter();
+        let rows = rows.map(|row| {
+            (
+                row["plan_type"].as_str().unwrap().to_owned(),
+                row["plan"].as_str().unwrap().to_owned(),
+            )
+        });
+        rows.collect::<BTreeMap<_, _>>()
+    };
+    let query = "SELECT sum(value) AS v FROM samples WHERE time < '2026-11-21' AND profile_type LIKE 'process%'";
+    let plain = text(&format!("EXPLAIN {query}")).await;
+    assert!(plain["logical_plan"].contains("TableScan: samples"), "{plain:?}");
+    assert!(plain["physical_plan"].contains("AggregateExec"), "{plain:?}");
+    assert_eq!(plain["scan"], "samples: 1 files read, 1 pruned");
+    let run = text(&format!("EXPLAIN ANALYZE {query}")).await;
+    assert!(run["plan_with_metrics"].contains("output_rows="), "{run:?}");
+    assert!(run["total"].starts_with("rows: 1\ntime: "), "{run:?}");
+    assert!(
+        run["scan"].contains("row groups by statistics: ") && run["scan"].contains("pages by statistics: "),
+        "{run:?}"
+    );
+    for text in plain.values().chain(run.values()) {
+        assert!(
+            !text.contains(std::env::temp_dir().to_string_lossy().trim_matches('/')),
+            "{text}"
+        );
+    }
+}
+
 /// A profile of thousands of stacks, as the store would split it.
 fn synthetic(time_ms: i64, seed: u64) -> (super::fixture::TestProfile, i64, BTreeMap<String, i64>) {
     let shape = Shape {
@@ -284,6 +380,27 @@ async fn formats_keep_numbers_text_and_nothing_apart() {
     let reader = arrow::ipc::reader::StreamReader::try_new(bytes.as_slice(), None).unwrap();
     let read: usize = reader.map(|batch| batch.unwrap().num_rows()).sum();
     assert_eq!(read, 20);
+    let bytes = encode_all(engine.sql("one", flat).await.unwrap(), Format::Parquet)
+        .await
+        .unwrap();
+    let reader =
+        parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(bytes::Bytes::from(bytes), 1024).unwrap();
+    let batches: Vec<_> = reader.map(Result::unwrap).collect();
+    assert_eq!(
+        batches.iter().map(arrow::array::RecordBatch::num_rows).sum::<usize>(),
+        20
+    );
+    assert_eq!(batches[0].num_columns(), 14);
+    for no_profile in [
+        "SELECT 1 AS one",
+        "SELECT * FROM samples",
+        "SELECT arrow_cast('x', 'Binary') FROM samples",
+    ] {
+        let error = encode_all(engine.sql("one", no_profile).await.unwrap(), Format::Pprof)
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("one row with one column"), "{error}");
+    }
     let none = engine
         .sql("one", "SELECT value FROM samples WHERE value < 0")
         .await

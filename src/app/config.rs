@@ -24,6 +24,10 @@ pub struct ServerFile {
     pub limits: LimitsSection,
     /// `maintenance:` merging, ageing and deletion of files; ours, Pyroscope has no such section.
     pub maintenance: MaintenanceSection,
+    /// `sql:` limits of SQL.
+    pub sql: SqlSection,
+    /// `postgres:` the port for PostgreSQL clients.
+    pub postgres: PostgresSection,
     /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
     pub multitenancy_enabled: Option<bool>,
     /// Every other top-level key.
@@ -150,6 +154,75 @@ pub struct MaintenanceSection {
     pub downsample_1h_after: Option<String>,
 }
 
+/// Limits of SQL, over HTTP and on the PostgreSQL port. These keys are ours.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SqlSection {
+    /// Time limit of a query, a duration.
+    pub timeout: Option<String>,
+    /// Memory of all queries together, a size.
+    pub max_memory: Option<String>,
+    /// Memory of one query, a size.
+    pub max_query_memory: Option<String>,
+    /// Most rows of an answer.
+    pub max_rows: Option<usize>,
+    /// Largest answer, a size.
+    pub max_output: Option<String>,
+    /// Queries that run at the same time.
+    pub max_concurrent_queries: Option<usize>,
+}
+
+/// The port for PostgreSQL clients. These keys are ours.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PostgresSection {
+    /// `host:port`; no port without it.
+    pub listen: Option<String>,
+    /// Most connections at one time.
+    pub max_connections: Option<usize>,
+    /// A connection that asks nothing for so long is closed, a duration.
+    pub idle_timeout: Option<String>,
+    /// Certificate and key.
+    pub tls: PostgresTlsSection,
+    /// Who may connect.
+    pub users: Vec<PostgresUserSection>,
+}
+
+/// TLS of the PostgreSQL port.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PostgresTlsSection {
+    /// PEM file of the certificate chain.
+    pub cert_file: Option<PathBuf>,
+    /// PEM file of the key.
+    pub key_file: Option<PathBuf>,
+    /// `require` (connections without TLS are refused) or `allow`.
+    pub mode: Option<String>,
+}
+
+/// A user of the PostgreSQL port.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PostgresUserSection {
+    /// Name.
+    pub name: String,
+    /// Password.
+    pub password: Option<String>,
+    /// File with the password.
+    pub password_file: Option<PathBuf>,
+    /// Tenants that may be read.
+    pub tenants: Vec<String>,
+}
+
+impl std::fmt::Debug for PostgresUserSection {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("PostgresUserSection")
+            .field("name", &self.name)
+            .field("tenants", &self.tenants)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Top-level keys of Pyroscope that have no meaning for us: accepted with a warning.
 const WITHOUT_MEANING: &[&str] = &[
     "adaptive_placement",
@@ -200,7 +273,7 @@ pub fn parse(text: &str) -> anyhow::Result<ServerFile> {
     for key in file.other.keys() {
         if !WITHOUT_MEANING.contains(&key.as_str()) {
             bail!(
-                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, maintenance and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
+                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, maintenance, sql, postgres and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
             );
         }
         tracing::warn!(key, "configuration key has no meaning here and is ignored");

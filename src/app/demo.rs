@@ -19,6 +19,7 @@ use crate::base::Shutdown;
 use crate::base::net::hostname;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
+use crate::server::postgres::PostgresOptions;
 use crate::store::Limits;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::telemetry::logs::{LogHandle, Settings};
@@ -32,6 +33,8 @@ pub struct DemoOptions {
     pub data: PathBuf,
     /// Programs to profile besides this one, `host:port`.
     pub targets: Vec<String>,
+    /// `host:port` for PostgreSQL clients, if any.
+    pub postgres: Option<String>,
 }
 
 /// Runs until `shutdown`.
@@ -51,6 +54,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
             with_collector: true,
             ..ServerOptions::default()
         },
+        postgres: options.postgres.as_deref().map(PostgresOptions::new),
     };
     let prefix = serve.http.prefix.clone();
     let mut server = RunningServer::start(serve, &metrics, &shutdown).await?;
@@ -59,6 +63,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
+    let postgres = server.postgres_addr();
     let storage = options.data.join("collector");
     std::fs::create_dir_all(&storage).with_context(|| format!("cannot create the folder {}", storage.display()))?;
     let config_path = storage.join("demo.river");
@@ -87,7 +92,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
             diagnostics.render(false)
         );
     }
-    announce(&address.to_string(), &options, &config_path);
+    announce(&address.to_string(), postgres, &options, &config_path);
     controller.run(shutdown).await;
     server_shutdown.cancel();
     serving.await.context("the server failed")?
@@ -142,7 +147,7 @@ fn check_target(target: &str) -> anyhow::Result<()> {
 }
 
 #[expect(clippy::print_stdout, reason = "tells the newcomer where to look")]
-fn announce(address: &str, options: &DemoOptions, config: &std::path::Path) {
+fn announce(address: &str, postgres: Option<std::net::SocketAddr>, options: &DemoOptions, config: &std::path::Path) {
     let targets = if options.targets.is_empty() {
         "itself (add programs with --target HOST:PORT)".to_owned()
     } else {
@@ -152,6 +157,13 @@ fn announce(address: &str, options: &DemoOptions, config: &std::path::Path) {
     println!("  The first profiles arrive within 15 s; then look at\n");
     println!("      http://{address}\n");
     println!("  or ask: alluvium top 'process_cpu:cpu:nanoseconds:cpu:nanoseconds{{}}'");
+    if let Some(postgres) = postgres {
+        println!(
+            "  or connect: psql -h {} -p {} -U me alluvium",
+            postgres.ip(),
+            postgres.port()
+        );
+    }
     println!(
         "  data in {}, configuration in {}; stop with Ctrl-C\n",
         options.data.display(),

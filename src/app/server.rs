@@ -13,6 +13,7 @@ use crate::admin::{self, AdminState};
 use crate::base::Shutdown;
 use crate::query::{QueryEngine, QueryLimits};
 use crate::server::listen::{ListenOptions, Listener};
+use crate::server::postgres::{PostgresOptions, PostgresServer};
 use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::{Limits, Store, StoreConfig};
@@ -42,11 +43,14 @@ pub struct ServeOptions {
     pub query: QueryLimits,
     /// Routes and tenants.
     pub http: ServerOptions,
+    /// The PostgreSQL port, if there is one.
+    pub postgres: Option<PostgresOptions>,
 }
 
 /// A started server.
 pub struct RunningServer {
     listener: Listener,
+    postgres: Option<PostgresServer>,
     routes: axum::Router,
     store: Arc<Store>,
     readiness: Readiness,
@@ -71,6 +75,10 @@ impl RunningServer {
             .await
             .context("cannot open the store")??;
         let engine = QueryEngine::new(store.clone(), options.query)?;
+        let postgres = match options.postgres {
+            Some(options) => Some(PostgresServer::bind(options, engine.clone()).await?),
+            None => None,
+        };
         let readiness = Readiness::ready();
         let state = ServerState::new(
             store.clone(),
@@ -91,6 +99,7 @@ impl RunningServer {
         });
         Ok(Self {
             listener,
+            postgres,
             routes: router(state).merge(admin),
             store,
             readiness,
@@ -107,6 +116,11 @@ impl RunningServer {
         self.listener.local_addr()
     }
 
+    /// The address of the PostgreSQL port with the real port.
+    pub fn postgres_addr(&self) -> Option<std::net::SocketAddr> {
+        self.postgres.as_ref().map(PostgresServer::local_addr)
+    }
+
     /// Serves until `shutdown`, then stops in order.
     pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let stopping = self.readiness.clone();
@@ -115,7 +129,13 @@ impl RunningServer {
             signal.cancelled().await;
             stopping.set_not_ready("the server is stopping");
         });
-        let cut = self.listener.serve(self.routes, shutdown).await;
+        let sessions = self
+            .postgres
+            .map(|postgres| tokio::spawn(postgres.serve(shutdown.clone())));
+        let mut cut = self.listener.serve(self.routes, shutdown).await;
+        if let Some(sessions) = sessions {
+            cut += sessions.await.unwrap_or_default();
+        }
         if cut > 0 {
             tracing::warn!(connections = cut, "requests were cut off at the end");
         }
@@ -136,6 +156,9 @@ pub async fn run(options: ServeOptions, shutdown: Shutdown) -> anyhow::Result<()
     let data = options.data.clone();
     let server = RunningServer::start(options, &metrics, &shutdown).await?;
     tracing::info!(address = %server.local_addr(), data = %data.display(), "serving");
+    if let Some(address) = server.postgres_addr() {
+        tracing::info!(address = %address, "serving postgresql");
+    }
     server.run(shutdown).await
 }
 

@@ -22,6 +22,9 @@ pub struct DemoArgs {
     /// A Go program (or any other that serves /debug/pprof) to profile too; may be given several times.
     #[arg(long = "target", value_name = "HOST:PORT")]
     pub targets: Vec<String>,
+    /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
+    #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
+    pub postgres_listen: Option<String>,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -30,6 +33,7 @@ pub async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Re
         listen: args.listen,
         data: args.data,
         targets: args.targets,
+        postgres: args.postgres_listen,
     };
     demo::run(options, logs, flags, signals::shutdown_signal()?).await
 }

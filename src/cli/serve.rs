@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::app::config::{self, LimitsSection, MaintenanceSection};
+use crate::app::config::{self, LimitsSection, MaintenanceSection, PostgresSection, SqlSection};
 use crate::app::server::{self, ServeOptions};
 use crate::app::signals;
 use crate::base::duration;
 use crate::query::QueryLimits;
-use crate::server::ServerOptions;
+use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
+use crate::server::{DEFAULT_TENANT, ServerOptions};
 use crate::store::Limits;
 use crate::store::maintenance::MaintenanceConfig;
 
@@ -69,6 +70,9 @@ pub struct ServeArgs {
         help = "Merge small files into large ones in the background [default: true]"
     )]
     pub compaction: Option<bool>,
+    /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
+    #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
+    pub postgres_listen: Option<String>,
     /// Take the tenant from X-Scope-OrgID.
     #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub multi_tenant: Option<bool>,
@@ -125,6 +129,8 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     if let Some(length) = &file.limits.max_query_length {
         query.max_query_length = parsed("limits.max_query_length", length)?;
     }
+    sql_limits(&file.sql, &mut query)?;
+    let postgres = postgres_options(file.postgres, args.postgres_listen, http.multi_tenant)?;
     Ok(ServeOptions {
         listen,
         data: data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
@@ -138,6 +144,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         )?,
         query,
         http,
+        postgres,
     })
 }
 
@@ -203,6 +210,108 @@ fn maintenance(
     Ok(config)
 }
 
+/// The limits of SQL from the file.
+fn sql_limits(file: &SqlSection, limits: &mut QueryLimits) -> anyhow::Result<()> {
+    if let Some(text) = &file.timeout {
+        limits.timeout = parsed("sql.timeout", text)?;
+    }
+    let sizes = [
+        (&mut limits.memory_bytes, "sql.max_memory", &file.max_memory),
+        (
+            &mut limits.max_query_memory_bytes,
+            "sql.max_query_memory",
+            &file.max_query_memory,
+        ),
+        (&mut limits.max_output_bytes, "sql.max_output", &file.max_output),
+    ];
+    for (limit, name, text) in sizes {
+        if let Some(text) = text {
+            *limit = bytes(name, text)?;
+        }
+    }
+    limits.max_rows = file.max_rows.unwrap_or(limits.max_rows);
+    limits.max_concurrent_queries = file.max_concurrent_queries.unwrap_or(limits.max_concurrent_queries);
+    if limits.timeout.is_zero() || limits.max_concurrent_queries == 0 || limits.max_rows == 0 {
+        bail!("sql: timeout, max_rows and max_concurrent_queries must be more than 0");
+    }
+    Ok(())
+}
+
+/// The PostgreSQL port from file and flag; none when neither names an address.
+fn postgres_options(
+    file: PostgresSection,
+    flag: Option<String>,
+    multi_tenant: bool,
+) -> anyhow::Result<Option<PostgresOptions>> {
+    let Some(listen) = flag.or(file.listen) else {
+        return Ok(None);
+    };
+    let mut options = PostgresOptions::new(&listen);
+    options.multi_tenant = multi_tenant;
+    options.max_connections = file.max_connections.unwrap_or(options.max_connections);
+    if let Some(text) = &file.idle_timeout {
+        options.idle_timeout = parsed("postgres.idle_timeout", text)?;
+    }
+    options.tls = match (file.tls.cert_file, file.tls.key_file) {
+        (Some(certificate), Some(key)) => Some(PostgresTls {
+            certificate,
+            key,
+            required: match file.tls.mode.as_deref() {
+                None | Some("require") => true,
+                Some("allow") => false,
+                Some(other) => bail!("postgres.tls.mode: `{other}` is no mode, use require or allow"),
+            },
+        }),
+        (None, None) if file.tls.mode.is_none() => None,
+        _ => bail!("postgres.tls needs both cert_file and key_file"),
+    };
+    for user in file.users {
+        let password = match (user.password, user.password_file) {
+            (Some(password), None) => password,
+            (None, Some(path)) => std::fs::read_to_string(&path)
+                .with_context(|| format!("cannot read postgres.users password_file {}", path.display()))?
+                .trim_end_matches(['\r', '\n'])
+                .to_owned(),
+            _ => bail!(
+                "postgres.users: user `{}` needs a password or a password_file",
+                user.name
+            ),
+        };
+        let tenants = match user.tenants.is_empty() {
+            true => vec![DEFAULT_TENANT.to_owned()],
+            false => user.tenants,
+        };
+        options.users.push(PostgresUser {
+            name: user.name,
+            password,
+            tenants,
+        });
+    }
+    Ok(Some(options))
+}
+
+/// A number of bytes, or one with a unit: `512MiB`, `2GiB`, `100MB`.
+fn bytes(name: &str, text: &str) -> anyhow::Result<usize> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit: usize = match text[digits..].trim() {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        "kB" | "KB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        other => bail!("{name}: `{other}` is no unit of bytes, use KiB, MiB, GiB, kB, MB or GB"),
+    };
+    let number: usize = text[..digits]
+        .parse()
+        .with_context(|| format!("{name}: `{text}` is no size; write for example 512MiB"))?;
+    number
+        .checked_mul(unit)
+        .with_context(|| format!("{name}: `{text}` is too large"))
+}
+
 fn store_limits(file: &LimitsSection) -> anyhow::Result<Limits> {
     let mut limits = Limits::default();
     let sizes = [
@@ -262,5 +371,31 @@ mod tests {
         assert_eq!(normal_prefix("/"), "");
         assert_eq!(normal_prefix("profile/"), "/profile");
         assert_eq!(normal_prefix("/a/b"), "/a/b");
+    }
+
+    #[test]
+    fn limits_and_the_postgresql_port_are_read_from_the_file() {
+        let file = config::parse(
+            "sql:\n  timeout: 5s\n  max_query_memory: 64MiB\n  max_rows: 10\npostgres:\n  listen: 127.0.0.1:0\n  users:\n    - name: ada\n      password: x\n      tenants: [one]\n",
+        )
+        .unwrap();
+        let mut limits = QueryLimits::default();
+        sql_limits(&file.sql, &mut limits).unwrap();
+        assert_eq!((limits.timeout, limits.max_rows), (Duration::from_secs(5), 10));
+        assert_eq!(limits.max_query_memory_bytes, 64 << 20);
+        let options = postgres_options(file.postgres, None, true).unwrap().unwrap();
+        assert_eq!(options.users[0].tenants, ["one"]);
+        assert!(options.tls.is_none() && options.multi_tenant);
+        let wrong = |text: &str| {
+            let file = config::parse(text).unwrap();
+            postgres_options(file.postgres, Some("127.0.0.1:0".to_owned()), false)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(wrong("postgres:\n  tls:\n    cert_file: a.pem\n").contains("both"));
+        assert!(wrong("postgres:\n  tls:\n    cert_file: a\n    key_file: b\n    mode: maybe\n").contains("maybe"));
+        assert!(wrong("postgres:\n  users:\n    - name: ada\n").contains("password"));
+        assert!(bytes("x", "5 apples").is_err() && bytes("x", "99999999999GiB").is_err());
+        assert!(config::parse("sql:\n  max_row: 5\n").is_err());
     }
 }

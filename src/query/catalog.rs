@@ -11,7 +11,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Int64Type, SchemaRef};
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider,
-    SchemaProvider,
+    SchemaProvider, TableProvider,
 };
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
@@ -29,20 +29,28 @@ use crate::store::snapshot::ScanFilter;
 /// The catalog of one query.
 pub(crate) fn catalog(context: &Arc<Context>) -> Result<Arc<dyn CatalogProviderList>, QueryError> {
     let schema = MemorySchemaProvider::new();
-    for table in Table::ALL {
-        let relation = Stored {
-            context: context.clone(),
-            table,
-        };
-        schema.register_table(table.name().to_owned(), Arc::new(Provided(Arc::new(relation))))?;
+    for (name, table) in tables(context) {
+        schema.register_table(name, table)?;
     }
-    let flat = Flat::all(context.clone());
-    schema.register_table("flat".to_owned(), Arc::new(Provided(Arc::new(flat))))?;
     let catalog = MemoryCatalogProvider::new();
     catalog.register_schema("public", Arc::new(schema))?;
     let list = MemoryCatalogProviderList::new();
     list.register_catalog("alluvium".to_owned(), Arc::new(catalog));
     Ok(Arc::new(list))
+}
+
+/// The tables by name.
+pub(crate) fn tables(context: &Arc<Context>) -> Vec<(String, Arc<dyn TableProvider>)> {
+    let stored = Table::ALL.into_iter().map(|table| {
+        let relation = Stored {
+            context: context.clone(),
+            table,
+        };
+        let provided: Arc<dyn TableProvider> = Arc::new(Provided(Arc::new(relation)));
+        (table.name().to_owned(), provided)
+    });
+    let flat: Arc<dyn TableProvider> = Arc::new(Provided(Arc::new(Flat::all(context.clone()))));
+    stored.chain([("flat".to_owned(), flat)]).collect()
 }
 
 /// One of the store's tables, cut down to the tenant.

@@ -14,6 +14,7 @@ use crate::profile::{Labels, ProfileType};
 use crate::query::blocks::BlockCache;
 use crate::query::runtime::Runtime;
 use crate::query::series::{self, SeriesCache};
+use crate::query::session::{self, SqlSession};
 use crate::query::sql::{self, SqlResult};
 use crate::query::stacks::StackCache;
 use crate::query::totals::TotalsCache;
@@ -37,6 +38,7 @@ struct Shared {
     blocks: Arc<BlockCache>,
     totals: Arc<TotalsCache>,
     template: sql::Template,
+    sessions: std::sync::OnceLock<Arc<session::Shared>>,
 }
 
 /// Parquet files since the start, over all queries.
@@ -57,6 +59,8 @@ pub(crate) struct Context {
     pub(crate) totals: Arc<TotalsCache>,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) tenant: Arc<str>,
+    /// The question is not to be answered, only described: parameters may still be without values.
+    pub(crate) describing: bool,
 }
 
 impl QueryEngine {
@@ -66,10 +70,11 @@ impl QueryEngine {
         Ok(Self {
             shared: Arc::new(Shared {
                 source,
-                template: sql::Template::new(&runtime),
+                template: sql::Template::new(&runtime, &limits),
                 runtime,
                 stacks: Arc::new(StackCache::new(limits.stack_cache_bytes)),
                 series: Arc::new(SeriesCache::default()),
+                sessions: std::sync::OnceLock::new(),
                 blocks: Arc::new(BlockCache::new(limits.block_cache_bytes)),
                 totals: Arc::new(TotalsCache::new(limits.totals_cache_bytes)),
                 limits,
@@ -216,6 +221,22 @@ impl QueryEngine {
         sql::run(&self.shared.template, context, &self.shared.limits, text).await
     }
 
+    /// A session in PostgreSQL's dialect over the tables of the tenant.
+    pub fn session(&self, tenant: &str) -> Result<SqlSession, QueryError> {
+        let shared = match self.shared.sessions.get() {
+            Some(shared) => shared.clone(),
+            None => {
+                let made = Arc::new(session::Shared::new(&self.shared.template, &self.shared.limits)?);
+                self.shared.sessions.get_or_init(|| made).clone()
+            }
+        };
+        SqlSession::new(self.clone(), shared, tenant)
+    }
+
+    pub(crate) fn template(&self) -> &sql::Template {
+        &self.shared.template
+    }
+
     async fn label_sets(
         &self,
         tenant: &str,
@@ -228,8 +249,17 @@ impl QueryEngine {
         self.limited(sets).await
     }
 
-    fn context(&self, tenant: &str) -> Arc<Context> {
-        Arc::new(Context {
+    pub(crate) fn context(&self, tenant: &str) -> Arc<Context> {
+        Arc::new(self.new_context(tenant, false))
+    }
+
+    /// A context for planning alone.
+    pub(crate) fn describing(&self, tenant: &str) -> Arc<Context> {
+        Arc::new(self.new_context(tenant, true))
+    }
+
+    fn new_context(&self, tenant: &str, describing: bool) -> Context {
+        Context {
             runtime: self.shared.runtime.clone(),
             stacks: self.shared.stacks.clone(),
             series: self.shared.series.clone(),
@@ -237,7 +267,8 @@ impl QueryEngine {
             totals: self.shared.totals.clone(),
             snapshot: self.shared.source.snapshot(),
             tenant: tenant.into(),
-        })
+            describing,
+        }
     }
 
     async fn limited<T>(&self, work: BoxFuture<'static, Result<T, QueryError>>) -> Result<T, QueryError> {

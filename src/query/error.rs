@@ -17,7 +17,7 @@ pub enum QueryError {
     #[error("{0}")]
     Limit(String),
     /// The time limit of the query passed. HTTP 504.
-    #[error("the query took longer than its time limit of {}", crate::base::duration::format(*.0))]
+    #[error("the query took longer than its time limit of {}; narrow its range of time, or raise sql.timeout in the server's configuration", crate::base::duration::format(*.0))]
     Timeout(Duration),
     /// Whoever asked went away, or the program stops.
     #[error("the query was cancelled")]
@@ -51,7 +51,12 @@ impl From<DataFusionError> for QueryError {
         match root {
             DataFusionError::ResourcesExhausted(message) => {
                 let first = message.lines().next().unwrap_or_default();
-                Self::Limit(format!("the query needs more memory than its limit allows: {first}"))
+                match first.contains("raise sql.") {
+                    true => Self::Limit(first.to_owned()),
+                    false => Self::Limit(format!(
+                        "the query needs more memory than it may have ({first}): ask for less time or fewer groups, or raise sql.max_query_memory or sql.max_memory in the server's configuration"
+                    )),
+                }
             }
             DataFusionError::SQL(..)
             | DataFusionError::Plan(_)
@@ -60,6 +65,9 @@ impl From<DataFusionError> for QueryError {
             | DataFusionError::NotImplemented(_)
             | DataFusionError::Execution(_) => Self::InvalidArgument(text),
             DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
+                ArrowError::OffsetOverflowError(_) => Self::Limit(
+                    "a step of the query makes a column of more than 2 GiB: make shorter texts and lists".to_owned(),
+                ),
                 ArrowError::DivideByZero
                 | ArrowError::ArithmeticOverflow(_)
                 | ArrowError::CastError(_)
@@ -68,6 +76,11 @@ impl From<DataFusionError> for QueryError {
                 | ArrowError::InvalidArgumentError(_) => Self::InvalidArgument(text),
                 _ => Self::Internal(text),
             },
+            // The engine takes a pattern that does not compile for a fault of its own.
+            DataFusionError::Internal(_) if text.contains("Regular expression did not compile") => {
+                let end = text.find(".\n").unwrap_or(text.len());
+                Self::InvalidArgument(text[..end].to_owned())
+            }
             _ => Self::Internal(text),
         }
     }
@@ -99,6 +112,9 @@ mod tests {
     #[test]
     fn a_time_limit_is_said_in_words() {
         let error = QueryError::Timeout(Duration::from_secs(90));
-        assert_eq!(error.to_string(), "the query took longer than its time limit of 1m30s");
+        assert_eq!(
+            error.to_string(),
+            "the query took longer than its time limit of 1m30s; narrow its range of time, or raise sql.timeout in the server's configuration"
+        );
     }
 }

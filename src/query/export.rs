@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
+use crate::profile::ProfileType;
 use crate::profile::pprof::{self, Function, Line, Location, Mapping, Profile, ValueType};
 use crate::query::engine::Context;
 use crate::query::flame::{self, Merged};
@@ -47,9 +48,30 @@ fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Resu
 
 fn encode(merged: &Merged, query: &StackQuery, period: i64) -> Vec<u8> {
     let table = merged.table.read();
-    let kind = &query.profile_type;
+    let start = query.range.start_ms.saturating_mul(1_000_000);
+    let length = query.range.end_ms.saturating_sub(query.range.start_ms);
+    let about = About {
+        kind: &query.profile_type,
+        period,
+        time_nanos: start,
+        duration_nanos: length.saturating_mul(1_000_000),
+    };
+    encode_sums(&table, merged.sums.iter().copied(), &about)
+}
+
+/// What a profile says of itself besides its samples.
+pub(crate) struct About<'a> {
+    pub(crate) kind: &'a ProfileType,
+    pub(crate) period: i64,
+    pub(crate) time_nanos: i64,
+    pub(crate) duration_nanos: i64,
+}
+
+/// Sums by stack as pprof bytes.
+pub(crate) fn encode_sums(table: &StackTable, sums: impl Iterator<Item = (i64, i64)>, about: &About<'_>) -> Vec<u8> {
+    let kind = about.kind;
     let mut builder = Builder {
-        table: &table,
+        table,
         profile: Profile {
             sample_types: vec![ValueType {
                 kind: &kind.sample_type,
@@ -59,13 +81,9 @@ fn encode(merged: &Merged, query: &StackQuery, period: i64) -> Vec<u8> {
                 kind: &kind.period_type,
                 unit: &kind.period_unit,
             },
-            period,
-            time_nanos: query.range.start_ms.saturating_mul(1_000_000),
-            duration_nanos: query
-                .range
-                .end_ms
-                .saturating_sub(query.range.start_ms)
-                .saturating_mul(1_000_000),
+            period: about.period,
+            time_nanos: about.time_nanos,
+            duration_nanos: about.duration_nanos,
             sample_starts: vec![0],
             label_starts: vec![0],
             ..Profile::default()
@@ -74,8 +92,8 @@ fn encode(merged: &Merged, query: &StackQuery, period: i64) -> Vec<u8> {
         functions: HashMap::new(),
         locations: HashMap::new(),
     };
-    for (stack, value) in merged.sums.iter().filter(|(_, value)| *value != 0) {
-        builder.sample(*stack, *value);
+    for (stack, value) in sums.filter(|(_, value)| *value != 0) {
+        builder.sample(stack, value);
     }
     pprof::encode(&builder.profile)
 }

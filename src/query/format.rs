@@ -1,8 +1,9 @@
-//! Answers of SQL as bytes: JSON, CSV, Arrow.
+//! Answers of SQL as bytes: JSON, CSV, Arrow, Parquet, pprof.
 //!
-//! In: [`SqlResult`]. Out: a stream of byte chunks, one a batch, so that a server need not hold an answer. An error after the first chunk
+//! In: [`SqlResult`]. Out: a stream of byte chunks of a few MiB, so that a server need not hold an answer. An error after the first chunk
 //! ends the stream with that error; the bytes before it are then not a whole document.
 
+use std::collections::VecDeque;
 use std::io::Write;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,10 +15,16 @@ use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::Bytes;
-use futures::StreamExt;
+// The engine's own copy: an answer as a Parquet file is no table of the store.
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::basic::{Compression, ZstdLevel};
+use datafusion::parquet::errors::ParquetError;
+use datafusion::parquet::file::properties::WriterProperties;
 use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
 
-use crate::query::{QueryError, SqlResult};
+use crate::query::{QueryError, SqlResult, answer};
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +36,16 @@ pub enum Format {
     Csv,
     /// The Arrow IPC stream format.
     Arrow,
+    /// A Parquet file, zstd.
+    Parquet,
+    /// A pprof profile as it is in the one row and column of the answer.
+    Pprof,
 }
+
+/// About the bytes of a chunk, as columns in memory.
+const CHUNK_BYTES: usize = 4 << 20;
+/// Bytes of a row group of Parquet.
+const ROW_GROUP_BYTES: usize = 32 << 20;
 
 /// Largest whole number that every double holds exactly.
 const MAX_EXACT: u64 = 1 << 53;
@@ -41,6 +57,8 @@ impl Format {
             Format::Json => "application/json",
             Format::Csv => "text/csv; charset=utf-8",
             Format::Arrow => "application/vnd.apache.arrow.stream",
+            Format::Parquet => "application/vnd.apache.parquet",
+            Format::Pprof => "application/x-pprof",
         }
     }
 }
@@ -53,8 +71,10 @@ impl FromStr for Format {
             "json" => Ok(Format::Json),
             "csv" => Ok(Format::Csv),
             "arrow" => Ok(Format::Arrow),
+            "parquet" => Ok(Format::Parquet),
+            "pprof" => Ok(Format::Pprof),
             _ => Err(QueryError::invalid(format!(
-                "`{text}` is not a format; choose json, csv or arrow"
+                "`{text}` is not a format; choose json, csv, arrow, parquet or pprof"
             ))),
         }
     }
@@ -64,27 +84,43 @@ impl FromStr for Format {
 pub fn encode(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
     let SqlResult { schema, stream } = result;
     let state = match Encoder::new(format, schema) {
-        Ok(encoder) => Ok((stream, Some(encoder))),
+        Ok(encoder) => Ok((stream, Some(encoder), VecDeque::new())),
         Err(error) => Err(error),
     };
     match state {
         Err(error) => stream::once(async move { Err(error) }).boxed(),
-        Ok(state) => stream::try_unfold(state, |(mut rows, encoder)| async move {
+        Ok(state) => stream::try_unfold(state, |(mut rows, encoder, mut parts)| async move {
             let Some(mut encoder) = encoder else { return Ok(None) };
-            match rows.next().await.transpose()? {
-                Some(batch) => {
-                    encoder.batch(&batch)?;
+            if parts.is_empty()
+                && let Some(batch) = rows.next().await.transpose()?
+            {
+                parts = split(&batch);
+            }
+            match parts.pop_front() {
+                Some(part) => {
+                    encoder.batch(&part)?;
                     let chunk = encoder.take();
-                    Ok(Some((chunk, (rows, Some(encoder)))))
+                    Ok(Some((chunk, (rows, Some(encoder), parts))))
                 }
                 None => {
                     let chunk = encoder.finish()?;
-                    Ok(Some((chunk, (rows, None))))
+                    Ok(Some((chunk, (rows, None, parts))))
                 }
             }
         })
+        // Some formats keep what they have until there is more of it.
+        .try_filter(|chunk| std::future::ready(!chunk.is_empty()))
         .boxed(),
     }
+}
+
+/// The batch in parts that are small enough to be written as one chunk each.
+fn split(batch: &RecordBatch) -> VecDeque<RecordBatch> {
+    let (rows, bytes) = (batch.num_rows(), answer::bytes_of(batch));
+    let parts = bytes.div_ceil(CHUNK_BYTES).clamp(1, rows.max(1));
+    let each = rows.div_ceil(parts).max(1);
+    let starts = (0..rows.max(1)).step_by(each);
+    starts.map(|start| batch.slice(start, each.min(rows - start))).collect()
 }
 
 /// The whole answer as one buffer.
@@ -98,9 +134,39 @@ pub async fn encode_all(result: SqlResult, format: Format) -> Result<Vec<u8>, Qu
 }
 
 enum Encoder {
-    Json { out: Vec<u8>, schema: SchemaRef, rows: u64 },
-    Csv { out: Vec<u8> },
-    Arrow { writer: Box<StreamWriter<Vec<u8>>> },
+    Json {
+        out: Vec<u8>,
+        schema: SchemaRef,
+        rows: u64,
+    },
+    Csv {
+        out: Vec<u8>,
+    },
+    Arrow {
+        writer: Box<StreamWriter<Vec<u8>>>,
+    },
+    Parquet {
+        writer: Option<Box<ArrowWriter<Written>>>,
+        written: Written,
+    },
+    Pprof {
+        profile: Option<Vec<u8>>,
+    },
+}
+
+/// Bytes that a writer has given up, to be taken from outside of it.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Encoder {
@@ -119,6 +185,21 @@ impl Encoder {
             }
             Format::Arrow => Encoder::Arrow {
                 writer: Box::new(StreamWriter::try_new(Vec::new(), &schema)?),
+            },
+            Format::Parquet => {
+                let written = Written::default();
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                    .build();
+                let writer = ArrowWriter::try_new(written.clone(), schema, Some(properties)).map_err(parquet_error)?;
+                Encoder::Parquet {
+                    writer: Some(Box::new(writer)),
+                    written,
+                }
+            }
+            Format::Pprof => match schema.fields().iter().as_slice() {
+                [field] if *field.data_type() == DataType::Binary => Encoder::Pprof { profile: None },
+                _ => return Err(no_profile()),
             },
         })
     }
@@ -162,6 +243,23 @@ impl Encoder {
                 }
             }
             Encoder::Arrow { writer } => writer.write(batch)?,
+            Encoder::Parquet { writer, .. } => {
+                if let Some(writer) = writer {
+                    writer.write(batch).map_err(parquet_error)?;
+                    // What is gathered for a row group is memory: a large one is written early.
+                    if writer.in_progress_size() > ROW_GROUP_BYTES {
+                        writer.flush().map_err(parquet_error)?;
+                    }
+                }
+            }
+            Encoder::Pprof { profile } => {
+                for bytes in batch.column(0).as_binary::<i32>() {
+                    match bytes {
+                        Some(bytes) if profile.is_none() => *profile = Some(bytes.to_vec()),
+                        _ => return Err(no_profile()),
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -170,6 +268,8 @@ impl Encoder {
         Bytes::from(std::mem::take(match self {
             Encoder::Json { out, .. } | Encoder::Csv { out } => out,
             Encoder::Arrow { writer } => writer.get_mut(),
+            Encoder::Parquet { written, .. } => return Bytes::from(std::mem::take(&mut *written.0.lock())),
+            Encoder::Pprof { .. } => return Bytes::new(),
         }))
     }
 
@@ -178,13 +278,29 @@ impl Encoder {
             Encoder::Json { out, .. } => out.extend_from_slice(b"\n]\n"),
             Encoder::Csv { .. } => {}
             Encoder::Arrow { writer } => writer.finish()?,
+            Encoder::Parquet { writer, .. } => {
+                if let Some(writer) = writer.take() {
+                    writer.close().map_err(parquet_error)?;
+                }
+            }
+            Encoder::Pprof { profile } => return profile.take().map(Bytes::from).ok_or_else(no_profile),
         }
         Ok(self.take())
     }
 }
 
+fn no_profile() -> QueryError {
+    QueryError::invalid(
+        "the format pprof needs an answer of one row with one column of bytes, such as SELECT * FROM pprof('TYPE{selector}', from, until)",
+    )
+}
+
+fn parquet_error(error: ParquetError) -> QueryError {
+    QueryError::internal(format!("writing Parquet: {error}"))
+}
+
 /// A column ready to be written value by value.
-enum Column<'a> {
+pub(crate) enum Column<'a> {
     Null,
     Int(&'a arrow::array::Int64Array),
     UInt(&'a arrow::array::UInt64Array),
@@ -204,7 +320,7 @@ const OPTIONS: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.6fZ"));
 
 impl<'a> Column<'a> {
-    fn new(array: &'a Arc<dyn Array>) -> Result<Self, ArrowError> {
+    pub(crate) fn new(array: &'a Arc<dyn Array>) -> Result<Self, ArrowError> {
         let array = array.as_ref();
         Ok(match array.data_type() {
             DataType::Null => Column::Null,
@@ -257,7 +373,7 @@ impl<'a> Column<'a> {
     }
 
     /// The value as JSON.
-    fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
+    pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
         if self.is_null(row) {
             out.extend_from_slice(b"null");
             return Ok(());
@@ -322,7 +438,7 @@ impl<'a> Column<'a> {
     }
 
     /// The value as text: no quotes, nothing for null.
-    fn write_plain(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
+    pub(crate) fn write_plain(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
         match self {
             Column::Null => Ok(()),
             _ if self.is_null(row) => Ok(()),

@@ -1,40 +1,31 @@
-//! Read-only SQL: one `SELECT` (or `DESCRIBE`) over the tables of one tenant, with limits on size, time, rows and memory.
+//! Read-only SQL: one `SELECT` (or `DESCRIBE`, or `EXPLAIN` of them) over the tables of one tenant, with limits on size, time, rows and memory.
 //!
-//! In: text. Out: [`SqlResult`], a stream. Refused before planning: every statement that is not a query. Refused by construction: files,
-//! addresses, settings, other tenants, for none of them is in the session.
+//! In: text. Out: [`SqlResult`], a stream. Refused before planning: every statement that is not a query (`guard`). Refused by construction:
+//! files, addresses, settings, other tenants, for none of them is in the session. Limits on what comes out are in `answer`.
 
 use std::sync::Arc;
 
-use arrow::array::Array;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::config::Dialect;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SessionStateDefaults, TaskContext};
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
-use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use futures::StreamExt;
-use futures::stream;
-use tokio::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::base::BoxFuture;
+use crate::query::answer::{Deadline, guarded};
 use crate::query::engine::Context;
+use crate::query::explain::{Explain, explain};
 use crate::query::runtime::Runtime;
 use crate::query::scan::BatchStream;
-use crate::query::{QueryError, QueryLimits, catalog, functions};
+use crate::query::{QueryError, QueryLimits, catalog, functions, guard, memory};
 
-/// Longest text of a query.
-const MAX_TEXT_BYTES: usize = 256 << 10;
-/// Most operators and joining words in a query. Each may deepen the plan by one, and planning recurses over it.
-const MAX_OPERATORS: usize = 400;
-/// Stack of the thread that plans; only what is touched takes memory. Enough for [`MAX_OPERATORS`] in a debug build.
+/// Stack of the thread that plans; only what is touched takes memory. Enough for the most operators in a debug build.
 const PLANNING_STACK_BYTES: usize = 64 << 20;
 
 /// The answer of a SQL query.
@@ -46,23 +37,67 @@ pub struct SqlResult {
 }
 
 /// The session's settings and functions, made once.
-pub(crate) struct Template(SessionState);
+pub(crate) struct Template {
+    state: SessionState,
+    slots: Arc<Semaphore>,
+}
 
 impl Template {
-    pub(crate) fn new(runtime: &Runtime) -> Self {
-        let mut functions = SessionStateDefaults::default_scalar_functions();
+    pub(crate) fn new(runtime: &Runtime, limits: &QueryLimits) -> Self {
+        let mut functions = functions::bounded(SessionStateDefaults::default_scalar_functions());
         functions.extend(functions::scalar());
+        let mut aggregates = SessionStateDefaults::default_aggregate_functions();
+        aggregates.extend(functions::aggregate());
+        let mut planners: Vec<Arc<dyn datafusion::logical_expr::planner::ExprPlanner>> =
+            vec![Arc::new(functions::JoinPlanner::new())];
+        planners.extend(SessionStateDefaults::default_expr_planners());
+        let mut config = runtime.config.clone();
+        config.options_mut().execution.enable_recursive_ctes = false;
         // No table factories, no file formats, no table functions but ours: nothing that could open a file.
         let state = SessionStateBuilder::new()
-            .with_config(runtime.config.clone())
+            .with_config(config)
             .with_runtime_env(runtime.environment.clone())
-            .with_expr_planners(SessionStateDefaults::default_expr_planners())
+            .with_expr_planners(planners)
             .with_scalar_functions(functions)
             .with_higher_order_functions(SessionStateDefaults::default_higher_order_functions())
-            .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
+            .with_aggregate_functions(aggregates)
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .build();
-        Self(state)
+        Self {
+            state,
+            slots: Arc::new(Semaphore::new(limits.max_concurrent_queries.max(1))),
+        }
+    }
+
+    /// The session of one query: the settings and functions of all, with memory of its own.
+    pub(crate) fn session(&self, limits: &QueryLimits) -> SessionState {
+        self.with_own_memory(&self.state, limits)
+    }
+
+    /// `state` with memory of its own, within that of all queries.
+    pub(crate) fn with_own_memory(&self, state: &SessionState, limits: &QueryLimits) -> SessionState {
+        let all = self.state.runtime_env();
+        let own = memory::for_one_query(all, limits.max_query_memory_bytes);
+        SessionStateBuilder::new_from_existing(state.clone())
+            .with_runtime_env(own)
+            .build()
+    }
+
+    /// Waits for one of the slots of running queries.
+    pub(crate) fn slot(
+        &self,
+        limits: &QueryLimits,
+    ) -> BoxFuture<'static, Result<Arc<OwnedSemaphorePermit>, QueryError>> {
+        let slots = self.slots.clone();
+        let (most, wait) = (limits.max_concurrent_queries, limits.timeout);
+        Box::pin(async move {
+            match tokio::time::timeout(wait, slots.acquire_owned()).await {
+                Ok(Ok(slot)) => Ok(Arc::new(slot)),
+                _ => Err(QueryError::Limit(format!(
+                    "{most} queries run already and none ended in time: ask again later, or raise sql.max_concurrent_queries in the server's configuration"
+                ))),
+            }
+        })
     }
 }
 
@@ -73,26 +108,30 @@ pub(crate) fn run(
     limits: &QueryLimits,
     text: &str,
 ) -> BoxFuture<'static, Result<SqlResult, QueryError>> {
-    let deadline = Instant::now() + limits.timeout;
-    let (timeout, max_rows) = (limits.timeout, limits.max_rows);
-    let prepared = prepare(template, &context, text);
+    let prepared = prepare(template, &context, limits, text);
+    let slot = template.slot(limits);
+    let limits = limits.clone();
     Box::pin(async move {
         let (state, statement) = prepared?;
-        let planned = on_planning_thread(start(state, statement));
-        let stream = tokio::time::timeout_at(deadline, planned)
-            .await
-            .map_err(|_| QueryError::Timeout(timeout))??;
-        let schema = without_views(&stream.0);
-        let guarded = Guarded {
-            rows: stream.1,
-            schema: schema.clone(),
-            deadline,
-            timeout,
-            left: max_rows,
-            max_rows,
-        };
-        let stream = stream::try_unfold(guarded, Guarded::next).boxed();
-        Ok(SqlResult { schema, stream })
+        let slot = slot.await?;
+        answer(state, statement, context, &limits, slot).await
+    })
+}
+
+/// From a checked statement to the answer under its limits.
+pub(crate) fn answer(
+    state: SessionState,
+    statement: Statement,
+    context: Arc<Context>,
+    limits: &QueryLimits,
+    slot: Arc<OwnedSemaphorePermit>,
+) -> BoxFuture<'static, Result<SqlResult, QueryError>> {
+    let deadline = Deadline::after(limits.timeout);
+    let limits = limits.clone();
+    Box::pin(async move {
+        let planned = on_planning_thread(slot.clone(), start(state, statement, context));
+        let (schema, rows) = deadline.hold(planned).await??;
+        Ok(guarded(&schema, rows, deadline, &limits, slot))
     })
 }
 
@@ -108,11 +147,16 @@ impl SqlResult {
 }
 
 /// Checks the text and sets up the session of one query.
-fn prepare(template: &Template, context: &Arc<Context>, text: &str) -> Result<(SessionState, Statement), QueryError> {
-    check_size(text)?;
-    let mut state = template.0.clone();
+fn prepare(
+    template: &Template,
+    context: &Arc<Context>,
+    limits: &QueryLimits,
+    text: &str,
+) -> Result<(SessionState, Statement), QueryError> {
+    guard::check_size(text)?;
+    let mut state = template.session(limits);
     let statement = state.sql_to_statement(text, &Dialect::Generic)?;
-    check_statement(&statement)?;
+    guard::check_statement(&statement)?;
     state.register_catalog_list(catalog::catalog(context)?);
     for (name, function) in functions::tables(context) {
         state.register_udtf(name, function);
@@ -125,16 +169,18 @@ fn prepare(template: &Template, context: &Arc<Context>, text: &str) -> Result<(S
 fn start(
     state: SessionState,
     statement: Statement,
+    context: Arc<Context>,
 ) -> BoxFuture<'static, Result<(SchemaRef, BatchStream), QueryError>> {
     Box::pin(async move {
+        let (statement, explained) = split_explain(statement);
         let plan = state.statement_to_plan(statement).await?;
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
             .with_allow_statements(false)
             .verify_plan(&plan)?;
-        if matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) {
-            return Err(refused("EXPLAIN"));
+        if let Some(wanted) = explained {
+            return explain(state, context, plan, wanted).await;
         }
         let physical = state.create_physical_plan(&plan).await?;
         let schema = physical.schema();
@@ -143,8 +189,33 @@ fn start(
     })
 }
 
-/// Runs a future on a thread of its own with a deep stack; dropping the returned future ends it at its next rest.
-async fn on_planning_thread<T: Send + 'static>(
+/// The statement that is explained, and how; or the statement itself.
+pub(crate) fn split_explain(statement: Statement) -> (Statement, Option<Explain>) {
+    match statement {
+        Statement::Explain(explain) => {
+            let wanted = Explain {
+                analyze: explain.options.analyze,
+                verbose: explain.options.verbose,
+            };
+            (*explain.statement, Some(wanted))
+        }
+        Statement::Statement(inner) => match *inner {
+            ast::Statement::Explain {
+                analyze,
+                verbose,
+                statement,
+                ..
+            } => (Statement::Statement(statement), Some(Explain { analyze, verbose })),
+            other => (Statement::Statement(Box::new(other)), None),
+        },
+        other => (other, None),
+    }
+}
+
+/// Runs a future on a thread of its own with a deep stack; dropping the returned future ends it at its next rest. The thread keeps the slot of its
+/// query until then, so that plans without end cannot take all threads of the machine.
+pub(crate) async fn on_planning_thread<T: Send + 'static>(
+    slot: Arc<OwnedSemaphorePermit>,
     work: BoxFuture<'static, Result<T, QueryError>>,
 ) -> Result<T, QueryError> {
     let (mut sender, receiver) = tokio::sync::oneshot::channel();
@@ -159,6 +230,7 @@ async fn on_planning_thread<T: Send + 'static>(
                     answer = work => Some(answer),
                 }
             });
+            drop(slot);
             if let Some(answer) = answer {
                 // The asker may have gone meanwhile.
                 let _ = sender.send(answer);
@@ -168,140 +240,4 @@ async fn on_planning_thread<T: Send + 'static>(
     receiver
         .await
         .map_err(|_| QueryError::internal("planning the query ended without an answer"))?
-}
-
-/// The stream of an answer with its limits.
-struct Guarded {
-    rows: BatchStream,
-    schema: SchemaRef,
-    deadline: Instant,
-    timeout: std::time::Duration,
-    left: usize,
-    max_rows: usize,
-}
-
-impl Guarded {
-    async fn next(mut self) -> Result<Option<(RecordBatch, Self)>, QueryError> {
-        if Instant::now() >= self.deadline {
-            return Err(QueryError::Timeout(self.timeout));
-        }
-        let next = tokio::time::timeout_at(self.deadline, self.rows.next())
-            .await
-            .map_err(|_| QueryError::Timeout(self.timeout))?;
-        let Some(batch) = next.transpose()? else {
-            return Ok(None);
-        };
-        self.left = self.left.checked_sub(batch.num_rows()).ok_or_else(|| {
-            QueryError::Limit(format!(
-                "the answer has more than {} rows; add a LIMIT or aggregate",
-                self.max_rows
-            ))
-        })?;
-        Ok(Some((plain(&batch, &self.schema)?, self)))
-    }
-}
-
-fn check_size(text: &str) -> Result<(), QueryError> {
-    if text.len() > MAX_TEXT_BYTES {
-        return Err(QueryError::Limit(format!(
-            "the query is longer than {MAX_TEXT_BYTES} bytes"
-        )));
-    }
-    let tokens = Tokenizer::new(&GenericDialect {}, text)
-        .tokenize()
-        .map_err(|error| QueryError::invalid(format!("reading the query: {error}")))?;
-    let deepens = |token: &Token| match token {
-        Token::Word(word) => matches!(
-            word.keyword,
-            Keyword::AND
-                | Keyword::OR
-                | Keyword::NOT
-                | Keyword::JOIN
-                | Keyword::UNION
-                | Keyword::INTERSECT
-                | Keyword::EXCEPT
-                | Keyword::SELECT
-                | Keyword::CASE
-                | Keyword::WHEN
-                | Keyword::IS
-                | Keyword::LIKE
-                | Keyword::ILIKE
-                | Keyword::BETWEEN
-                | Keyword::AT
-                | Keyword::DIV
-                | Keyword::COLLATE
-        ),
-        Token::Number(..)
-        | Token::SingleQuotedString(_)
-        | Token::DoubleQuotedString(_)
-        | Token::Comma
-        | Token::Whitespace(_)
-        | Token::RParen
-        | Token::RBracket
-        | Token::RBrace
-        | Token::Period
-        | Token::SemiColon
-        | Token::EOF => false,
-        _ => true,
-    };
-    let count = tokens.iter().filter(|token| deepens(token)).count();
-    if count > MAX_OPERATORS {
-        return Err(QueryError::Limit(format!(
-            "the query has {count} operators, more than {MAX_OPERATORS}; write long lists with IN"
-        )));
-    }
-    Ok(())
-}
-
-fn check_statement(statement: &Statement) -> Result<(), QueryError> {
-    match statement {
-        Statement::Statement(inner) => match inner.as_ref() {
-            ast::Statement::Query(_) | ast::Statement::ExplainTable { .. } => Ok(()),
-            other => Err(refused(&first_words(&other.to_string()))),
-        },
-        Statement::CreateExternalTable(_) => Err(refused("CREATE EXTERNAL TABLE")),
-        Statement::CopyTo(_) => Err(refused("COPY")),
-        Statement::Explain(_) => Err(refused("EXPLAIN")),
-        Statement::Reset(_) => Err(refused("RESET")),
-    }
-}
-
-fn refused(what: &str) -> QueryError {
-    QueryError::invalid(format!(
-        "{what} is not allowed: SQL here is read-only, a SELECT over the tables profiles, samples, stacks, series and flat"
-    ))
-}
-
-fn first_words(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().take(2).collect();
-    let words = words.join(" ");
-    words.chars().filter(char::is_ascii).take(40).collect()
-}
-
-/// The schema with text in place of text views, which not every client reads.
-fn without_views(schema: &SchemaRef) -> SchemaRef {
-    let fields: Vec<Field> = schema
-        .fields()
-        .iter()
-        .map(|field| match field.data_type() {
-            DataType::Utf8View => field.as_ref().clone().with_data_type(DataType::Utf8),
-            DataType::BinaryView => field.as_ref().clone().with_data_type(DataType::Binary),
-            _ => field.as_ref().clone(),
-        })
-        .collect();
-    Arc::new(Schema::new(fields))
-}
-
-fn plain(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
-    let columns: Result<Vec<_>, _> = batch
-        .columns()
-        .iter()
-        .zip(schema.fields())
-        .map(|(column, field)| match column.data_type() == field.data_type() {
-            true => Ok(column.clone()),
-            false => cast(column, field.data_type()),
-        })
-        .collect();
-    let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(schema.clone(), columns?, &options)?)
 }

@@ -95,7 +95,7 @@ impl StackTable {
     }
 
     /// Memory held, estimated.
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.paths.bytes()
     }
 
@@ -145,8 +145,13 @@ impl StackTable {
         index
     }
 
+    /// True when the frames of the stack are here.
+    pub(crate) fn has(&self, id: i64) -> bool {
+        self.stacks.contains_key(&id)
+    }
+
     /// Takes in a batch of the columns `stack` and `frames`.
-    fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+    pub(crate) fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let ids = batch.column(0).as_primitive::<Int64Type>().values();
         let lists = batch.column(1).as_list::<i32>();
         let columns = FrameColumns::new(lists.values().as_ref())?;

@@ -81,8 +81,14 @@ pub struct QueryLimits {
     pub timeout: Duration,
     /// Memory of all running queries together, in bytes. Nothing is spilled to disk.
     pub memory_bytes: usize,
+    /// Memory of one SQL query, in bytes, within that of all.
+    pub max_query_memory_bytes: usize,
+    /// SQL queries that run at the same time; more wait, for as long as a query may take.
+    pub max_concurrent_queries: usize,
     /// Most rows of a SQL answer.
     pub max_rows: usize,
+    /// Most bytes of a SQL answer, as columns in memory.
+    pub max_output_bytes: usize,
     /// Longest range of a Pyroscope question; zero for no limit. Pyroscope's default is 24 h.
     pub max_query_length: Duration,
     /// Bytes of decoded stack frames kept between queries.
@@ -154,7 +160,10 @@ impl Default for QueryLimits {
         Self {
             timeout: Duration::from_secs(60),
             memory_bytes: 1 << 30,
+            max_query_memory_bytes: 512 << 20,
+            max_concurrent_queries: 16,
             max_rows: 1_000_000,
+            max_output_bytes: 512 << 20,
             max_query_length: Duration::ZERO,
             stack_cache_bytes: 256 << 20,
             block_cache_bytes: 128 << 20,

@@ -9,6 +9,7 @@ mod ingest;
 pub mod listen;
 mod observe;
 mod page;
+pub mod postgres;
 mod push;
 mod querier;
 mod ready;

@@ -1,6 +1,6 @@
 //! `POST /api/v1/sql`: a query in, rows out while it runs.
 //!
-//! In: text or JSON. Out: JSON, CSV or Arrow as `query::format` writes them. An error before the first row is an ordinary error answer; after it the
+//! In: text or JSON. Out: JSON, CSV, Arrow, Parquet or pprof as `query::format` writes them. An error before the first row is an ordinary error answer; after it the
 //! connection is broken off, so that nobody takes a part for the whole.
 
 use axum::body::Body;
@@ -38,6 +38,8 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
         SqlFormat::Json => Format::Json,
         SqlFormat::Csv => Format::Csv,
         SqlFormat::Arrow => Format::Arrow,
+        SqlFormat::Parquet => Format::Parquet,
+        SqlFormat::Pprof => Format::Pprof,
     };
     let started = async {
         let result = state.engine.sql(&tenant, &query).await?;

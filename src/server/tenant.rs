@@ -33,7 +33,8 @@ pub fn tenant(headers: &HeaderMap, multi_tenant: bool) -> Result<String, Connect
     Ok(id.into_owned())
 }
 
-fn validate(id: &str) -> Result<(), ConnectError> {
+/// Checks the form of a tenant id.
+pub(crate) fn validate(id: &str) -> Result<(), ConnectError> {
     if id.is_empty() {
         return Err(ConnectError::new(
             Code::Unauthenticated,

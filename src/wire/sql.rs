@@ -23,12 +23,18 @@ pub enum SqlFormat {
     Csv,
     /// An Arrow IPC stream.
     Arrow,
+    /// A Parquet file.
+    Parquet,
+    /// The bytes of a pprof profile, from one row with one column of bytes.
+    Pprof,
 }
 
-const FORMATS: [(SqlFormat, &str, &str); 3] = [
+const FORMATS: [(SqlFormat, &str, &str); 5] = [
     (SqlFormat::Json, "json", "application/json"),
     (SqlFormat::Csv, "csv", "text/csv; charset=utf-8"),
     (SqlFormat::Arrow, "arrow", "application/vnd.apache.arrow.stream"),
+    (SqlFormat::Parquet, "parquet", "application/vnd.apache.parquet"),
+    (SqlFormat::Pprof, "pprof", "application/x-pprof"),
 ];
 
 impl SqlFormat {
@@ -56,7 +62,11 @@ impl SqlFormat {
                 .iter()
                 .find(|row| row.1 == name)
                 .map(|row| row.0)
-                .ok_or_else(|| ConnectError::invalid(format!("format `{name}` is unknown: json, csv or arrow")));
+                .ok_or_else(|| {
+                    ConnectError::invalid(format!(
+                        "format `{name}` is unknown: json, csv, arrow, parquet or pprof"
+                    ))
+                });
         }
         let accepted = headers
             .get_all(ACCEPT)
@@ -137,6 +147,8 @@ mod tests {
             SqlFormat::Arrow
         );
         assert_eq!(of(None, "text/csv"), SqlFormat::Csv);
+        assert_eq!(of(None, "application/vnd.apache.parquet"), SqlFormat::Parquet);
+        assert_eq!(of(Some("format=pprof"), "*/*"), SqlFormat::Pprof);
         assert_eq!(of(None, "*/*"), SqlFormat::Json);
         assert!(SqlFormat::wanted(Some("format=xml"), &HeaderMap::new()).is_err());
     }

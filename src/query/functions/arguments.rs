@@ -27,7 +27,11 @@ impl Arguments {
         args: &[Expr],
         session: &dyn Session,
         takes_number: bool,
+        describing: bool,
     ) -> Result<Self, QueryError> {
+        if describing && args.iter().any(is_parameter) {
+            return Ok(Self::unknown());
+        }
         let wrong = |what: String| QueryError::invalid(format!("{what}; call it as {usage}"));
         let most = if takes_number { 4 } else { 3 };
         if args.len() < 3 || args.len() > most {
@@ -67,9 +71,34 @@ impl Arguments {
         })
     }
 
+    /// What stands for arguments that are not there yet. Never read from: the plan is only looked at.
+    fn unknown() -> Self {
+        Self {
+            profile_type: ProfileType {
+                name: String::new(),
+                sample_type: String::new(),
+                sample_unit: String::new(),
+                period_type: String::new(),
+                period_unit: String::new(),
+            },
+            matchers: Vec::new(),
+            time: (0, 0),
+            number: None,
+        }
+    }
+
     /// The range in milliseconds that holds the one in microseconds.
     pub(crate) fn range(&self) -> TimeRange {
         TimeRange::new(self.time.0.div_euclid(1000), -(-self.time.1).div_euclid(1000))
+    }
+}
+
+fn is_parameter(expr: &Expr) -> bool {
+    match expr {
+        Expr::Placeholder(_) => true,
+        Expr::Alias(alias) => is_parameter(&alias.expr),
+        Expr::Cast(cast) => is_parameter(&cast.expr),
+        _ => false,
     }
 }
 

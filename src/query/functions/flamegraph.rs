@@ -34,7 +34,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     Called {
         name: "flamegraph",
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, true)?;
+            let args = Arguments::read(USAGE, args, session, true, context.describing)?;
             let nodes = match args.number {
                 None => DEFAULT_NODES,
                 Some(0) => usize::MAX,

@@ -3,9 +3,14 @@
 //! In: the arguments as the planner has them. Out: columns or relations. Names are registered in the two lists here and nowhere else.
 
 mod arguments;
+mod bounded;
 mod computed;
+mod diff;
 mod flamegraph;
 mod function_matches;
+mod joined;
+mod pprof;
+mod pprof_sum;
 mod profile;
 mod stack_contains;
 mod time_bucket;
@@ -14,10 +19,13 @@ mod top;
 use std::sync::Arc;
 
 use datafusion::catalog::TableFunctionImpl;
-use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
 use crate::query::engine::Context;
 use crate::query::provider::Called;
+
+pub(crate) use bounded::bounded;
+pub(crate) use joined::JoinPlanner;
 
 /// The functions on values.
 pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
@@ -28,11 +36,19 @@ pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
     ]
 }
 
+/// The functions on many rows.
+pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
+    vec![Arc::new(AggregateUDF::new_from_impl(pprof_sum::PprofSum::new()))]
+}
+
 /// The functions that give tables, over the data of one query.
 pub(crate) fn tables(context: &Arc<Context>) -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
-    let called: [Called; 3] = [
+    let called: [Called; 6] = [
+        diff::function(context.clone()),
         flamegraph::function(context.clone()),
-        profile::function(context.clone()),
+        pprof::function(context.clone()),
+        profile::function("profile", context.clone()),
+        profile::function("profiles", context.clone()),
         top::function(context.clone()),
     ];
     called

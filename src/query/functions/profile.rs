@@ -1,4 +1,4 @@
-//! `profile('TYPE{selector}', from, until)`: the rows of `flat` that a selector chooses.
+//! `profiles('TYPE{selector}', from, until)`, also called `profile`: the rows of `flat` that a selector chooses.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use crate::query::flat::Flat;
 use crate::query::functions::arguments::Arguments;
 use crate::query::provider::Called;
 
-const USAGE: &str = "profile('TYPE{selector}', from, until)";
+const USAGE: &str = "profiles('TYPE{selector}', from, until)";
 
-/// The function over the data of a query.
-pub(crate) fn function(context: Arc<Context>) -> Called {
+/// The function over the data of a query, by one of its names.
+pub(crate) fn function(name: &'static str, context: Arc<Context>) -> Called {
     Called {
-        name: "profile",
+        name,
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, false)?;
+            let args = Arguments::read(USAGE, args, session, false, context.describing)?;
             Ok(Arc::new(Flat::selected(
                 context.clone(),
                 args.profile_type,

@@ -29,7 +29,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     Called {
         name: "top",
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, true)?;
+            let args = Arguments::read(USAGE, args, session, true, context.describing)?;
             let count = args.number.unwrap_or(usize::MAX);
             let query = StackQuery::new(args.profile_type.clone(), args.matchers.clone(), args.range());
             let (context, schema) = (context.clone(), schema.clone());

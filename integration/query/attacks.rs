@@ -1,0 +1,525 @@
+//! What people who mean harm (or know no better) send as SQL: each row is refused, or stopped by a limit, with the engine alive after it.
+//!
+//! The table is run at the engine, which is what HTTP answers from, and over the PostgreSQL wire with the same limits. Memory of the
+//! process is looked at over the whole table.
+
+use std::time::Duration;
+
+use alluvium::query::{QueryEngine, QueryError, QueryLimits};
+
+use super::{engine_with, two_services};
+
+/// What must come of an attack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Expected {
+    /// Refused as wrong.
+    Refused,
+    /// Stopped by a limit (or refused, which is as good).
+    Stopped,
+    /// Answered, with nothing in it that the tenant may not see.
+    Harmless,
+}
+use Expected::{Harmless, Refused, Stopped};
+
+/// Memory that the process may grow by over the whole table, in bytes: the limit of a query, results of single calls, and slack.
+#[cfg(target_os = "linux")]
+const MEMORY: u64 = 700 << 20;
+
+/// Limits under which the table is run.
+pub fn limits() -> QueryLimits {
+    QueryLimits {
+        timeout: Duration::from_secs(1),
+        memory_bytes: 96 << 20,
+        max_query_memory_bytes: 64 << 20,
+        max_rows: 100_000,
+        max_output_bytes: 32 << 20,
+        max_concurrent_queries: 4,
+        parallelism: 2,
+        ..QueryLimits::default()
+    }
+}
+
+/// Statements by what they try.
+const STATEMENTS: &[(&str, Expected, &str)] = &[
+    ("make a table", Refused, "CREATE TABLE t AS SELECT 1"),
+    (
+        "make a view over ours",
+        Refused,
+        "CREATE OR REPLACE VIEW flat AS SELECT 1",
+    ),
+    ("make a schema", Refused, "CREATE SCHEMA s"),
+    ("drop a table", Refused, "DROP TABLE samples"),
+    ("change a table", Refused, "ALTER TABLE samples ADD COLUMN a INT"),
+    ("empty a table", Refused, "TRUNCATE TABLE samples"),
+    ("write rows", Refused, "INSERT INTO series VALUES (1)"),
+    ("change rows", Refused, "UPDATE samples SET value = 0"),
+    ("delete rows", Refused, "DELETE FROM samples"),
+    ("write a file", Refused, "COPY samples TO '/tmp/attack.csv'"),
+    (
+        "write a file as parquet",
+        Refused,
+        "COPY (SELECT 1) TO '/tmp/attack.parquet' STORED AS PARQUET",
+    ),
+    ("read a program's output", Refused, "COPY samples FROM PROGRAM 'id'"),
+    (
+        "mount a file",
+        Refused,
+        "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/etc/passwd'",
+    ),
+    (
+        "mount an address",
+        Refused,
+        "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION 'http://127.0.0.1/x'",
+    ),
+    ("read a file as a table", Refused, "SELECT * FROM '/etc/passwd'"),
+    (
+        "read a parquet file as a table",
+        Refused,
+        "SELECT * FROM 'file.parquet'",
+    ),
+    ("read a file by its URL", Refused, "SELECT * FROM 'file:///etc/passwd'"),
+    ("read a quoted file", Refused, "SELECT * FROM \"/etc/hosts\""),
+    (
+        "read an address as a table",
+        Refused,
+        "SELECT * FROM 'https://example.com/data.csv'",
+    ),
+    (
+        "read a bucket as a table",
+        Refused,
+        "SELECT * FROM 's3://bucket/data.parquet'",
+    ),
+    (
+        "read our own store's address",
+        Refused,
+        "SELECT * FROM 'alluvium://store/etc/passwd'",
+    ),
+    (
+        "a function that reads parquet",
+        Refused,
+        "SELECT * FROM read_parquet('file.parquet')",
+    ),
+    (
+        "a function that reads csv",
+        Refused,
+        "SELECT * FROM read_csv('/etc/passwd')",
+    ),
+    (
+        "a function that reads metadata",
+        Refused,
+        "SELECT * FROM parquet_metadata('file.parquet')",
+    ),
+    (
+        "a function that reads files of PostgreSQL",
+        Refused,
+        "SELECT pg_read_file('/etc/passwd')",
+    ),
+    ("a function that lists folders", Refused, "SELECT * FROM pg_ls_dir('/')"),
+    (
+        "a function that reads the environment",
+        Refused,
+        "SELECT getenv('PATH')",
+    ),
+    ("a variable of the host", Refused, "SELECT @@version"),
+    ("load a library", Refused, "LOAD '/tmp/x.so'"),
+    (
+        "make a function",
+        Refused,
+        "CREATE FUNCTION f(INT) RETURNS INT RETURN $1 + 1",
+    ),
+    ("run code", Refused, "DO $$ BEGIN END $$"),
+    ("call a procedure", Refused, "CALL p()"),
+    ("another catalog", Refused, "SELECT * FROM other.public.samples"),
+    ("another tenant as a schema", Refused, "SELECT * FROM two.samples"),
+    (
+        "another tenant as a database",
+        Refused,
+        "SELECT * FROM two.public.samples",
+    ),
+    (
+        "another tenant's rows by its name",
+        Harmless,
+        "SELECT * FROM samples WHERE tenant = 'two'",
+    ),
+    (
+        "another tenant's rows by negation",
+        Harmless,
+        "SELECT * FROM samples WHERE NOT tenant = 'one' OR tenant IS NULL",
+    ),
+    (
+        "another tenant's functions",
+        Harmless,
+        "SELECT * FROM stacks WHERE stack_contains(frames, 'launch_codes')",
+    ),
+    (
+        "another tenant's labels",
+        Harmless,
+        "SELECT * FROM series WHERE service_name = 'secret' OR labels['service_name'] = 'secret'",
+    ),
+    (
+        "another tenant in a selector",
+        Harmless,
+        "SELECT * FROM top('process_cpu:cpu:nanoseconds:cpu:nanoseconds{tenant=\"two\"}', 0, 'now')",
+    ),
+    (
+        "settings of the engine",
+        Refused,
+        "SELECT * FROM information_schema.df_settings",
+    ),
+    ("secrets of the host", Refused, "SELECT * FROM public.secrets"),
+    (
+        "end the quotes of a selector",
+        Refused,
+        "SELECT * FROM top('x\"}'') UNION SELECT 1 --', 0, 'now')",
+    ),
+    (
+        "a recursive query",
+        Refused,
+        "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t",
+    ),
+    ("explain a change", Refused, "EXPLAIN DELETE FROM samples"),
+    (
+        "explain and run a change",
+        Refused,
+        "EXPLAIN ANALYZE INSERT INTO series VALUES (1)",
+    ),
+    ("into a table", Refused, "SELECT 1 INTO t"),
+    (
+        "lock rows",
+        Harmless,
+        "SELECT count(*) AS n FROM samples WHERE tenant = 'two'",
+    ),
+    (
+        "an endless series as a table",
+        Refused,
+        "SELECT * FROM generate_series(1, 1000000000000)",
+    ),
+    (
+        "an endless series as a list",
+        Stopped,
+        "SELECT generate_series(1, 1000000000000)",
+    ),
+    (
+        "an endless series by a row's value",
+        Stopped,
+        "SELECT range(value, 9000000000000000000) FROM samples",
+    ),
+    ("a gigabyte of x", Stopped, "SELECT repeat('x', 1000000000)"),
+    (
+        "a gigabyte of x a row",
+        Stopped,
+        "SELECT repeat(profile_type, 1000000000) FROM samples",
+    ),
+    ("a gigabyte of padding", Stopped, "SELECT lpad('x', 1000000000)"),
+    (
+        "a terabyte by replacing",
+        Stopped,
+        "SELECT replace(repeat('x', 60000), 'x', repeat('y', 60000))",
+    ),
+    (
+        "a terabyte by matching",
+        Stopped,
+        "SELECT regexp_replace(repeat('x', 60000), '(.*)', repeat('\\1', 30000), 'g')",
+    ),
+    (
+        "a giant list",
+        Stopped,
+        "SELECT array_repeat(repeat('x', 60000), 100000000)",
+    ),
+    (
+        "a giant list of nothing",
+        Stopped,
+        "SELECT array_resize([1], 4000000000)",
+    ),
+    (
+        "a cross join of everything",
+        Stopped,
+        "SELECT count(*) FROM samples a, samples b, samples c, samples d, samples e, samples f, samples g, samples h WHERE a.value + b.value + c.value + d.value + e.value + f.value + g.value + h.value < 0",
+    ),
+    (
+        "rows without end",
+        Stopped,
+        "SELECT a.value FROM samples a, samples b, samples c, samples d, samples e, samples f, samples g",
+    ),
+    (
+        "bytes without end",
+        Stopped,
+        "SELECT repeat('x', 60000), a.value FROM samples a, samples b, samples c",
+    ),
+    (
+        "sort everything",
+        Stopped,
+        "SELECT repeat('x', 1000) || a.value AS x FROM samples a, samples b, samples c, samples d, samples e ORDER BY 1",
+    ),
+    (
+        "collect everything",
+        Stopped,
+        "SELECT array_agg(repeat('x', 1000) || a.value) FROM samples a, samples b, samples c, samples d, samples e",
+    ),
+    (
+        "join everything as a text",
+        Stopped,
+        "SELECT string_agg(repeat('x', 1000) || a.value, ',') FROM samples a, samples b, samples c, samples d, samples e",
+    ),
+    (
+        "collect everything by group",
+        Stopped,
+        "SELECT a.value, array_agg(repeat('x', 1000)) FROM samples a, samples b, samples c, samples d, samples e GROUP BY 1",
+    ),
+    (
+        "distinct of everything",
+        Stopped,
+        "SELECT count(DISTINCT repeat('x', 1000) || a.value || b.value || c.value || row_number() OVER ()) FROM samples a, samples b, samples c, samples d, samples e",
+    ),
+    (
+        "groups without end",
+        Stopped,
+        "SELECT n, count(*) FROM (SELECT row_number() OVER () AS n FROM samples a, samples b, samples c, samples d, samples e) t GROUP BY n",
+    ),
+    (
+        "a window over everything",
+        Stopped,
+        "SELECT sum(a.value) OVER (ORDER BY b.value, c.value, d.value ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM samples a, samples b, samples c, samples d, samples e",
+    ),
+    (
+        "a regular expression that explodes when compiled",
+        Stopped,
+        "SELECT function_matches(frames, '((((a{100}){100}){100}){100}){100}') FROM stacks",
+    ),
+    (
+        "the same for the engine's own",
+        Stopped,
+        "SELECT regexp_like(profile_type, '((((a{100}){100}){100}){100}){100}') FROM samples",
+    ),
+    (
+        "a regular expression that would backtrack",
+        Harmless,
+        "SELECT regexp_like(repeat('a', 30000), '(a*)*(a*)*(a*)*b') AS x",
+    ),
+    (
+        "distances of long texts",
+        Refused,
+        "SELECT levenshtein(repeat('x', 60000), repeat('y', 60000))",
+    ),
+    (
+        "a cube of columns",
+        Stopped,
+        "SELECT count(*) FROM samples GROUP BY CUBE (tenant, day, time, series, profile_type, stack, value, span_id, trace_id, tenant || 'a', tenant || 'b', tenant || 'c', tenant || 'd', tenant || 'e', tenant || 'f', tenant || 'g', tenant || 'h')",
+    ),
+    (
+        "a series unrolled against long texts",
+        Stopped,
+        "SELECT unnest(range(0, 1000000)), repeat('x', 60000)",
+    ),
+    (
+        "divide by nothing",
+        Harmless,
+        "SELECT count(*) AS n FROM samples WHERE value / 0 > 1 AND tenant = 'two'",
+    ),
+    (
+        "the smallest number's negation",
+        Harmless,
+        "SELECT abs(-9223372036854775807 - 1) AS n WHERE false",
+    ),
+];
+
+/// Statements that are made, because they are long.
+pub fn made() -> Vec<(&'static str, Expected, String)> {
+    let levels = |count: usize, body: &str| {
+        let parts: Vec<String> = (1..=count)
+            .map(|level| format!("t{level} AS ({})", body.replace('$', &(level - 1).to_string())))
+            .collect();
+        format!(
+            "WITH t0 AS (SELECT profile_type AS x, value AS n FROM samples), {} SELECT x FROM t{count} WHERE x > 'a'",
+            parts.join(", ")
+        )
+    };
+    let numbers: Vec<String> = (0..30_000).map(|number| number.to_string()).collect();
+    vec![
+        (
+            "ten thousand parentheses",
+            Refused,
+            format!("SELECT {}1{}", "(".repeat(10_000), ")".repeat(10_000)),
+        ),
+        (
+            "ten thousand nested lists",
+            Refused,
+            format!("SELECT {}1{}", "[".repeat(10_000), "]".repeat(10_000)),
+        ),
+        (
+            "ten thousand NOT",
+            Refused,
+            format!("SELECT {} true", "NOT ".repeat(10_000)),
+        ),
+        (
+            "ten thousand nested functions",
+            Refused,
+            format!("SELECT {}1{}", "abs(".repeat(10_000), ")".repeat(10_000)),
+        ),
+        (
+            "a sum of twenty thousand",
+            Refused,
+            format!("SELECT {}1", "1+".repeat(20_000)),
+        ),
+        ("a thousand unions", Refused, vec!["SELECT 1"; 1000].join(" UNION ALL ")),
+        (
+            "a list of 30,000 values",
+            Harmless,
+            format!(
+                "SELECT count(*) AS n FROM samples WHERE value IN ({}) AND tenant = 'two'",
+                numbers.join(",")
+            ),
+        ),
+        (
+            "a text of a megabyte",
+            Refused,
+            format!("SELECT '{}'", "x".repeat(1 << 20)),
+        ),
+        (
+            "tables doubled forty times",
+            Refused,
+            levels(40, "SELECT * FROM t$ UNION ALL SELECT * FROM t$"),
+        ),
+        (
+            "a text doubled forty times",
+            Stopped,
+            levels(40, "SELECT x || x AS x, n FROM t$"),
+        ),
+        (
+            "a text doubled fifteen times",
+            Stopped,
+            levels(15, "SELECT x || x AS x, n FROM t$"),
+        ),
+        (
+            "a text doubled by a function",
+            Stopped,
+            levels(15, "SELECT concat(x, x) AS x, n FROM t$"),
+        ),
+        (
+            "structs doubled forty times",
+            Refused,
+            levels(40, "SELECT struct(x, n) AS x, n FROM t$"),
+        ),
+        (
+            "joins doubled forty times",
+            Refused,
+            levels(40, "SELECT a.x, a.n FROM t$ a, t$ b"),
+        ),
+        (
+            "a parameter in the place of a table",
+            Refused,
+            "SELECT * FROM $1".to_owned(),
+        ),
+    ]
+}
+
+/// All attacks: what it tries, what must come of it, the statement.
+pub fn all() -> Vec<(&'static str, Expected, String)> {
+    let fixed = STATEMENTS
+        .iter()
+        .map(|(name, expected, sql)| (*name, *expected, (*sql).to_owned()));
+    fixed.chain(made()).collect()
+}
+
+async fn answer(engine: &QueryEngine, sql: &str) -> Result<String, QueryError> {
+    let result = engine.sql("one", sql).await?;
+    let bytes = alluvium::query::format::encode_all(result, alluvium::query::format::Format::Json).await?;
+    Ok(String::from_utf8(bytes).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_attacks_are_refused_or_stopped_and_the_engine_lives() {
+    let engine = engine_with(two_services(), limits());
+    let attacks = all();
+    assert!(attacks.len() >= 60, "{}", attacks.len());
+    let before = peak_memory();
+    for (name, expected, sql) in &attacks {
+        let answer = answer(&engine, sql).await;
+        let fits = match (&answer, expected) {
+            (Err(QueryError::InvalidArgument(_) | QueryError::Limit(_)), Refused | Stopped) => true,
+            (Err(QueryError::Timeout(_)), Stopped) => true,
+            (Ok(rows), Harmless) => !rows.contains("launch_codes") && !rows.contains("secret"),
+            // A fault or a limit in computing one's own rows harms nobody.
+            (Err(error), Harmless) => !matches!(error, QueryError::Internal(_)),
+            _ => false,
+        };
+        let shown = format!("{answer:?}");
+        assert!(
+            fits,
+            "{name} ({expected:?}): {}",
+            shown.chars().take(300).collect::<String>()
+        );
+        assert!(!shown.contains("panicked"), "{name}: {shown}");
+    }
+    // Alive: a second may be short on a busy machine, but not twenty times.
+    let mut is_alive = false;
+    for _ in 0..20 {
+        let answer = answer(&engine, "SELECT count(*) AS n FROM samples").await;
+        is_alive |= answer.is_ok_and(|rows| rows.contains("20"));
+    }
+    assert!(is_alive);
+    let grown = peak_memory().saturating_sub(before);
+    #[cfg(target_os = "linux")]
+    assert!(grown < MEMORY, "the process grew by {} MiB", grown >> 20);
+    let _ = grown;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_limit_names_itself_and_how_to_raise_it() {
+    let small = |change: fn(&mut QueryLimits)| {
+        let mut limits = limits();
+        change(&mut limits);
+        engine_with(two_services(), limits)
+    };
+    let ask = async |engine: QueryEngine, sql: &str| answer(&engine, sql).await.unwrap_err().to_string();
+    let rows = ask(small(|limits| limits.max_rows = 3), "SELECT * FROM samples").await;
+    assert!(
+        rows.contains("more than 3 rows") && rows.contains("sql.max_rows"),
+        "{rows}"
+    );
+    let bytes = ask(
+        small(|limits| limits.max_output_bytes = 1 << 20),
+        "SELECT repeat('x', 60000) FROM samples a, samples b",
+    )
+    .await;
+    assert!(bytes.contains("1 MiB") && bytes.contains("sql.max_output"), "{bytes}");
+    let memory = ask(
+        small(|limits| limits.max_query_memory_bytes = 100_000),
+        "SELECT a.value, b.value, c.stack, count(*) FROM samples a, samples b, samples c GROUP BY 1, 2, 3 ORDER BY 4",
+    )
+    .await;
+    assert!(memory.contains("sql.max_query_memory"), "{memory}");
+    let all = ask(
+        small(|limits| limits.memory_bytes = 100_000),
+        "SELECT a.value, b.value, c.stack, count(*) FROM samples a, samples b, samples c GROUP BY 1, 2, 3 ORDER BY 4",
+    )
+    .await;
+    assert!(all.contains("sql.max_memory"), "{all}");
+    let endless = STATEMENTS
+        .iter()
+        .find(|row| row.0 == "a cross join of everything")
+        .unwrap()
+        .2;
+    let time = ask(small(|limits| limits.timeout = Duration::from_millis(300)), endless).await;
+    assert!(time.contains("300ms") && time.contains("sql.timeout"), "{time}");
+    let busy = small(|limits| {
+        limits.max_concurrent_queries = 1;
+        limits.timeout = Duration::from_millis(500);
+    });
+    let held = busy.sql("one", "SELECT * FROM samples").await.unwrap();
+    let waiting = ask(busy.clone(), "SELECT 1").await;
+    assert!(
+        waiting.contains("1 queries run already") && waiting.contains("sql.max_concurrent_queries"),
+        "{waiting}"
+    );
+    drop(held);
+    assert!(answer(&busy, "SELECT 1").await.is_ok());
+}
+
+/// The most memory that the process ever had resident, in bytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or(0) << 10
+}

@@ -1,0 +1,151 @@
+//! Who answers SQL: a server over HTTP, or a data folder that this process reads.
+//!
+//! In: a statement and a format. Out: the answer, chunk by chunk. A reader of a pipe that goes away ends it without an error.
+
+use std::io::{ErrorKind, Write};
+#[cfg(feature = "server")]
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bytes::Bytes;
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+
+use crate::cli::remote::{ServerArgs, call_error};
+use crate::cli::sql::Format;
+use crate::cli::table;
+use crate::wire::call::CallError;
+use crate::wire::client::error_chain;
+use crate::wire::sql::SqlFormat;
+
+/// Chunks of an answer.
+type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
+
+/// Who answers SQL.
+#[derive(Clone)]
+pub enum SqlClient {
+    /// A server.
+    Server(SqlServer),
+    /// A data folder, read by this process.
+    #[cfg(feature = "server")]
+    Data(DataFolder),
+}
+
+impl SqlClient {
+    /// Where the answers come from, for people.
+    pub(super) fn place(&self) -> String {
+        match self {
+            Self::Server(server) => server.url.clone(),
+            #[cfg(feature = "server")]
+            Self::Data(folder) => folder.path.display().to_string(),
+        }
+    }
+
+    /// Sends the statement and gives the chunks of the answer, or the refusal.
+    async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
+        // A final semicolon is how people end statements; it is no part of one.
+        let statement = statement.trim().trim_end_matches(';');
+        match self {
+            Self::Server(server) => server.send(statement, format).await,
+            #[cfg(feature = "server")]
+            Self::Data(folder) => folder.send(statement, format).await,
+        }
+    }
+
+    /// The whole answer to `statement` in `format`.
+    pub async fn ask(&self, statement: &str, format: Format) -> anyhow::Result<Vec<u8>> {
+        let mut answer = Vec::new();
+        self.answer_to(statement, format, &mut answer).await?;
+        Ok(answer)
+    }
+
+    /// Writes the answer to `out` as it comes; only a table needs the whole of it first. A reader of a pipe that went away ends it without an error.
+    pub async fn answer_to(&self, statement: &str, format: Format, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+        let mut chunks = self.send(statement, format).await?;
+        let mut whole = Vec::new();
+        while let Some(chunk) = chunks.try_next().await? {
+            if format == Format::Table {
+                whole.extend_from_slice(&chunk);
+                continue;
+            }
+            match out.write_all(&chunk) {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+                result => result.context("cannot write the answer")?,
+            }
+        }
+        if format == Format::Table {
+            out.write_all(table::from_json(&whole)?.as_bytes())?;
+        }
+        out.flush().context("cannot write the answer")
+    }
+}
+
+/// A server that is asked over HTTP.
+#[derive(Debug, Clone)]
+pub struct SqlServer {
+    client: crate::wire::sql::SqlClient,
+    url: String,
+}
+
+impl SqlServer {
+    /// A client of a server.
+    pub async fn new(server: &ServerArgs) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: crate::wire::sql::SqlClient::new(server.caller().await?),
+            url: server.url.clone(),
+        })
+    }
+
+    async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
+        let asked = match format {
+            Format::Table | Format::Json => SqlFormat::Json,
+            Format::Csv => SqlFormat::Csv,
+            Format::Arrow => SqlFormat::Arrow,
+            Format::Parquet => SqlFormat::Parquet,
+            Format::Pprof => SqlFormat::Pprof,
+        };
+        let response = self.client.query(statement, asked).await.map_err(|error| match error {
+            // What is wrong with the statement, without the wrapping of the call.
+            CallError::Refused { message, .. } => anyhow::anyhow!(message),
+            other => call_error(other),
+        })?;
+        let broken = |error: reqwest::Error| anyhow::anyhow!("the answer broke off: {}", error_chain(&error));
+        Ok(response.bytes_stream().map_err(broken).boxed())
+    }
+}
+
+/// A data folder as it was when it was opened: tables and log are read, nothing is locked or changed.
+#[cfg(feature = "server")]
+#[derive(Clone)]
+pub struct DataFolder {
+    engine: crate::query::QueryEngine,
+    path: PathBuf,
+    tenant: String,
+}
+
+#[cfg(feature = "server")]
+impl DataFolder {
+    /// Opens the folder at `path` for the questions of one tenant, by default that of a server without tenants.
+    pub fn open(path: &std::path::Path, tenant: Option<&str>) -> anyhow::Result<Self> {
+        let store = crate::store::Store::open_read_only(path)?;
+        let engine = crate::query::QueryEngine::new(std::sync::Arc::new(store), crate::query::QueryLimits::default())?;
+        let tenant = tenant.unwrap_or(crate::server::DEFAULT_TENANT).to_owned();
+        Ok(Self {
+            engine,
+            path: path.to_owned(),
+            tenant,
+        })
+    }
+
+    async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
+        let result = self.engine.sql(&self.tenant, statement).await?;
+        let asked = match format {
+            Format::Table | Format::Json => crate::query::format::Format::Json,
+            Format::Csv => crate::query::format::Format::Csv,
+            Format::Arrow => crate::query::format::Format::Arrow,
+            Format::Parquet => crate::query::format::Format::Parquet,
+            Format::Pprof => crate::query::format::Format::Pprof,
+        };
+        let chunks = crate::query::format::encode(result, asked);
+        Ok(chunks.map_err(anyhow::Error::from).boxed())
+    }
+}

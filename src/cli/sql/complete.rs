@@ -1,0 +1,196 @@
+//! What the prompt offers when Tab is pressed: keywords, tables, columns, functions, commands.
+//!
+//! In: the line and the place in it. Out: words that go on from what stands there. The words are fixed: they are those of `docs/sql.md`, and nothing is
+//! asked of the server while someone types.
+
+use rustyline::completion::Completer;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::validate::Validator;
+use rustyline::{Context, Helper};
+
+/// Tables and their columns.
+pub(super) const TABLES: [(&str, &[&str]); 5] = [
+    (
+        "flat",
+        &[
+            "time",
+            "service_name",
+            "labels",
+            "profile_type",
+            "function",
+            "file",
+            "line",
+            "stack",
+            "value",
+            "series",
+            "mapping",
+            "span_id",
+            "trace_id",
+            "frames",
+        ],
+    ),
+    (
+        "profiles",
+        &[
+            "tenant",
+            "day",
+            "time",
+            "series",
+            "profile_type",
+            "total",
+            "sample_count",
+            "duration_ns",
+            "period",
+            "profile_id",
+        ],
+    ),
+    (
+        "samples",
+        &[
+            "tenant",
+            "day",
+            "time",
+            "series",
+            "profile_type",
+            "stack",
+            "value",
+            "span_id",
+            "trace_id",
+        ],
+    ),
+    ("stacks", &["tenant", "day", "stack", "frames"]),
+    ("series", &["tenant", "day", "series", "service_name", "labels"]),
+];
+
+/// Functions, with the bracket that begins their arguments.
+const FUNCTIONS: [&str; 24] = [
+    "flamegraph(",
+    "top(",
+    "diff(",
+    "pprof(",
+    "profiles(",
+    "stack_contains(",
+    "function_matches(",
+    "time_bucket(",
+    "count(",
+    "sum(",
+    "avg(",
+    "min(",
+    "max(",
+    "approx_percentile_cont(",
+    "array_agg(",
+    "array_length(",
+    "coalesce(",
+    "date_trunc(",
+    "now(",
+    "regexp_like(",
+    "round(",
+    "to_timestamp(",
+    "unnest(",
+    "row_number(",
+];
+
+const KEYWORDS: [&str; 40] = [
+    "SELECT", "FROM", "WHERE", "GROUP", "BY", "ORDER", "LIMIT", "OFFSET", "HAVING", "DISTINCT", "AS", "AND", "OR",
+    "NOT", "IN", "IS", "NULL", "LIKE", "ILIKE", "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "END", "JOIN", "LEFT",
+    "FULL", "ON", "USING", "UNION", "ALL", "WITH", "ASC", "DESC", "INTERVAL", "DESCRIBE", "EXPLAIN", "ANALYZE", "OVER",
+];
+
+/// Commands of the prompt.
+pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\timing", "\\format", "\\pager", "\\help", "\\q", "\\?"];
+
+/// Offers words.
+pub(super) struct Words;
+
+/// The words that go on from the part of a word that ends at `place`, and where that part begins.
+fn offered(line: &str, place: usize) -> (usize, Vec<String>) {
+    let before = line.get(..place).unwrap_or(line);
+    let start = before
+        .rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\\'))
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let part = &before[start..];
+    if part.is_empty() {
+        return (start, Vec::new());
+    }
+    let fits = |word: &&&str| {
+        word.len() > part.len()
+            && word
+                .get(..part.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(part))
+    };
+    if part.starts_with('\\') {
+        return (
+            start,
+            COMMANDS.iter().filter(fits).map(|word| (*word).to_owned()).collect(),
+        );
+    }
+    let is_upper = part.chars().all(|c| !c.is_lowercase());
+    let keywords = KEYWORDS.iter().filter(fits).map(|word| match is_upper {
+        true => (*word).to_owned(),
+        false => word.to_lowercase(),
+    });
+    let columns = TABLES.iter().flat_map(|(_, columns)| columns.iter());
+    let names = TABLES.iter().map(|(table, _)| table).chain(columns).chain(&FUNCTIONS);
+    let mut words: Vec<String> = names
+        .filter(fits)
+        .map(|word| (*word).to_owned())
+        .chain(keywords)
+        .collect();
+    words.sort();
+    words.dedup();
+    (start, words)
+}
+
+impl Completer for Words {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, place: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(offered(line, place))
+    }
+}
+
+impl Hinter for Words {
+    type Hint = String;
+}
+
+impl Highlighter for Words {}
+impl Validator for Words {}
+impl Helper for Words {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_go_on_from_what_is_typed() {
+        let of = |line: &str| offered(line, line.len()).1;
+        assert_eq!(of("SELECT serv"), ["service_name"]);
+        assert_eq!(of("sel"), ["select"]);
+        assert_eq!(of("SEL"), ["SELECT"]);
+        assert_eq!(
+            of("SELECT * FROM pro"),
+            ["profile_id", "profile_type", "profiles", "profiles("]
+        );
+        assert_eq!(of("SELECT sum(val"), ["value"]);
+        assert_eq!(offered("SELECT sum(val", 14).0, 11);
+        assert_eq!(of("\\tim"), ["\\timing"]);
+        assert!(of("SELECT ").is_empty());
+        assert!(of("SELECT '\u{e9}\u{e9}").is_empty());
+        assert_eq!(
+            offered("\u{e9} fla", 6),
+            (3, vec!["flamegraph(".to_owned(), "flat".to_owned()])
+        );
+    }
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn tables_and_columns_are_those_of_the_store() {
+        for table in crate::store::schema::Table::ALL {
+            let schema = table.schema();
+            let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            let row = TABLES.iter().find(|row| row.0 == table.name()).unwrap();
+            assert_eq!(row.1, columns, "{}", table.name());
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `alluvium sql`: questions in SQL to a server or to a data folder, one or, without a statement, as many as are typed.
+//!
+//! One statement goes out, its rows come back as a table, JSON, CSV, Arrow, Parquet or pprof. The prompt is in `session`, who answers in `client`.
+//! The server checks and runs SQL: nothing is parsed here.
+
+mod client;
+mod complete;
+mod session;
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+
+use crate::cli::remote::ServerArgs;
+
+#[cfg(feature = "server")]
+pub use client::DataFolder;
+pub use client::{SqlClient, SqlServer};
+
+/// Arguments of `alluvium sql`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  alluvium sql \"SELECT profile_type, count(*) AS n FROM profiles GROUP BY 1\"\n  \
+                        alluvium sql --format csv \"SELECT * FROM series\" > series.csv\n  \
+                        alluvium sql --format parquet --output series.parquet \"SELECT * FROM series\"\n  \
+                        alluvium sql                 # interactively\n  \
+                        alluvium sql < question.sql\n  \
+                        alluvium sql --data ./alluvium-data \"SELECT count(*) FROM profiles\"   # without a server"
+)]
+pub struct SqlArgs {
+    /// Statement to run; without one it is read from standard input, interactively on a terminal.
+    #[arg(value_name = "STATEMENT")]
+    pub statement: Option<String>,
+    /// Form of the answer.
+    // An id of its own: the global `--log.format` has the id `format`.
+    #[arg(
+        id = "answer_format",
+        long = "format",
+        value_enum,
+        default_value = "table",
+        value_name = "FORMAT"
+    )]
+    pub format: Format,
+    /// File to write the answer to instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Data folder to read directly, as it is at this moment, instead of asking a server; the folder's own server may be running.
+    #[cfg(feature = "server")]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Which server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// Forms of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Aligned columns for people.
+    Table,
+    /// What the server gives as JSON.
+    Json,
+    /// Comma-separated values with a header.
+    Csv,
+    /// An Arrow IPC stream.
+    Arrow,
+    /// A Parquet file.
+    Parquet,
+    /// The pprof profile that the statement makes: SELECT * FROM pprof(...).
+    Pprof,
+}
+
+impl Format {
+    /// Bytes that are not for a terminal.
+    fn is_binary(self) -> bool {
+        matches!(self, Format::Arrow | Format::Parquet | Format::Pprof)
+    }
+}
+
+/// Runs one statement, or a session.
+pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
+    #[cfg(feature = "server")]
+    let client = match &args.data {
+        Some(folder) => SqlClient::Data(DataFolder::open(folder, args.server.tenant.as_deref())?),
+        None => SqlClient::Server(SqlServer::new(&args.server).await?),
+    };
+    #[cfg(not(feature = "server"))]
+    let client = SqlClient::Server(SqlServer::new(&args.server).await?);
+    let statement = match &args.statement {
+        Some(statement) => statement.clone(),
+        None if std::io::stdin().is_terminal() => return session::run(client, args.format).await,
+        None => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .context("cannot read standard input")?;
+            text
+        }
+    };
+    if statement.trim().is_empty() {
+        bail!("there is no statement to run");
+    }
+    if args.format.is_binary() && args.output.is_none() && std::io::stdout().is_terminal() {
+        bail!("that format is not for a terminal: add --output FILE or redirect");
+    }
+    match (&args.output, args.format) {
+        (Some(path), _) => {
+            let in_path = || format!("cannot write {}", path.display());
+            let mut file = std::fs::File::create(path).with_context(in_path)?;
+            let written = client.answer_to(&statement, args.format, &mut file).await;
+            if written.is_err() {
+                // Nobody shall take a part of an answer for the whole.
+                let _ = std::fs::remove_file(path);
+            }
+            written
+        }
+        (None, Format::Table) => session::print(&client.ask(&statement, Format::Table).await?),
+        (None, format) => client.answer_to(&statement, format, &mut std::io::stdout()).await,
+    }
+}

@@ -1,0 +1,320 @@
+//! The prompt: statements over several lines, with completion, history, paging and a few commands.
+//!
+//! In: lines. Out: answers on standard output, errors of one statement on standard error. Ctrl-C forgets what was typed, or stops the query that runs.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::bail;
+use clap::ValueEnum;
+use rustyline::history::FileHistory;
+
+use crate::cli::output;
+use crate::cli::sql::complete::{TABLES, Words};
+use crate::cli::sql::{Format, SqlClient};
+
+/// Lines of history that are kept.
+const HISTORY_LINES: usize = 5_000;
+/// Answers of more lines go through the pager, when the terminal does not say how many it has.
+const USUAL_LINES: usize = 40;
+
+const HELP: &str = "Statements end with a semicolon; Tab completes; Ctrl-C stops a query. Other than SQL:\n  \
+                    \\d                       the tables\n  \
+                    \\d TABLE                 its columns\n  \
+                    \\timing [on|off]         show how long statements take\n  \
+                    \\format table|json|csv   form of the answers\n  \
+                    \\pager on|off            long answers through $PAGER (less)\n  \
+                    \\help                    this text\n  \
+                    \\q                       leave (so does Ctrl-D)\n";
+
+/// What can be changed at the prompt.
+struct Settings {
+    format: Format,
+    times: bool,
+    pages: bool,
+}
+
+/// Statements from a prompt until the end of input.
+#[expect(clippy::print_stderr, reason = "errors of one statement do not end the session")]
+pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()> {
+    if format.is_binary() {
+        bail!("that --format needs a statement");
+    }
+    let mut settings = Settings {
+        format,
+        times: false,
+        pages: std::io::stdout().is_terminal(),
+    };
+    let history = history_path();
+    let config = rustyline::Config::builder()
+        .max_history_size(HISTORY_LINES)?
+        .auto_add_history(false)
+        .completion_type(rustyline::CompletionType::List)
+        .build();
+    let mut editor: rustyline::Editor<Words, FileHistory> = rustyline::Editor::with_config(config)?;
+    editor.set_helper(Some(Words));
+    if let Some(path) = &history {
+        // The first time there is none.
+        let _ = editor.load_history(path);
+    }
+    print(
+        format!(
+            "alluvium {} at {}; \\help for help\n",
+            env!("CARGO_PKG_VERSION"),
+            client.place()
+        )
+        .as_bytes(),
+    )?;
+    let mut pending = String::new();
+    loop {
+        let prompt = if pending.is_empty() { "sql> " } else { "...> " };
+        // The terminal blocks; the runtime must not.
+        let (back, line) = tokio::task::spawn_blocking(move || {
+            let line = editor.readline(prompt);
+            (editor, line)
+        })
+        .await?;
+        editor = back;
+        let line = match line {
+            Ok(line) => line,
+            // Ctrl-C forgets what was typed, as in every shell.
+            Err(rustyline::error::ReadlineError::Interrupted) => {
+                pending.clear();
+                continue;
+            }
+            Err(rustyline::error::ReadlineError::Eof) => break,
+            Err(error) => return Err(error.into()),
+        };
+        let statement = match take_line(&mut pending, &line) {
+            Input::More => continue,
+            Input::Quit => break,
+            Input::Statement(statement) => {
+                let _ = editor.add_history_entry(statement.as_str());
+                statement
+            }
+            Input::Command(words) => match command(&words, &mut settings) {
+                Ok(Done::Said(text)) => {
+                    print(text.as_bytes())?;
+                    continue;
+                }
+                Ok(Done::Ask(statement)) => statement,
+                Err(error) => {
+                    eprintln!("{error}");
+                    continue;
+                }
+            },
+        };
+        let began = Instant::now();
+        let asked = client.ask(&statement, settings.format);
+        let answer = tokio::select! {
+            answer = asked => answer,
+            // Dropped, the question stops at the server as well.
+            _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("stopped")),
+        };
+        let took = began.elapsed();
+        match answer {
+            Ok(answer) => show(answer, settings.pages).await?,
+            Err(error) => eprintln!("error: {error:#}"),
+        }
+        if settings.times {
+            eprintln!("time: {:.3} ms", took.as_secs_f64() * 1000.0);
+        }
+    }
+    if let Some(path) = &history {
+        let folder_is_there = path
+            .parent()
+            .is_none_or(|folder| std::fs::create_dir_all(folder).is_ok());
+        if folder_is_there && let Err(error) = editor.save_history(path) {
+            eprintln!("cannot save the history in {}: {error}", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// What a typed line means.
+#[derive(Debug, PartialEq, Eq)]
+enum Input {
+    /// The statement goes on in the next line.
+    More,
+    Statement(String),
+    /// A command of the prompt, by words.
+    Command(Vec<String>),
+    Quit,
+}
+
+/// What came of a command.
+#[derive(Debug, PartialEq, Eq)]
+enum Done {
+    Said(String),
+    /// The command is a question.
+    Ask(String),
+}
+
+/// Adds `line` to the statement being typed.
+fn take_line(pending: &mut String, line: &str) -> Input {
+    let trimmed = line.trim();
+    if pending.is_empty() {
+        if trimmed.is_empty() {
+            return Input::More;
+        }
+        if matches!(trimmed, "\\q" | "exit" | "quit") {
+            return Input::Quit;
+        }
+        if trimmed.starts_with('\\') {
+            let words = trimmed.trim_end_matches(';').split_whitespace();
+            return Input::Command(words.map(str::to_owned).collect());
+        }
+    } else {
+        pending.push('\n');
+    }
+    pending.push_str(line.trim_end());
+    match pending.ends_with(';') {
+        true => Input::Statement(std::mem::take(pending)),
+        false => Input::More,
+    }
+}
+
+fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let said = |text: &str| Ok(Done::Said(text.to_owned()));
+    let on_off = |name: &str, value: bool| Ok(Done::Said(format!("{name} is {}\n", if value { "on" } else { "off" })));
+    match words.as_slice() {
+        ["\\help" | "\\h" | "\\?"] => said(HELP),
+        ["\\d" | "\\dt"] => {
+            let lines = TABLES
+                .iter()
+                .map(|(table, columns)| format!("{table:<9} {}\n", columns.join(", ")));
+            Ok(Done::Said(lines.collect()))
+        }
+        ["\\d", table] => match TABLES.iter().find(|row| row.0.eq_ignore_ascii_case(table)) {
+            Some((table, _)) => Ok(Done::Ask(format!("DESCRIBE {table}"))),
+            None => Err(format!("there is no table {table}; \\d lists them")),
+        },
+        ["\\timing", rest @ ..] => {
+            settings.times = switched(rest, settings.times)?;
+            on_off("timing", settings.times)
+        }
+        ["\\pager", rest @ ..] => {
+            settings.pages = switched(rest, settings.pages)?;
+            on_off("pager", settings.pages)
+        }
+        ["\\format", name] => match Format::from_str(name, true) {
+            Ok(format) if !format.is_binary() => {
+                settings.format = format;
+                said("")
+            }
+            _ => Err("the formats of a session are table, json and csv".to_owned()),
+        },
+        [name, ..] => Err(format!("unknown command {name}, try \\help")),
+        [] => said(""),
+    }
+}
+
+fn switched(words: &[&str], now: bool) -> Result<bool, String> {
+    match words {
+        [] => Ok(!now),
+        ["on"] => Ok(true),
+        ["off"] => Ok(false),
+        _ => Err("write on or off".to_owned()),
+    }
+}
+
+/// Shows an answer, a long one through the pager.
+async fn show(answer: Vec<u8>, pages: bool) -> anyhow::Result<()> {
+    let lines = memchr::memchr_iter(b'\n', &answer).count();
+    let height = std::env::var("LINES").ok().and_then(|text| text.parse().ok());
+    if !pages || lines < height.unwrap_or(USUAL_LINES) {
+        return print(&answer);
+    }
+    let (answer, is_shown) = tokio::task::spawn_blocking(move || {
+        let is_shown = page(&answer);
+        (answer, is_shown)
+    })
+    .await?;
+    match is_shown {
+        true => Ok(()),
+        false => print(&answer),
+    }
+}
+
+/// True when the pager has shown it.
+fn page(answer: &[u8]) -> bool {
+    let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
+    // Lines are not broken, and what fits on the screen is left there.
+    let pager = pager.unwrap_or_else(|| "less -S -F -X".to_owned());
+    let child = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
+    let Ok(mut child) = child else { return false };
+    if let Some(mut input) = child.stdin.take() {
+        // Who leaves the pager early has seen enough.
+        let _ = input.write_all(answer);
+    }
+    // 127: the shell has not found it.
+    child.wait().is_ok_and(|status| status.code() != Some(127))
+}
+
+/// `$XDG_STATE_HOME/alluvium/sql_history`, by default under `~/.local/state`; none without a home.
+fn history_path() -> Option<PathBuf> {
+    let folder = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state.join("alluvium/sql_history"))
+}
+
+/// Prints an answer; on a terminal with a line end after it.
+pub(super) fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    output::write(bytes)?;
+    // A prompt must not follow in the same line.
+    match !bytes.is_empty() && std::io::stdout().is_terminal() && !bytes.ends_with(b"\n") {
+        true => output::write(b"\n"),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_ends_with_a_semicolon_and_commands_with_the_line() {
+        let mut pending = String::new();
+        let words = |text: &str| Input::Command(text.split(' ').map(str::to_owned).collect());
+        assert_eq!(take_line(&mut pending, ""), Input::More);
+        assert_eq!(take_line(&mut pending, "SELECT 1"), Input::More);
+        assert_eq!(
+            take_line(&mut pending, "  AS one; "),
+            Input::Statement("SELECT 1\n  AS one;".to_owned())
+        );
+        assert_eq!(take_line(&mut pending, "\\format csv"), words("\\format csv"));
+        assert_eq!(take_line(&mut pending, "\\d samples;"), words("\\d samples"));
+        assert_eq!(take_line(&mut pending, " \\q"), Input::Quit);
+        assert_eq!(take_line(&mut pending, "exit"), Input::Quit);
+        assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn commands_change_settings_or_ask() {
+        let mut settings = Settings {
+            format: Format::Table,
+            times: false,
+            pages: true,
+        };
+        let mut of = |text: &str| {
+            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            let done = command(&words, &mut settings);
+            (done, settings.times, settings.format)
+        };
+        assert!(of("\\timing").1);
+        assert!(!of("\\timing off").1);
+        assert_eq!(of("\\format csv").2, Format::Csv);
+        assert!(of("\\format parquet").0.is_err());
+        assert_eq!(of("\\d Samples").0, Ok(Done::Ask("DESCRIBE samples".to_owned())));
+        assert!(matches!(of("\\d").0, Ok(Done::Said(text)) if text.contains("stacks    tenant, day, stack, frames")));
+        assert!(of("\\d passwords").0.is_err());
+        assert!(of("\\x").0.is_err());
+    }
+}

@@ -1,0 +1,333 @@
+//! Functions of DataFusion whose result can be far larger than their arguments, with a limit on it: `repeat`, `lpad`, `range`, `concat` and
+//! their like.
+//!
+//! In: DataFusion's function. Out: the same function, which works out how large its result may become and refuses before it allocates.
+//! Memory pools do not see what a function on values allocates, so a single `repeat('x', 1000000000)` would otherwise take the machine.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::compute::kernels::length::length;
+use arrow::datatypes::{DataType, FieldRef, Int64Type};
+use datafusion::common::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+
+use crate::query::QueryError;
+
+/// Most bytes that one call (one batch of rows) may give.
+pub(crate) const MAX_CALL_BYTES: usize = 128 << 20;
+/// Most bytes of a single text that `repeat`, `lpad` and `rpad` make.
+const MAX_VALUE_BYTES: i64 = 64 << 10;
+
+/// Functions that are left out of SQL, with the reason: types that double with each call have no bound on their size, and distances of long
+/// texts keep a thread for hours between two rests.
+const LEFT_OUT: [&str; 9] = [
+    "struct",
+    "row",
+    "named_struct",
+    "map",
+    "make_map",
+    "arrays_zip",
+    "list_zip",
+    "levenshtein",
+    "arrow_metadata",
+];
+
+/// How much a call may give at most, told by its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Growth {
+    /// Text of argument 0 times argument 1.
+    Repeat,
+    /// Argument 1 characters.
+    Pad,
+    /// Every character of argument 0 may be replaced by argument 2.
+    Replace,
+    /// The same with references to what was matched.
+    RegexReplace,
+    /// Argument 1 copies of argument 0.
+    Copies,
+    /// Argument 1 elements.
+    Resize,
+    /// A number series: from, until, step.
+    Series,
+    /// Argument 1 is a pattern of which every character may give a text.
+    Pattern,
+    /// No more than a few times the arguments: looked at afterwards.
+    Modest,
+}
+
+const GROWING: [(&str, Growth); 24] = [
+    ("repeat", Growth::Repeat),
+    ("lpad", Growth::Pad),
+    ("rpad", Growth::Pad),
+    ("replace", Growth::Replace),
+    ("regexp_replace", Growth::RegexReplace),
+    ("array_repeat", Growth::Copies),
+    ("array_resize", Growth::Resize),
+    ("range", Growth::Series),
+    ("generate_series", Growth::Series),
+    ("to_char", Growth::Pattern),
+    ("concat", Growth::Modest),
+    ("concat_ws", Growth::Modest),
+    ("overlay", Growth::Modest),
+    ("string_to_array", Growth::Modest),
+    ("array_to_string", Growth::Modest),
+    ("array_concat", Growth::Modest),
+    ("array_append", Growth::Modest),
+    ("array_prepend", Growth::Modest),
+    ("make_array", Growth::Modest),
+    ("array_union", Growth::Modest),
+    ("array_replace_all", Growth::Modest),
+    ("flatten", Growth::Modest),
+    ("regexp_match", Growth::Modest),
+    ("array_transform", Growth::Modest),
+];
+
+/// DataFusion's functions without those that are left out, the growing ones bounded.
+pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
+    let named = |function: &ScalarUDF, name: &str| {
+        function.name() == name || function.aliases().iter().any(|alias| alias == name)
+    };
+    functions
+        .into_iter()
+        .filter(|function| !LEFT_OUT.iter().any(|name| named(function, name)))
+        .map(
+            |function| match GROWING.iter().find(|(name, _)| named(&function, name)) {
+                Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded {
+                    inner: function,
+                    growth: *growth,
+                })),
+                None => function,
+            },
+        )
+        .collect()
+}
+
+/// Refuses a result that is larger than a call may give.
+pub(crate) fn check_result(name: &str, value: &ColumnarValue) -> Result<()> {
+    let bytes = match value {
+        ColumnarValue::Array(array) => array.get_array_memory_size(),
+        ColumnarValue::Scalar(scalar) => scalar.size(),
+    };
+    check_call(name, bytes)
+}
+
+/// Refuses a call that would give so many bytes.
+pub(crate) fn check_call(name: &str, bytes: usize) -> Result<()> {
+    check_bytes(name, i64::try_from(bytes).unwrap_or(i64::MAX))
+}
+
+fn check_bytes(name: &str, bytes: i64) -> Result<()> {
+    if bytes > MAX_CALL_BYTES as i64 {
+        return Err(QueryError::Limit(format!(
+            "{name} would make {} MiB at once, more than {} MiB: make shorter texts and lists",
+            bytes >> 20,
+            MAX_CALL_BYTES >> 20
+        ))
+        .into());
+    }
+    Ok(())
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Bounded {
+    inner: Arc<ScalarUDF>,
+    growth: Growth,
+}
+
+impl ScalarUDFImpl for Bounded {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        self.inner.return_field_from_args(args)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.coerce_types(types)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
+    }
+
+    // `simplify` is not passed on: it may put the unbounded function in our place.
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let name = self.inner.name().to_owned();
+        check_bytes(&name, self.growth.bytes(&name, &args.args)?)?;
+        let value = self.inner.invoke_with_args(args)?;
+        check_result(&name, &value)?;
+        Ok(value)
+    }
+}
+
+impl Growth {
+    /// An upper bound of the bytes that the call gives.
+    fn bytes(self, name: &str, args: &[ColumnarValue]) -> Result<i64> {
+        let one_value = |bytes: i64| -> Result<i64> {
+            match bytes > MAX_VALUE_BYTES {
+                true => Err(QueryError::Limit(format!(
+                    "{name} would make a text of {bytes} bytes, more than {MAX_VALUE_BYTES}"
+                ))
+                .into()),
+                false => Ok(bytes),
+            }
+        };
+        let mut total: i64 = 0;
+        match self {
+            Growth::Modest => {}
+            Growth::Repeat => {
+                let (texts, counts) = (lengths(args, 0)?, numbers(args, 1)?);
+                for (text, count) in rows(&texts, &counts) {
+                    total = total.saturating_add(one_value(text.saturating_mul(count.max(0)))?);
+                }
+            }
+            Growth::Pad => {
+                for count in numbers(args, 1)? {
+                    total = total.saturating_add(one_value(count.max(0).saturating_mul(4))?);
+                }
+            }
+            Growth::Replace | Growth::RegexReplace => {
+                let (texts, by) = (lengths(args, 0)?, lengths(args, 2)?);
+                let factor = if self == Growth::Replace { 1 } else { 2 };
+                for (text, by) in rows(&texts, &by) {
+                    let each = by.saturating_mul(factor).saturating_add(1);
+                    total = total.saturating_add(text.saturating_add(1).saturating_mul(each));
+                }
+            }
+            Growth::Copies | Growth::Resize => {
+                let most = numbers(args, 1)?.into_iter().max().unwrap_or(0).max(0);
+                let source = if self == Growth::Copies { 0 } else { 2 };
+                let each = args.get(source).map_or(16, |arg| match arg {
+                    ColumnarValue::Array(array) => array.get_array_memory_size(),
+                    ColumnarValue::Scalar(scalar) => scalar.size(),
+                });
+                total = most.saturating_mul(i64::try_from(each.max(16)).unwrap_or(i64::MAX));
+            }
+            Growth::Series => {
+                let starts = match args.len() {
+                    1 => vec![0],
+                    _ => numbers(args, 0)?,
+                };
+                let ends = numbers(args, if args.len() == 1 { 0 } else { 1 })?;
+                let steps = match args.len() {
+                    3 => numbers(args, 2)?,
+                    _ => vec![1],
+                };
+                for (at, (start, end)) in rows(&starts, &ends).enumerate() {
+                    let step = steps.get(at).or(steps.first()).copied().unwrap_or(1);
+                    let span = i128::from(end).abs_diff(i128::from(start));
+                    let count = span / u128::from(step.unsigned_abs().max(1)) + 1;
+                    total = total.saturating_add(i64::try_from(count.saturating_mul(8)).unwrap_or(i64::MAX));
+                }
+            }
+            Growth::Pattern => {
+                let (times, patterns) = (rows_of(args, 0), lengths(args, 1)?);
+                let longest = patterns.iter().copied().max().unwrap_or(0);
+                total = longest.saturating_mul(16).saturating_mul(times);
+            }
+        }
+        Ok(total)
+    }
+}
+
+/// Two columns row by row; the shorter has one value for all rows.
+fn rows<'a>(left: &'a [i64], right: &'a [i64]) -> impl Iterator<Item = (i64, i64)> + 'a {
+    let at = |column: &[i64], row: usize| column.get(row).or(column.first()).copied().unwrap_or(0);
+    (0..left.len().max(right.len())).map(move |row| (at(left, row), at(right, row)))
+}
+
+fn rows_of(args: &[ColumnarValue], index: usize) -> i64 {
+    match args.get(index) {
+        Some(ColumnarValue::Array(array)) => array.len() as i64,
+        _ => 1,
+    }
+}
+
+fn column(args: &[ColumnarValue], index: usize) -> Result<Option<ArrayRef>> {
+    Ok(match args.get(index) {
+        None => None,
+        Some(ColumnarValue::Array(array)) => Some(array.clone()),
+        Some(ColumnarValue::Scalar(scalar)) => Some(scalar.to_array()?),
+    })
+}
+
+/// The numbers of an argument, null as 0; what is no number (a date, say) cannot be bounded and is refused.
+fn numbers(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
+    let Some(array) = column(args, index)? else {
+        return Ok(Vec::new());
+    };
+    if !array.data_type().is_integer() && !matches!(array.data_type(), DataType::Null) {
+        return Err(QueryError::invalid(format!(
+            "series and lists are made of whole numbers only, not of {}; for times, see time_bucket",
+            array.data_type()
+        ))
+        .into());
+    }
+    let array = cast(&array, &DataType::Int64)?;
+    let array = array.as_primitive::<Int64Type>();
+    Ok(array.iter().map(Option::unwrap_or_default).collect())
+}
+
+/// Bytes of the texts of an argument.
+fn lengths(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
+    let Some(array) = column(args, index)? else {
+        return Ok(Vec::new());
+    };
+    if matches!(array.data_type(), DataType::Null) {
+        return Ok(vec![0; array.len()]);
+    }
+    let array = cast(&length(&array)?, &DataType::Int64)?;
+    let array = array.as_primitive::<Int64Type>();
+    Ok(array.iter().map(Option::unwrap_or_default).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::common::ScalarValue;
+
+    use super::*;
+
+    fn text(length: usize) -> ColumnarValue {
+        ColumnarValue::Scalar(ScalarValue::Utf8View(Some("x".repeat(length))))
+    }
+
+    fn number(value: i64) -> ColumnarValue {
+        ColumnarValue::Scalar(ScalarValue::Int64(Some(value)))
+    }
+
+    #[test]
+    fn what_a_call_may_give_is_known_before_it_runs() {
+        let bytes = |growth: Growth, args: &[ColumnarValue]| growth.bytes("f", args).ok();
+        assert_eq!(bytes(Growth::Repeat, &[text(10), number(100)]), Some(1000));
+        assert_eq!(bytes(Growth::Repeat, &[text(1), number(1_000_000_000)]), None);
+        assert_eq!(bytes(Growth::Repeat, &[text(1), number(-5)]), Some(0));
+        assert_eq!(bytes(Growth::Pad, &[text(1), number(i64::MAX)]), None);
+        assert_eq!(bytes(Growth::Series, &[number(10)]), Some(88));
+        assert_eq!(
+            bytes(Growth::Series, &[number(i64::MIN), number(i64::MAX), number(1)]),
+            Some(i64::MAX)
+        );
+        assert_eq!(bytes(Growth::Series, &[number(0), number(100), number(-10)]), Some(88));
+        assert_eq!(bytes(Growth::Series, &[text(1), number(1)]), None);
+        assert_eq!(bytes(Growth::Replace, &[text(9), text(1), text(4)]), Some(50));
+        assert!(bytes(Growth::Copies, &[number(1), number(1 << 60)]).unwrap() > 1 << 60);
+    }
+}

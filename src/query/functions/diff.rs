@@ -1,0 +1,100 @@
+//! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: functions before and after, the largest change of the own value first.
+//!
+//! The first three arguments say what was before, the next three what is after. Values are as they are: divide by the totals to compare shares.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+
+use crate::base::BoxFuture;
+use crate::profile::top::TopTable;
+use crate::query::engine::Context;
+use crate::query::functions::arguments::Arguments;
+use crate::query::functions::computed::Computed;
+use crate::query::provider::Called;
+use crate::query::{QueryError, StackQuery, flame};
+
+const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
+/// Columns of numbers: own value before, after, their difference, and the same of the total.
+const NUMBERS: [&str; 6] = [
+    "self_before",
+    "self_after",
+    "self_change",
+    "total_before",
+    "total_after",
+    "total_change",
+];
+
+/// The function over the data of a query.
+pub(crate) fn function(context: Arc<Context>) -> Called {
+    let text = |name: &str| Field::new(name, DataType::Utf8, false);
+    let mut fields = vec![text("function"), text("file")];
+    fields.extend(NUMBERS.map(|name| Field::new(name, DataType::Int64, false)));
+    let schema = Arc::new(Schema::new(fields));
+    Called {
+        name: "diff",
+        make: Box::new(move |args, session| {
+            let wrong =
+                || QueryError::invalid(format!("wrong number of arguments: {}; call it as {USAGE}", args.len()));
+            let (before, after) = args.split_at_checked(3).ok_or_else(wrong)?;
+            let before = Arguments::read(USAGE, before, session, false, context.describing)?;
+            let after = Arguments::read(USAGE, after, session, true, context.describing)?;
+            if before.profile_type != after.profile_type {
+                return Err(QueryError::invalid(
+                    "both sides of a diff must have the same profile type",
+                ));
+            }
+            let count = after.number.unwrap_or(usize::MAX);
+            let query =
+                |side: &Arguments| StackQuery::new(side.profile_type.clone(), side.matchers.clone(), side.range());
+            let queries = [query(&before), query(&after)];
+            let (context, schema) = (context.clone(), schema.clone());
+            let fields = schema.clone();
+            Ok(Arc::new(Computed {
+                name: "diff",
+                schema,
+                compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
+                    let [before, after] = queries.clone().map(|query| flame::merge(context.clone(), query));
+                    let fields = fields.clone();
+                    Box::pin(async move {
+                        let tops =
+                            [before.await?, after.await?].map(|merged| TopTable::from_tree(&flame::tree(&merged)));
+                        batch(&fields, tops, count)
+                    })
+                }),
+            }))
+        }),
+    }
+}
+
+fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize) -> Result<RecordBatch, QueryError> {
+    // By function and file: own value before and after, total before and after.
+    let mut rows: BTreeMap<(String, String), [i64; 4]> = BTreeMap::new();
+    for (side, top) in tops.into_iter().enumerate() {
+        for row in top.rows {
+            let values = rows.entry((row.name.to_string(), row.file.to_string())).or_default();
+            values[side] += row.flat;
+            values[2 + side] += row.cum;
+        }
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_by_key(|(_, [before, after, ..])| std::cmp::Reverse(after.abs_diff(*before)));
+    rows.truncate(count);
+    let number = |of: fn(&[i64; 4]) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, values)| of(values))))
+    };
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|(key, _)| &key.0))),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|(key, _)| &key.1))),
+        number(|values| values[0]),
+        number(|values| values[1]),
+        number(|values| values[1].saturating_sub(values[0])),
+        number(|values| values[2]),
+        number(|values| values[3]),
+        number(|values| values[3].saturating_sub(values[2])),
+    ];
+    Ok(RecordBatch::try_new(schema.clone(), columns)?)
+}

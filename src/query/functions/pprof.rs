@@ -1,0 +1,45 @@
+//! `pprof('TYPE{selector}', from, until)`: what a selector chooses as one pprof profile, in one row of one column of bytes.
+//!
+//! The same profile as `SelectMergeProfile` gives. For rows chosen in another way there is the aggregate of the same name.
+
+use std::sync::Arc;
+
+use arrow::array::BinaryArray;
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+
+use crate::base::BoxFuture;
+use crate::query::engine::Context;
+use crate::query::functions::arguments::Arguments;
+use crate::query::functions::computed::Computed;
+use crate::query::provider::Called;
+use crate::query::{QueryError, StackQuery, export};
+
+const USAGE: &str = "pprof('TYPE{selector}', from, until)";
+
+/// The function over the data of a query.
+pub(crate) fn function(context: Arc<Context>) -> Called {
+    let schema = Arc::new(Schema::new(vec![Field::new("pprof", DataType::Binary, false)]));
+    Called {
+        name: "pprof",
+        make: Box::new(move |args, session| {
+            let args = Arguments::read(USAGE, args, session, false, context.describing)?;
+            let query = StackQuery::new(args.profile_type.clone(), args.matchers.clone(), args.range());
+            let (context, schema) = (context.clone(), schema.clone());
+            let fields = schema.clone();
+            Ok(Arc::new(Computed {
+                name: "pprof",
+                schema,
+                compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
+                    let merged = export::merge_profile(context.clone(), query.clone());
+                    let fields = fields.clone();
+                    Box::pin(async move {
+                        let bytes = merged.await?;
+                        let column = BinaryArray::from_iter_values([bytes]);
+                        Ok(RecordBatch::try_new(fields, vec![Arc::new(column)])?)
+                    })
+                }),
+            }))
+        }),
+    }
+}

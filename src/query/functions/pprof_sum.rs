@@ -1,0 +1,235 @@
+//! `pprof(profile_type, stack, frames, value)`: the aggregate that puts rows of `flat` together as one pprof profile in bytes.
+//!
+//! In: rows of one profile type. Out: bytes of pprof, not compressed; null for no rows. Frames are kept once a stack.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int64Array, StringArray};
+use arrow::compute::{cast, filter_record_batch};
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, Schema};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
+
+use crate::profile::ProfileType;
+use crate::query::QueryError;
+use crate::query::export::{About, encode_sums};
+use crate::query::stacks::StackTable;
+use crate::store::schema::Table;
+
+const USAGE: &str = "pprof(profile_type, stack, frames, value)";
+
+/// The function.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PprofSum(Signature);
+
+impl PprofSum {
+    pub(crate) fn new() -> Self {
+        Self(Signature::user_defined(Volatility::Immutable))
+    }
+}
+
+/// The type of the column `frames`.
+fn frames_type() -> Result<DataType> {
+    let schema = Table::Stacks.schema();
+    Ok(schema.field_with_name("frames")?.data_type().clone())
+}
+
+impl AggregateUDFImpl for PprofSum {
+    fn name(&self) -> &str {
+        "pprof"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.0
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types {
+            [_, DataType::Int64, DataType::List(_), value] if value.is_integer() => {
+                Ok(vec![DataType::Utf8, DataType::Int64, frames_type()?, DataType::Int64])
+            }
+            _ => plan_err!("call it as {USAGE}, with the columns of flat"),
+        }
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Binary)
+    }
+
+    fn state_fields(&self, _args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        Ok(vec![
+            Arc::new(Field::new("profile_type", DataType::Utf8, true)),
+            Arc::new(Field::new("sums", DataType::Binary, true)),
+            Arc::new(Field::new("frames", DataType::Binary, true)),
+        ])
+    }
+
+    fn accumulator(&self, _args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Sum::default()))
+    }
+}
+
+#[derive(Default)]
+struct Sum {
+    kind: Option<ProfileType>,
+    sums: HashMap<i64, i64>,
+    table: StackTable,
+    /// Stacks and frames as they came, for the state.
+    kept: Vec<RecordBatch>,
+    kept_bytes: usize,
+}
+
+impl std::fmt::Debug for Sum {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "pprof of {} stacks", self.sums.len())
+    }
+}
+
+impl Sum {
+    fn set_kind(&mut self, text: &str) -> Result<(), QueryError> {
+        let is_other = |kind: &ProfileType| kind.to_string() != text;
+        match &self.kind {
+            Some(kind) if is_other(kind) => Err(QueryError::invalid(format!(
+                "a pprof profile has one profile type, not both {kind} and {text}: name one in the WHERE"
+            ))),
+            Some(_) => Ok(()),
+            None => {
+                let kind = text.parse().map_err(|error| QueryError::invalid(format!("{error}")))?;
+                self.kind = Some(kind);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes in the frames of stacks that are new.
+    fn keep(&mut self, stacks: &ArrayRef, frames: &ArrayRef) -> Result<(), QueryError> {
+        let ids = stacks.as_primitive::<Int64Type>();
+        let mut seen = std::collections::HashSet::new();
+        let mask: BooleanArray = ids
+            .values()
+            .iter()
+            .map(|id| Some(!self.table.has(*id) && seen.insert(*id)))
+            .collect();
+        if mask.true_count() == 0 {
+            return Ok(());
+        }
+        let schema = Arc::new(Schema::new(vec![
+            Field::new("stack", DataType::Int64, true),
+            Field::new("frames", frames.data_type().clone(), true),
+        ]));
+        let batch = RecordBatch::try_new(schema, vec![stacks.clone(), frames.clone()])?;
+        let new = filter_record_batch(&batch, &mask)?;
+        self.table.insert(&new)?;
+        self.kept_bytes += new.get_array_memory_size();
+        self.kept.push(new);
+        Ok(())
+    }
+
+    fn add(&mut self, stacks: &Int64Array, values: &Int64Array) {
+        for (stack, value) in stacks.values().iter().zip(values.iter()) {
+            let sum = self.sums.entry(*stack).or_insert(0);
+            *sum = sum.wrapping_add(value.unwrap_or(0));
+        }
+    }
+}
+
+impl Accumulator for Sum {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let [kinds, stacks, frames, sums] = values else {
+            return plan_err!("call it as {USAGE}");
+        };
+        let mut last = None;
+        for kind in kinds.as_string::<i32>().iter().flatten() {
+            if last != Some(kind) {
+                self.set_kind(kind)?;
+                last = Some(kind);
+            }
+        }
+        self.keep(stacks, frames)?;
+        self.add(stacks.as_primitive(), sums.as_primitive());
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let Some(kind) = &self.kind else {
+            return Ok(ScalarValue::Binary(None));
+        };
+        let mut sums: Vec<(i64, i64)> = self.sums.iter().map(|(stack, value)| (*stack, *value)).collect();
+        // The same rows give the same bytes.
+        sums.sort_unstable();
+        let about = About {
+            kind,
+            period: 0,
+            time_nanos: 0,
+            duration_nanos: 0,
+        };
+        let bytes = encode_sums(&self.table, sums.into_iter(), &about);
+        Ok(ScalarValue::Binary(Some(bytes)))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.sums.len() * 24 + self.table.bytes() + self.kept_bytes
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let (stacks, values): (Vec<i64>, Vec<i64>) = self.sums.iter().map(|(stack, value)| (*stack, *value)).unzip();
+        let schema = Arc::new(Schema::new(vec![
+            Field::new("stack", DataType::Int64, false),
+            Field::new("value", DataType::Int64, false),
+        ]));
+        let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(stacks)), Arc::new(Int64Array::from(values))];
+        let sums = RecordBatch::try_new(schema, columns)?;
+        Ok(vec![
+            ScalarValue::Utf8(self.kind.as_ref().map(ToString::to_string)),
+            ScalarValue::Binary(Some(written(&[sums])?)),
+            ScalarValue::Binary(Some(written(&self.kept)?)),
+        ])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let [kinds, sums, frames] = states else {
+            return plan_err!("a pprof state has three columns");
+        };
+        let kinds = cast(kinds, &DataType::Utf8)?;
+        let kinds: &StringArray = kinds.as_string::<i32>();
+        let (sums, frames): (&BinaryArray, &BinaryArray) = (sums.as_binary::<i32>(), frames.as_binary::<i32>());
+        for row in 0..kinds.len() {
+            if kinds.is_null(row) {
+                continue;
+            }
+            self.set_kind(kinds.value(row))?;
+            for batch in read(frames.value(row))? {
+                self.keep(batch.column(0), batch.column(1))?;
+            }
+            for batch in read(sums.value(row))? {
+                self.add(batch.column(0).as_primitive(), batch.column(1).as_primitive());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Batches of one schema as bytes; nothing for none.
+fn written(batches: &[RecordBatch]) -> Result<Vec<u8>> {
+    let Some(first) = batches.first() else {
+        return Ok(Vec::new());
+    };
+    let mut writer = StreamWriter::try_new(Vec::new(), &first.schema())?;
+    for batch in batches {
+        writer.write(batch)?;
+    }
+    Ok(writer.into_inner()?)
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<RecordBatch>> {
+    if bytes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let batches: std::result::Result<Vec<_>, _> = StreamReader::try_new(bytes, None)?.collect();
+    Ok(batches?)
+}

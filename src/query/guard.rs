@@ -1,0 +1,294 @@
+//! What the text of a query may be, looked at before it is planned: its size, what kind of statement it is, and how far it would unfold.
+//!
+//! In: text and statement. Out: leave, or an error that says what is wrong. Planning recurses over operators, writes out every `WITH` as often as
+//! it is used, and puts the definition of a column in the place of its name: each of these can turn a short text into a plan without end.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName, Query, Select, SelectItem, Visit, Visitor};
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::query::QueryError;
+
+/// Longest text of a query.
+const MAX_TEXT_BYTES: usize = 256 << 10;
+/// Most operators and joining words in a query. Each may deepen the plan by one, and planning recurses over it.
+const MAX_OPERATORS: usize = 400;
+/// Most tables that are read once every `WITH` is written out.
+const MAX_RELATIONS: u64 = 200;
+/// How often a column's definition may be written out at most: the product over all parts of the query of how often an expression names
+/// one column.
+const MAX_REPEATS: u64 = 1 << 16;
+
+/// Refuses texts that are too long or too deep to plan.
+pub(crate) fn check_size(text: &str) -> Result<(), QueryError> {
+    check_size_in(text, &GenericDialect {})
+}
+
+/// The same for another dialect.
+pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<(), QueryError> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(QueryError::Limit(format!(
+            "the query is longer than {MAX_TEXT_BYTES} bytes"
+        )));
+    }
+    let tokens = Tokenizer::new(dialect, text)
+        .tokenize()
+        .map_err(|error| QueryError::invalid(format!("reading the query: {error}")))?;
+    let count = tokens.iter().filter(|token| deepens(token)).count();
+    if count > MAX_OPERATORS {
+        return Err(QueryError::Limit(format!(
+            "the query has {count} operators, more than {MAX_OPERATORS}; write long lists with IN"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses whatever is not a question.
+pub(crate) fn check_statement(statement: &Statement) -> Result<(), QueryError> {
+    match statement {
+        Statement::Statement(inner) => match inner.as_ref() {
+            ast::Statement::Query(query) => check_shape(query),
+            ast::Statement::ExplainTable { .. } => Ok(()),
+            ast::Statement::Explain { statement, .. } => match statement.as_ref() {
+                ast::Statement::Query(query) => check_shape(query),
+                other => Err(refused(&format!("EXPLAIN {}", first_words(&other.to_string())))),
+            },
+            other => Err(refused(&first_words(&other.to_string()))),
+        },
+        Statement::Explain(explain) => match explain.statement.as_ref() {
+            Statement::Explain(_) => Err(refused("EXPLAIN of EXPLAIN")),
+            inner => check_statement(inner),
+        },
+        Statement::CreateExternalTable(_) => Err(refused("CREATE EXTERNAL TABLE")),
+        Statement::CopyTo(_) => Err(refused("COPY")),
+        Statement::Reset(_) => Err(refused("RESET")),
+    }
+}
+
+fn refused(what: &str) -> QueryError {
+    QueryError::invalid(format!(
+        "{what} is not allowed: SQL here is read-only, a SELECT over the tables profiles, samples, stacks, series and flat"
+    ))
+}
+
+fn first_words(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    let words = words.join(" ");
+    words.chars().filter(char::is_ascii).take(40).collect()
+}
+
+fn deepens(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => matches!(
+            word.keyword,
+            Keyword::AND
+                | Keyword::OR
+                | Keyword::NOT
+                | Keyword::JOIN
+                | Keyword::UNION
+                | Keyword::INTERSECT
+                | Keyword::EXCEPT
+                | Keyword::SELECT
+                | Keyword::CASE
+                | Keyword::WHEN
+                | Keyword::IS
+                | Keyword::LIKE
+                | Keyword::ILIKE
+                | Keyword::BETWEEN
+                | Keyword::AT
+                | Keyword::DIV
+                | Keyword::COLLATE
+        ),
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::DoubleQuotedString(_)
+        | Token::Comma
+        | Token::Whitespace(_)
+        | Token::RParen
+        | Token::RBracket
+        | Token::RBrace
+        | Token::Period
+        | Token::SemiColon
+        | Token::EOF => false,
+        _ => true,
+    }
+}
+
+/// Refuses queries that unfold without end.
+fn check_shape(query: &Query) -> Result<(), QueryError> {
+    let mut shape = Shape::default();
+    if let ControlFlow::Break(error) = query.visit(&mut shape) {
+        return Err(error);
+    }
+    if shape.repeats > MAX_REPEATS {
+        return Err(QueryError::Limit(
+            "the query names the same columns too often on top of each other: its expressions would be written out more than 65536 times".to_owned(),
+        ));
+    }
+    let relations = shape.unfolded(query, 0)?;
+    if relations > MAX_RELATIONS {
+        return Err(QueryError::Limit(format!(
+            "the query reads {relations} tables once its WITH parts are written out, more than {MAX_RELATIONS}"
+        )));
+    }
+    Ok(())
+}
+
+/// What is found on a walk over a query.
+struct Shape {
+    /// Bodies of the `WITH` parts by name in lower case.
+    parts: HashMap<String, Query>,
+    /// Tables of each part once it is written out.
+    known: HashMap<String, u64>,
+    repeats: u64,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            parts: HashMap::new(),
+            known: HashMap::new(),
+            repeats: 1,
+        }
+    }
+}
+
+impl Shape {
+    /// Upper bound of the tables that `query` reads with every part written out: the parts' own texts are counted, too.
+    fn unfolded(&mut self, query: &Query, depth: usize) -> Result<u64, QueryError> {
+        if depth > self.parts.len() {
+            return Err(QueryError::invalid(
+                "a WITH part refers to itself, which is not allowed",
+            ));
+        }
+        let mut names = Relations::default();
+        let _ = query.visit(&mut names);
+        let mut total: u64 = 0;
+        for name in names.0 {
+            let Some(part) = self.parts.get(&name) else {
+                total = total.saturating_add(1);
+                continue;
+            };
+            let count = match self.known.get(&name) {
+                Some(count) => *count,
+                None => {
+                    let part = part.clone();
+                    let count = self.unfolded(&part, depth + 1)?;
+                    self.known.insert(name, count);
+                    count
+                }
+            };
+            total = total.saturating_add(count);
+        }
+        Ok(total)
+    }
+}
+
+impl Visitor for Shape {
+    type Break = QueryError;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<QueryError> {
+        let Some(with) = &query.with else {
+            return ControlFlow::Continue(());
+        };
+        if with.recursive {
+            return ControlFlow::Break(refused("WITH RECURSIVE"));
+        }
+        for part in &with.cte_tables {
+            let name = part.alias.name.value.to_lowercase();
+            if self.parts.insert(name.clone(), part.query.as_ref().clone()).is_some() {
+                return ControlFlow::Break(QueryError::invalid(format!(
+                    "the WITH name `{name}` is used twice in the query; give each part its own name"
+                )));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<QueryError> {
+        let items = select.projection.iter().filter_map(|item| match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+            _ => None,
+        });
+        let most = items.map(most_repeated).max().unwrap_or(1).max(1);
+        self.repeats = self.repeats.saturating_mul(most);
+        ControlFlow::Continue(())
+    }
+}
+
+/// How often the expression names the column that it names most often.
+fn most_repeated(expr: &Expr) -> u64 {
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    let _ = ast::visit_expressions(expr, |part| {
+        let name = match part {
+            Expr::Identifier(name) => Some(&name.value),
+            Expr::CompoundIdentifier(path) => path.last().map(|name| &name.value),
+            _ => None,
+        };
+        if let Some(name) = name {
+            *counts.entry(name.to_lowercase()).or_insert(0) += 1;
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    counts.into_values().max().unwrap_or(1)
+}
+
+/// Names of the tables that a query reads.
+#[derive(Default)]
+struct Relations(Vec<String>);
+
+impl Visitor for Relations {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        let name = name.to_string().to_lowercase();
+        self.0.push(name.trim_matches('"').to_owned());
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::parser::DFParserBuilder;
+
+    use super::*;
+
+    fn check(text: &str) -> Result<(), QueryError> {
+        let mut statements = DFParserBuilder::new(text).build().unwrap().parse_statements().unwrap();
+        check_statement(&statements.pop_front().unwrap())
+    }
+
+    #[test]
+    fn what_unfolds_without_end_is_refused_and_what_is_usual_is_not() {
+        let doubled = |levels: usize, body: &str| {
+            let parts: Vec<String> = (1..=levels)
+                .map(|level| format!("t{level} AS ({})", body.replace('$', &(level - 1).to_string())))
+                .collect();
+            format!(
+                "WITH t0 AS (SELECT value AS x FROM samples), {} SELECT x FROM t{levels}",
+                parts.join(", ")
+            )
+        };
+        let twice = "SELECT * FROM t$ UNION ALL SELECT * FROM t$";
+        assert!(check(&doubled(5, twice)).is_ok());
+        assert!(check(&doubled(40, twice)).unwrap_err().to_string().contains("reads"));
+        let sum = "SELECT x + x AS x FROM t$";
+        assert!(check(&doubled(10, sum)).is_ok());
+        assert!(
+            check(&doubled(40, sum))
+                .unwrap_err()
+                .to_string()
+                .contains("written out")
+        );
+        assert!(check("WITH RECURSIVE t AS (SELECT 1) SELECT * FROM t").is_err());
+        assert!(check("WITH t AS (SELECT 1) SELECT * FROM (WITH t AS (SELECT 2) SELECT * FROM t) AS u").is_err());
+        assert!(check("EXPLAIN SELECT 1").is_ok());
+        assert!(check("EXPLAIN EXPLAIN SELECT 1").is_err());
+        assert!(check("EXPLAIN CREATE TABLE t (a INT)").is_err());
+    }
+}

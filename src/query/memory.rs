@@ -1,0 +1,101 @@
+//! The memory of one query: its own bound, inside of the bound of all queries together.
+//!
+//! In: reservations of DataFusion's operators. Out: leave, or an error that names the limit and how to raise it. What operators do not reserve
+//! (a batch on its way, a function's result) is bounded elsewhere.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use datafusion::common::{Result, resources_datafusion_err};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
+use datafusion::execution::runtime_env::RuntimeEnv;
+
+/// The environment for one query: `all` with a pool that bounds this query to `bytes`.
+pub(crate) fn for_one_query(all: &Arc<RuntimeEnv>, bytes: usize) -> Arc<RuntimeEnv> {
+    let mut own = all.as_ref().clone();
+    own.memory_pool = Arc::new(OneQuery {
+        all: all.memory_pool.clone(),
+        used: AtomicUsize::new(0),
+        bytes,
+    });
+    Arc::new(own)
+}
+
+#[derive(Debug)]
+struct OneQuery {
+    all: Arc<dyn MemoryPool>,
+    used: AtomicUsize,
+    bytes: usize,
+}
+
+impl fmt::Display for OneQuery {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "one query(used: {}, limit: {})", self.reserved(), self.bytes)
+    }
+}
+
+impl MemoryPool for OneQuery {
+    fn name(&self) -> &str {
+        "one query"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.all.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.all.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.used.fetch_add(additional, Ordering::Relaxed);
+        self.all.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.used.fetch_sub(shrink, Ordering::Relaxed);
+        self.all.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        let before = self.used.fetch_add(additional, Ordering::Relaxed);
+        if before.saturating_add(additional) > self.bytes {
+            self.used.fetch_sub(additional, Ordering::Relaxed);
+            return Err(resources_datafusion_err!(
+                "{}",
+                too_much("the query", "max_query_memory", self.bytes)
+            ));
+        }
+        if self.all.try_grow(reservation, additional).is_err() {
+            self.used.fetch_sub(additional, Ordering::Relaxed);
+            let limit = match self.all.memory_limit() {
+                MemoryLimit::Finite(bytes) => bytes,
+                MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
+            };
+            return Err(resources_datafusion_err!(
+                "{}",
+                too_much("the queries that run now together", "max_memory", limit)
+            ));
+        }
+        Ok(())
+    }
+
+    fn reserved(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        MemoryLimit::Finite(self.bytes)
+    }
+}
+
+fn too_much(who: &str, limit: &str, bytes: usize) -> String {
+    let (amount, unit) = match bytes >> 20 {
+        0 => (bytes, "bytes"),
+        mebibytes => (mebibytes, "MiB"),
+    };
+    format!(
+        "{who} would need more than {amount} {unit} of memory: ask for less time or fewer groups, or raise sql.{limit} in the server's configuration"
+    )
+}

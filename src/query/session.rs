@@ -1,0 +1,375 @@
+//! A session of one client of one tenant in PostgreSQL's dialect: prepared statements with parameters, and the catalogs that its tools read.
+//!
+//! In: text, parameters. Out: [`Prepared`] with the kinds of its parameters and columns, and [`SqlResult`]s. Each statement is planned anew over the
+//! tables as they are when it runs. The same refusals and limits hold as for every query; there is no protocol here.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider,
+    SchemaProvider,
+};
+use datafusion::common::plan_datafusion_err;
+use datafusion::execution::session_state::SessionState;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, DataType as SqlType, Expr, TimezoneInfo, Value};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
+use datafusion_pg_catalog::pg_catalog::{PgCatalogSchemaProvider, PgCatalogStaticTables, setup_pg_catalog};
+use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+
+use crate::base::BoxFuture;
+use crate::query::cells::{self, ColumnKind, Kind, Simple};
+use crate::query::engine::Context;
+use crate::query::sql::{self, SqlResult, Template};
+use crate::query::{QueryEngine, QueryError, QueryLimits, catalog, functions, guard};
+
+/// Name of the one catalog.
+const CATALOG: &str = "alluvium";
+
+/// What all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the rewriting of its tools' queries. Made when the
+/// first session begins, because it takes memory that a server without the port need not have.
+pub(crate) struct Shared {
+    state: SessionState,
+    fixed: Arc<PgCatalogStaticTables>,
+    parser: Arc<PostgresCompatibilityParser>,
+}
+
+impl Shared {
+    pub(crate) fn new(template: &Template, limits: &QueryLimits) -> Result<Self, QueryError> {
+        let context = SessionContext::new_with_state(template.session(limits));
+        let list = MemoryCatalogProviderList::new();
+        list.register_catalog(CATALOG.to_owned(), Arc::new(MemoryCatalogProvider::new()));
+        context.register_catalog_list(Arc::new(list));
+        setup_pg_catalog(&context, CATALOG, EmptyContextProvider).map_err(|error| QueryError::from(*error))?;
+        let fixed = PgCatalogStaticTables::try_new()?;
+        Ok(Self {
+            state: context.state(),
+            fixed: Arc::new(fixed),
+            parser: Arc::new(PostgresCompatibilityParser::new()),
+        })
+    }
+}
+
+/// A session. Its statements run one after the other.
+pub struct SqlSession {
+    engine: QueryEngine,
+    shared: Arc<Shared>,
+    tenant: Arc<str>,
+    state: SessionState,
+    public: Arc<MemorySchemaProvider>,
+}
+
+/// A checked statement, ready to run with parameters.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    statement: ast::Statement,
+    /// Kinds of `$1`, `$2` and so on; none where nothing tells it.
+    pub parameters: Vec<Option<Kind>>,
+    /// Columns of the answer.
+    pub columns: Vec<ColumnKind>,
+}
+
+/// The value of a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SqlValue {
+    /// No value.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// Text, or a value as text of the kind that is asked for.
+    Text(String),
+    /// Microseconds since 1970.
+    Timestamp(i64),
+    /// Days since 1970.
+    Date(i32),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+impl SqlSession {
+    pub(crate) fn new(engine: QueryEngine, shared: Arc<Shared>, tenant: &str) -> Result<Self, QueryError> {
+        let public = Arc::new(MemorySchemaProvider::new());
+        let catalog = Arc::new(MemoryCatalogProvider::new());
+        catalog.register_schema("public", public.clone())?;
+        let list = MemoryCatalogProviderList::new();
+        list.register_catalog(CATALOG.to_owned(), catalog.clone());
+        let list: Arc<dyn CatalogProviderList> = Arc::new(list);
+        let provider = PgCatalogSchemaProvider::try_new(list.clone(), shared.fixed.clone(), EmptyContextProvider)?;
+        catalog.register_schema("pg_catalog", Arc::new(provider))?;
+        let mut state = shared.state.clone();
+        state.register_catalog_list(list);
+        let session = Self {
+            engine,
+            shared,
+            tenant: tenant.into(),
+            state,
+            public,
+        };
+        // The catalogs have numbers for the tables from the first question on.
+        session.bind(&session.engine.context(&session.tenant))?;
+        Ok(session)
+    }
+
+    /// Checks and plans a statement. `given` are the kinds of parameters that the client names.
+    pub async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
+        guard::check_size_in(text, &PostgreSqlDialect {})?;
+        let context = self.engine.describing(&self.tenant);
+        let state = self.bound(&context)?;
+        let (parser, text, given) = (self.shared.parser.clone(), text.to_owned(), given.to_vec());
+        let limits = self.engine.limits();
+        let slot = self.engine.template().slot(limits).await?;
+        let timeout = limits.timeout;
+        let planned = sql::on_planning_thread(
+            slot,
+            Box::pin(async move { prepare(&state, &parser, &text, given).await }),
+        );
+        tokio::time::timeout(timeout, planned)
+            .await
+            .map_err(|_| QueryError::Timeout(timeout))?
+    }
+
+    /// Runs a statement. `timeout` shortens the time limit of every query, it cannot make it longer.
+    pub async fn run(
+        &self,
+        prepared: &Prepared,
+        values: &[SqlValue],
+        timeout: Option<Duration>,
+    ) -> Result<SqlResult, QueryError> {
+        let mut limits = self.engine.limits().clone();
+        if let Some(timeout) = timeout {
+            limits.timeout = limits.timeout.min(timeout);
+        }
+        if values.len() < prepared.parameters.len() {
+            return Err(QueryError::invalid(format!(
+                "the statement has {} parameters, {} are given",
+                prepared.parameters.len(),
+                values.len()
+            )));
+        }
+        let mut statement = prepared.statement.clone();
+        put_values(&mut statement, &prepared.parameters, values)?;
+        let context = self.engine.context(&self.tenant);
+        let mut state = self.bound(&context)?;
+        state.mark_start_execution();
+        let slot = self.engine.template().slot(&limits).await?;
+        let statement = Statement::Statement(Box::new(statement));
+        sql::answer(state, statement, context, &limits, slot).await
+    }
+
+    /// Runs a statement without parameters.
+    pub async fn query(&self, text: &str, timeout: Option<Duration>) -> Result<SqlResult, QueryError> {
+        guard::check_size_in(text, &PostgreSqlDialect {})?;
+        let (parser, text) = (self.shared.parser.clone(), text.to_owned());
+        let slot = self.engine.template().slot(self.engine.limits()).await?;
+        // Reading recurses, too.
+        let read = Box::pin(async move { read(&parser, &text) });
+        let statement = sql::on_planning_thread(slot, read).await?;
+        let prepared = Prepared {
+            statement,
+            parameters: Vec::new(),
+            columns: Vec::new(),
+        };
+        self.run(&prepared, &[], timeout).await
+    }
+
+    /// Columns of an answer as kinds.
+    pub fn columns(result: &SqlResult) -> Vec<ColumnKind> {
+        cells::kinds(&result.schema)
+    }
+
+    /// The session's state over the tables as `context` has them.
+    fn bound(&self, context: &Arc<Context>) -> Result<SessionState, QueryError> {
+        self.bind(context)?;
+        let mut state = self
+            .engine
+            .template()
+            .with_own_memory(&self.state, self.engine.limits());
+        for (name, function) in functions::tables(context) {
+            state.register_udtf(name, function);
+        }
+        Ok(state)
+    }
+
+    fn bind(&self, context: &Arc<Context>) -> Result<(), QueryError> {
+        for (name, table) in catalog::tables(context) {
+            self.public.deregister_table(&name)?;
+            self.public.register_table(name, table)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads one statement and refuses what is no question.
+fn read(parser: &PostgresCompatibilityParser, text: &str) -> Result<ast::Statement, QueryError> {
+    let mut statements = parser
+        .parse(text)
+        .map_err(|error| QueryError::invalid(format!("reading the query: {error}")))?;
+    let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
+        return Err(QueryError::invalid("one statement at a time"));
+    };
+    guard::check_statement(&Statement::Statement(Box::new(statement.clone())))?;
+    Ok(statement)
+}
+
+fn prepare<'a>(
+    state: &'a SessionState,
+    parser: &'a PostgresCompatibilityParser,
+    text: &'a str,
+    given: Vec<Option<Kind>>,
+) -> BoxFuture<'a, Result<Prepared, QueryError>> {
+    Box::pin(async move {
+        let statement = read(parser, text)?;
+        let whole = Statement::Statement(Box::new(statement.clone()));
+        let (inner, explained) = sql::split_explain(whole);
+        let plan = state.statement_to_plan(inner).await?;
+        let names = plan.get_parameter_types()?;
+        let mut parameters = given;
+        for (name, kind) in &names {
+            let index: usize = name
+                .strip_prefix('$')
+                .and_then(|number| number.parse().ok())
+                .filter(|number| (1..=1000).contains(number))
+                .ok_or_else(|| QueryError::from(plan_datafusion_err!("parameters are $1 to $1000, not `{name}`")))?;
+            if parameters.len() < index {
+                parameters.resize(index, None);
+            }
+            if parameters[index - 1].is_none() {
+                parameters[index - 1] = kind.as_ref().map(cells::kind);
+            }
+        }
+        // Arguments of table functions are no part of the plan any more.
+        let written = count_parameters(&statement);
+        if parameters.len() < written {
+            parameters.resize(written, None);
+        }
+        let columns = match explained {
+            Some(_) => ["plan_type", "plan"]
+                .map(|name| ColumnKind {
+                    name: name.to_owned(),
+                    kind: Kind {
+                        simple: Simple::Text,
+                        is_list: false,
+                    },
+                })
+                .to_vec(),
+            None => cells::kinds(&Arc::new(plan.schema().as_arrow().clone())),
+        };
+        Ok(Prepared {
+            statement,
+            parameters,
+            columns,
+        })
+    })
+}
+
+fn placeholder(expr: &Expr) -> Option<usize> {
+    let Expr::Value(value) = expr else { return None };
+    let Value::Placeholder(name) = &value.value else {
+        return None;
+    };
+    name.strip_prefix('$').and_then(|number| number.parse().ok())
+}
+
+/// The highest number of a parameter in the statement.
+fn count_parameters(statement: &ast::Statement) -> usize {
+    let mut most = 0;
+    let _ = ast::visit_expressions(statement, |expr| {
+        most = most.max(placeholder(expr).unwrap_or(0));
+        ControlFlow::<()>::Continue(())
+    });
+    most.min(1000)
+}
+
+/// Puts literals in the places of the parameters. They are put into the tree, not into the text: no value can be read as SQL.
+fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[SqlValue]) -> Result<(), QueryError> {
+    let mut literals: HashMap<usize, Expr> = HashMap::new();
+    for (at, value) in values.iter().enumerate() {
+        literals.insert(at + 1, literal(value, kinds.get(at).copied().flatten())?);
+    }
+    let left = ast::visit_expressions_mut(statement, |expr| {
+        if let Some(number) = placeholder(expr) {
+            match literals.get(&number) {
+                Some(literal) => *expr = literal.clone(),
+                None => return ControlFlow::Break(number),
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    match left {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(number) => Err(QueryError::invalid(format!("parameter ${number} has no value"))),
+    }
+}
+
+fn literal(value: &SqlValue, kind: Option<Kind>) -> Result<Expr, QueryError> {
+    let quoted = |text: String| Expr::Value(Value::SingleQuotedString(text).into());
+    let as_type = |text: String, data_type: SqlType| Expr::Cast {
+        kind: ast::CastKind::Cast,
+        expr: Box::new(quoted(text)),
+        data_type,
+        array: false,
+        format: None,
+    };
+    let moment = |micros: i64| {
+        chrono::DateTime::from_timestamp_micros(micros)
+            .map(|time| time.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
+            .ok_or_else(|| QueryError::invalid("a parameter is a time out of range"))
+    };
+    let simple = kind.map(|kind| (kind.simple, kind.is_list));
+    Ok(match value {
+        SqlValue::Null => Expr::Value(Value::Null.into()),
+        SqlValue::Bool(value) => Expr::Value(Value::Boolean(*value).into()),
+        SqlValue::Int(value) if *value >= 0 => Expr::Value(Value::Number(value.to_string(), false).into()),
+        SqlValue::Int(value) => as_type(value.to_string(), SqlType::BigInt(None)),
+        SqlValue::Float(value) => as_type(value.to_string(), SqlType::Double(ast::ExactNumberInfo::None)),
+        SqlValue::Timestamp(micros) => match simple {
+            Some((Simple::Timestamp, _)) => as_type(
+                moment(*micros)?.trim_end_matches('Z').to_owned(),
+                SqlType::Timestamp(None, TimezoneInfo::None),
+            ),
+            _ => as_type(moment(*micros)?, SqlType::Timestamp(None, TimezoneInfo::WithTimeZone)),
+        },
+        SqlValue::Date(days) => {
+            let day = chrono::DateTime::from_timestamp(i64::from(*days) * 86_400, 0)
+                .ok_or_else(|| QueryError::invalid("a parameter is a day out of range"))?;
+            as_type(day.date_naive().to_string(), SqlType::Date)
+        }
+        SqlValue::Bytes(bytes) => {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            Expr::Value(Value::HexStringLiteral(hex).into())
+        }
+        SqlValue::Text(text) => {
+            let wrong = |what: &str| QueryError::invalid(format!("`{text}` is not {what}"));
+            match simple {
+                Some((Simple::Int2 | Simple::Int4 | Simple::Int8, false)) => {
+                    let number: i64 = text.trim().parse().map_err(|_| wrong("a whole number"))?;
+                    return literal(&SqlValue::Int(number), kind);
+                }
+                Some((Simple::Float4 | Simple::Float8 | Simple::Numeric, false)) => {
+                    let number: f64 = text.trim().parse().map_err(|_| wrong("a number"))?;
+                    return literal(&SqlValue::Float(number), kind);
+                }
+                Some((Simple::Bool, false)) => match text.trim() {
+                    "t" | "true" | "1" | "on" | "yes" => Expr::Value(Value::Boolean(true).into()),
+                    "f" | "false" | "0" | "off" | "no" => Expr::Value(Value::Boolean(false).into()),
+                    _ => return Err(wrong("true or false")),
+                },
+                Some((Simple::Timestamp, false)) => as_type(text.clone(), SqlType::Timestamp(None, TimezoneInfo::None)),
+                Some((Simple::TimestampTz, false)) => {
+                    as_type(text.clone(), SqlType::Timestamp(None, TimezoneInfo::WithTimeZone))
+                }
+                Some((Simple::Date, false)) => as_type(text.clone(), SqlType::Date),
+                _ => quoted(text.clone()),
+            }
+        }
+    })
+}

@@ -1,0 +1,216 @@
+//! Who may connect, by SCRAM-SHA-256, and whose data a connection is about.
+//!
+//! In: users of the configuration, the messages of a client. Out: a tenant, or a refusal that does not tell a wrong name from a wrong password.
+//! Passwords are kept as salted hashes only; none goes over the wire.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use pgwire::api::auth::Password;
+use pgwire::api::auth::sasl::scram::{SCRAM_ITERATIONS, ScramServerAuth, gen_salted_password};
+use pgwire::messages::startup::Authentication;
+use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
+use sha2::{Digest, Sha256};
+
+use crate::server::postgres::failure::Failure;
+use crate::server::postgres::wire::Wire;
+use crate::server::postgres::{PostgresError, PostgresUser, is_this_machine};
+use crate::server::tenant::{self, DEFAULT_TENANT};
+
+const PLAIN: &str = "SCRAM-SHA-256";
+/// Bound to the TLS channel, so that nobody can stand between.
+const BOUND: &str = "SCRAM-SHA-256-PLUS";
+const SALT_BYTES: usize = 16;
+/// Names of databases that clients use when nobody has told them one.
+const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];
+
+/// The users of the port.
+pub(super) struct Users {
+    known: HashMap<String, User>,
+    /// Makes a salt for unknown names, the same each time, so that they look like known ones.
+    secret: [u8; 32],
+}
+
+struct User {
+    password: Password,
+    tenants: Vec<String>,
+}
+
+impl Users {
+    /// Hashes the passwords.
+    pub(super) fn new(users: &[PostgresUser]) -> Result<Self, PostgresError> {
+        let mut known = HashMap::new();
+        for user in users {
+            if user.name.is_empty() || user.password.is_empty() || user.tenants.is_empty() {
+                return Err(PostgresError::User(user.name.clone()));
+            }
+            let salt = rand::random::<[u8; SALT_BYTES]>().to_vec();
+            let hash = gen_salted_password(&user.password, &salt, SCRAM_ITERATIONS);
+            let made = User {
+                password: Password::new(Some(salt), hash),
+                tenants: user.tenants.clone(),
+            };
+            known.insert(user.name.clone(), made);
+        }
+        Ok(Self {
+            known,
+            secret: rand::random(),
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// What the password of `user` is compared with. Unknown users have one that nobody knows.
+    fn password(&self, user: &str) -> Password {
+        if let Some(user) = self.known.get(user) {
+            return user.password.clone();
+        }
+        let mut hasher = Sha256::new();
+        hasher.update(self.secret);
+        hasher.update(user.as_bytes());
+        let salt = hasher.finalize().iter().take(SALT_BYTES).copied().collect();
+        Password::new(Some(salt), rand::random::<[u8; 32]>().to_vec())
+    }
+}
+
+/// Makes the client prove who it is. Without users, being on this machine is enough.
+pub(super) async fn authenticate(
+    wire: &mut Wire,
+    users: &Users,
+    certificate: Option<&[u8]>,
+    user: &str,
+    peer: IpAddr,
+) -> Result<(), Failure> {
+    if users.is_empty() {
+        return match is_this_machine(peer) {
+            true => Ok(()),
+            false => Err(Failure::fatal(
+                "28000",
+                "only this machine may connect, for there are no users",
+            )),
+        };
+    }
+    let mut scram = ScramServerAuth::new();
+    let mut methods = vec![PLAIN.to_owned()];
+    // A certificate whose kind the binding does not know leaves the plain method.
+    if let Some(certificate) = certificate.filter(|_| wire.is_secure)
+        && scram.configure_certificate(certificate).is_ok()
+    {
+        methods.insert(0, BOUND.to_owned());
+    }
+    let refused = || Failure::fatal("28P01", format!("password authentication failed for user \"{user}\""));
+    wire.put(&PgWireBackendMessage::Authentication(Authentication::SASL(
+        methods.clone(),
+    )))?;
+    wire.send().await?;
+    let first = password_message(wire).await?;
+    let first = first.into_sasl_initial_response().map_err(|_| refused())?;
+    if !methods.contains(&first.auth_method) {
+        return Err(Failure::protocol(format!(
+            "the authentication method {} was not offered",
+            first.auth_method
+        )));
+    }
+    let (answer, waiting) = scram
+        .on_client_first_message(first.data.as_deref().unwrap_or_default(), users.password(user))
+        .map_err(|_| refused())?;
+    wire.put(&PgWireBackendMessage::Authentication(Authentication::SASLContinue(
+        Bytes::from(answer),
+    )))?;
+    wire.send().await?;
+    let last = password_message(wire).await?;
+    let last = last.into_sasl_response().map_err(|_| refused())?;
+    let proof = waiting.on_client_final_message(&last.data).map_err(|_| refused())?;
+    wire.put(&PgWireBackendMessage::Authentication(Authentication::SASLFinal(
+        Bytes::from(proof),
+    )))
+}
+
+/// The tenant of a connection. With users, one of the user's own; without, the database names it. With one tenant alone it is that one.
+pub(super) fn tenant_of(users: &Users, multi_tenant: bool, user: &str, database: &str) -> Result<String, Failure> {
+    let none_named = ANY_DATABASE.contains(&database) || database == user;
+    if let Some(known) = users.known.get(user) {
+        let first = known.tenants.first().map_or(DEFAULT_TENANT, String::as_str);
+        let asked = if none_named { first } else { database };
+        return match known.tenants.iter().any(|tenant| tenant == asked) {
+            true if multi_tenant => Ok(asked.to_owned()),
+            true => Ok(DEFAULT_TENANT.to_owned()),
+            // With a single tenant the database is a name without meaning.
+            false if !multi_tenant => Ok(DEFAULT_TENANT.to_owned()),
+            false => Err(Failure::fatal(
+                "3D000",
+                format!(
+                    "database \"{database}\" does not exist: a database is a tenant, and user \"{user}\" has no such one"
+                ),
+            )),
+        };
+    }
+    if !multi_tenant {
+        return Ok(DEFAULT_TENANT.to_owned());
+    }
+    if none_named {
+        return Err(Failure::fatal(
+            "3D000",
+            "which tenant? connect to the database of its name",
+        ));
+    }
+    tenant::validate(database).map_err(|error| Failure::fatal("3D000", error.message))?;
+    Ok(database.to_owned())
+}
+
+async fn password_message(wire: &mut Wire) -> Result<pgwire::messages::startup::PasswordMessageFamily, Failure> {
+    match wire.message().await? {
+        Some(PgWireFrontendMessage::PasswordMessageFamily(message)) => Ok(message),
+        Some(_) => Err(Failure::protocol("a password was expected")),
+        None => Err(Failure::fatal("08006", "the peer went away while it authenticated")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn users(tenants: &[&str]) -> Users {
+        let user = PostgresUser {
+            name: "ada".to_owned(),
+            password: "secret".to_owned(),
+            tenants: tenants.iter().map(|tenant| (*tenant).to_owned()).collect(),
+        };
+        Users::new(&[user]).unwrap()
+    }
+
+    #[test]
+    fn a_connection_is_about_one_tenant_of_its_user() {
+        let two = users(&["one", "two"]);
+        let of = |database: &str| tenant_of(&two, true, "ada", database).map_err(|failure| failure.code);
+        assert_eq!(of("two").unwrap(), "two");
+        assert_eq!(of("ada").unwrap(), "one");
+        assert_eq!(of("postgres").unwrap(), "one");
+        assert_eq!(of("three"), Err("3D000"));
+        assert_eq!(tenant_of(&two, false, "ada", "anything").unwrap(), DEFAULT_TENANT);
+        let nobody = Users::new(&[]).unwrap();
+        assert_eq!(tenant_of(&nobody, false, "x", "y").unwrap(), DEFAULT_TENANT);
+        assert_eq!(tenant_of(&nobody, true, "x", "y").unwrap(), "y");
+        assert!(tenant_of(&nobody, true, "x", "a/b").is_err());
+        assert!(tenant_of(&nobody, true, "x", "postgres").is_err());
+    }
+
+    #[test]
+    fn an_unknown_user_has_the_same_salt_each_time() {
+        let users = users(&["one"]);
+        assert_eq!(users.password("eve").salt(), users.password("eve").salt());
+        assert_ne!(users.password("eve").salt(), users.password("bob").salt());
+        assert_ne!(users.password("eve").password(), users.password("eve").password());
+        assert!(
+            Users::new(&[PostgresUser {
+                name: "x".to_owned(),
+                password: String::new(),
+                tenants: vec!["one".to_owned()],
+            }])
+            .is_err()
+        );
+    }
+}

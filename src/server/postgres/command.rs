@@ -1,0 +1,321 @@
+//! Statements that a connection answers by itself: transactions that change nothing, settings, the giving back of prepared statements.
+//!
+//! In: the text of a message. Out: its statements, one by one, and which of them are commands. Everything else is for the engine, which refuses what is
+//! no question.
+
+use crate::server::postgres::failure::Failure;
+
+/// Most statements in one message.
+const MAX_STATEMENTS: usize = 64;
+
+/// A statement of the protocol rather than of the data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Command {
+    /// A transaction begins.
+    Begin,
+    /// A transaction ends.
+    Commit,
+    /// A transaction ends, failed or not.
+    Rollback,
+    /// Savepoints, listening and such: agreed to and without effect. The text is the tag of the answer.
+    Nothing(&'static str),
+    /// Name and value.
+    Set(String, String),
+    /// One setting, or all.
+    Show(Option<String>),
+    /// One setting, or all.
+    Reset(Option<String>),
+    /// Forget settings and prepared statements.
+    DiscardAll,
+    /// Forget one prepared statement, or all.
+    Deallocate(Option<String>),
+    /// Forget one portal, or all.
+    Close(Option<String>),
+}
+
+impl Command {
+    /// The tag of the answer.
+    pub(super) fn tag(&self) -> &'static str {
+        match self {
+            Command::Begin => "BEGIN",
+            Command::Commit => "COMMIT",
+            Command::Rollback => "ROLLBACK",
+            Command::Nothing(tag) => tag,
+            Command::Set(..) => "SET",
+            Command::Show(_) => "SHOW",
+            Command::Reset(_) => "RESET",
+            Command::DiscardAll => "DISCARD ALL",
+            Command::Deallocate(None) => "DEALLOCATE ALL",
+            Command::Deallocate(Some(_)) => "DEALLOCATE",
+            Command::Close(_) => "CLOSE CURSOR",
+        }
+    }
+
+    /// Reads a statement; none when it is for the engine.
+    pub(super) fn read(statement: &str) -> Result<Option<Self>, Failure> {
+        let words = words(statement);
+        let upper: Vec<String> = words.iter().take(6).map(|word| word.to_ascii_uppercase()).collect();
+        let upper: Vec<&str> = upper.iter().map(String::as_str).collect();
+        let second = |at: usize| words.get(at).map(|word| unquoted(word));
+        Ok(Some(match upper.as_slice() {
+            ["BEGIN", ..] | ["START", "TRANSACTION", ..] => Command::Begin,
+            ["COMMIT" | "END", "PREPARED", ..] | ["ROLLBACK", "PREPARED", ..] => return Ok(None),
+            ["COMMIT" | "END", ..] => Command::Commit,
+            ["ROLLBACK", "TO", ..] | ["ROLLBACK", "WORK" | "TRANSACTION", "TO", ..] => Command::Nothing("ROLLBACK"),
+            ["ROLLBACK" | "ABORT", ..] => Command::Rollback,
+            ["SAVEPOINT", _] => Command::Nothing("SAVEPOINT"),
+            ["RELEASE", ..] => Command::Nothing("RELEASE"),
+            ["UNLISTEN", ..] => Command::Nothing("UNLISTEN"),
+            ["DISCARD", "ALL" | "PLANS" | "TEMP" | "TEMPORARY" | "SEQUENCES"] => Command::DiscardAll,
+            ["DEALLOCATE", "PREPARE", "ALL"] | ["DEALLOCATE", "ALL"] => Command::Deallocate(None),
+            ["DEALLOCATE", "PREPARE", _] => Command::Deallocate(second(2)),
+            ["DEALLOCATE", _] => Command::Deallocate(second(1)),
+            ["CLOSE", "ALL"] => Command::Close(None),
+            ["CLOSE", _] => Command::Close(second(1)),
+            ["RESET", "ALL"] => Command::Reset(None),
+            ["RESET", "SESSION", "AUTHORIZATION"] | ["RESET", "ROLE"] => Command::Nothing("RESET"),
+            ["RESET", _] => Command::Reset(second(1)),
+            ["SHOW", "ALL"] => Command::Show(None),
+            ["SHOW", "TRANSACTION", "ISOLATION", "LEVEL"] => Command::Show(Some("transaction_isolation".to_owned())),
+            ["SHOW", "TIME", "ZONE"] => Command::Show(Some("TimeZone".to_owned())),
+            ["SHOW", "SESSION", "AUTHORIZATION"] => Command::Show(Some("session_authorization".to_owned())),
+            [
+                "SHOW",
+                "TABLES" | "COLUMNS" | "DATABASES" | "SCHEMAS" | "FUNCTIONS" | "CREATE",
+                ..,
+            ] => return Ok(None),
+            ["SHOW", _] => Command::Show(second(1)),
+            ["SET", rest @ ..] => set(&words[1..], rest)?,
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// `SET [SESSION|LOCAL] name {=|TO} value`, and its special forms.
+fn set(words: &[&str], upper: &[&str]) -> Result<Command, Failure> {
+    let skip = usize::from(matches!(upper.first(), Some(&("SESSION" | "LOCAL"))));
+    let (words, upper) = (&words[skip..], &upper[skip..]);
+    match upper {
+        ["CHARACTERISTICS", ..] | ["TRANSACTION", ..] => return Ok(Command::Nothing("SET")),
+        ["TIME", "ZONE", ..] => {
+            return Ok(Command::Set(
+                "TimeZone".to_owned(),
+                words.get(2).map_or(String::new(), |word| unquoted(word)),
+            ));
+        }
+        ["NAMES", ..] => {
+            return Ok(Command::Set(
+                "client_encoding".to_owned(),
+                words.get(1).map_or("UTF8".to_owned(), |word| unquoted(word)),
+            ));
+        }
+        ["ROLE" | "AUTHORIZATION", ..] => {
+            return Err(Failure::error(
+                "42501",
+                "a connection keeps the user that it was made with",
+            ));
+        }
+        _ => {}
+    }
+    let joined = words.join(" ");
+    let (name, value) = joined
+        .split_once('=')
+        .or_else(|| {
+            let at = joined.to_ascii_uppercase().find(" TO ")?;
+            Some((&joined[..at], &joined[at + 4..]))
+        })
+        .ok_or_else(|| Failure::error("42601", "write SET name = value"))?;
+    let values: Vec<String> = value.split(',').map(|part| unquoted(part.trim())).collect();
+    Ok(Command::Set(unquoted(name.trim()), values.join(", ")))
+}
+
+/// The words of the beginning of a statement, quotes kept, comments left out.
+fn words(statement: &str) -> Vec<&str> {
+    let mut rest = statement;
+    loop {
+        rest = rest.trim_start();
+        if let Some(comment) = rest.strip_prefix("--") {
+            rest = comment.split_once('\n').map_or("", |(_, after)| after);
+        } else if rest.starts_with("/*") {
+            rest = &rest[comment_end(rest)..];
+        } else {
+            break;
+        }
+    }
+    // A command is short; what is longer is for the engine.
+    if rest.len() > 4096 {
+        return rest.split_whitespace().take(1).filter(|word| word.len() < 64).collect();
+    }
+    rest.split_whitespace().collect()
+}
+
+fn unquoted(word: &str) -> String {
+    let word = word.trim_end_matches(';');
+    let inner = |quote: char| word.strip_prefix(quote).and_then(|word| word.strip_suffix(quote));
+    match inner('\'').or_else(|| inner('"')) {
+        Some(inner) => inner.replace("''", "'"),
+        None => word.to_owned(),
+    }
+}
+
+/// The statements of a text, without those that are empty.
+pub(super) fn split(text: &str) -> Result<Vec<&str>, Failure> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while at < bytes.len() {
+        at = match bytes[at] {
+            b';' => {
+                found.push(&text[start..at]);
+                start = at + 1;
+                at + 1
+            }
+            quote @ (b'\'' | b'"') => {
+                let escapes = quote == b'\'' && is_escape_string(bytes, at);
+                quoted_end(bytes, at, quote, escapes)
+            }
+            b'-' if bytes.get(at + 1) == Some(&b'-') => {
+                let line = memchr::memchr(b'\n', &bytes[at..]);
+                line.map_or(bytes.len(), |length| at + length)
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => at + comment_end(&text[at..]),
+            b'$' => dollar_end(text, at),
+            _ => at + 1,
+        };
+    }
+    found.push(&text[start..]);
+    found.retain(|statement| !is_blank(statement));
+    if found.len() > MAX_STATEMENTS {
+        return Err(Failure::error(
+            "54000",
+            format!("a message may have {MAX_STATEMENTS} statements, not {}", found.len()),
+        ));
+    }
+    Ok(found)
+}
+
+/// Nothing but blanks and comments.
+fn is_blank(statement: &str) -> bool {
+    words(statement).is_empty()
+}
+
+/// `E'...'`: a backslash hides the quote after it.
+fn is_escape_string(bytes: &[u8], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| bytes.get(at)).copied();
+    let in_word = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    matches!(before(1), Some(b'e' | b'E')) && !in_word(before(2))
+}
+
+fn quoted_end(bytes: &[u8], start: usize, quote: u8, escapes: bool) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if escapes => at += 2,
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// Length of the comment that the text begins with; comments nest.
+fn comment_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut depth, mut at) = (0usize, 0);
+    while at + 1 < bytes.len() {
+        match (bytes[at], bytes[at + 1]) {
+            (b'/', b'*') => (depth, at) = (depth + 1, at + 2),
+            (b'*', b'/') => {
+                (depth, at) = (depth - 1, at + 2);
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// The end of `$tag$ ... $tag$`, or the next byte when it is none (a parameter, say).
+fn dollar_end(text: &str, start: usize) -> usize {
+    let rest = &text[start + 1..];
+    let name = rest.find('$').map(|end| &rest[..end]);
+    let is_tag = |name: &str| {
+        !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    let Some(name) = name.filter(|name| is_tag(name)) else {
+        return start + 1;
+    };
+    let tag = format!("${name}$");
+    let body = start + tag.len();
+    text[body..].find(&tag).map_or(text.len(), |end| body + end + tag.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_told_apart_where_they_end_and_nowhere_else() {
+        let of = |text: &'static str| split(text).unwrap();
+        assert_eq!(of("SELECT 1; SELECT 2;"), ["SELECT 1", " SELECT 2"]);
+        assert_eq!(of(" ; ;; -- nothing\n /* at ; all */ "), Vec::<&str>::new());
+        for one in [
+            "SELECT ';', 'it''s; fine', \"a;b\"",
+            "SELECT E'\\';' AS x",
+            "SELECT $$ a; b $$, $tag$ ; $$ ; $tag$",
+            "SELECT 1 -- not; here\n + 1",
+            "SELECT /* nor; /* here; */ ; */ 1",
+            "SELECT $1 + $2",
+            "SELECT 'open; end",
+            "SELECT \u{e9}, '\u{e9};'",
+        ] {
+            assert_eq!(of(one), [one]);
+        }
+        assert!(split(&"SELECT 1;".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn commands_of_clients_are_known() {
+        let of = |text: &str| Command::read(text).unwrap();
+        for (text, tag) in [
+            ("begin", "BEGIN"),
+            ("START TRANSACTION READ ONLY", "BEGIN"),
+            ("/* x */ COMMIT", "COMMIT"),
+            ("ROLLBACK", "ROLLBACK"),
+            ("SAVEPOINT a", "SAVEPOINT"),
+            ("DISCARD ALL", "DISCARD ALL"),
+            ("DEALLOCATE ALL", "DEALLOCATE ALL"),
+            ("DEALLOCATE \"_p1\"", "DEALLOCATE"),
+            ("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", "SET"),
+            ("UNLISTEN *", "UNLISTEN"),
+            ("CLOSE ALL", "CLOSE CURSOR"),
+        ] {
+            assert_eq!(of(text).unwrap().tag(), tag, "{text}");
+        }
+        let set = |name: &str, value: &str| Some(Command::Set(name.to_owned(), value.to_owned()));
+        assert_eq!(of("SET extra_float_digits = 3"), set("extra_float_digits", "3"));
+        assert_eq!(of("set application_name to 'a b'"), set("application_name", "a b"));
+        assert_eq!(of("SET TIME ZONE 'UTC'"), set("TimeZone", "UTC"));
+        assert_eq!(
+            of("SET LOCAL search_path = public, \"x\""),
+            set("search_path", "public, x")
+        );
+        assert_eq!(
+            of("SHOW transaction isolation level"),
+            Some(Command::Show(Some("transaction_isolation".to_owned())))
+        );
+        assert!(Command::read("SET ROLE admin").is_err());
+        for engine in [
+            "SELECT 1",
+            "PREPARE p AS SELECT 1",
+            "EXPLAIN SELECT 1",
+            "SHOW TABLES",
+            "COPY t TO 'x'",
+            "",
+        ] {
+            assert_eq!(of(engine), None, "{engine}");
+        }
+    }
+}

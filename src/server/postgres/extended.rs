@@ -1,0 +1,262 @@
+//! The extended protocol: statements that are parsed once, bound to parameters, and read in parts.
+//!
+//! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: what PostgreSQL answers to each. A statement is planned when it is parsed, to tell its
+//! kinds, and again when it runs, over the tables as they are then.
+
+use pgwire::messages::PgWireBackendMessage;
+use pgwire::messages::data::{NoData, ParameterDescription};
+use pgwire::messages::extendedquery::{
+    Bind, BindComplete, Close, CloseComplete, Describe, Execute, Parse, ParseComplete, PortalSuspended,
+};
+use pgwire::messages::response::EmptyQueryResponse;
+
+use crate::query::cells::{Kind, Simple};
+use crate::query::{Prepared, SqlValue};
+use crate::server::postgres::command::{Command, split};
+use crate::server::postgres::connection::{Connection, Rows, show_columns};
+use crate::server::postgres::encode;
+use crate::server::postgres::failure::Failure;
+use crate::server::postgres::types;
+
+/// Most prepared statements and most portals of a connection.
+const MOST: usize = 1000;
+const STATEMENT: u8 = b'S';
+const PORTAL: u8 = b'P';
+
+/// A prepared statement.
+#[derive(Clone)]
+pub(super) enum Statement {
+    /// Nothing but blanks.
+    Empty,
+    /// Answered by the connection.
+    Command(Command),
+    /// A question.
+    Query(Box<Prepared>),
+}
+
+/// A statement with its parameters, and how far its rows were read.
+pub(super) struct Portal {
+    statement: Statement,
+    values: Vec<SqlValue>,
+    /// Formats of the columns as the client asked for them.
+    formats: Vec<i16>,
+    rows: Option<Rows>,
+    is_done: bool,
+}
+
+impl Connection {
+    pub(super) async fn parse(&mut self, parse: Parse) -> Result<(), Failure> {
+        let name = parse.name.unwrap_or_default();
+        if !name.is_empty() && self.statements.contains_key(&name) {
+            return Err(Failure::error(
+                "42P05",
+                format!("there is a prepared statement \"{name}\" already"),
+            ));
+        }
+        if self.statements.len() >= MOST {
+            return Err(Failure::error(
+                "54000",
+                format!("a connection may have {MOST} prepared statements"),
+            ));
+        }
+        let texts = split(&parse.query)?;
+        let statement = match texts.as_slice() {
+            [] => Statement::Empty,
+            [text] => match Command::read(text)? {
+                Some(command) => Statement::Command(command),
+                None => {
+                    let given: Vec<Option<Kind>> = parse.type_oids.iter().map(|number| types::kind(*number)).collect();
+                    self.check_transaction(None)?;
+                    Statement::Query(Box::new(Box::pin(self.session.prepare(text, &given)).await?))
+                }
+            },
+            _ => {
+                return Err(Failure::error(
+                    "42601",
+                    "a prepared statement is one statement, not several",
+                ));
+            }
+        };
+        self.statements.insert(name, statement);
+        self.wire
+            .put(&PgWireBackendMessage::ParseComplete(ParseComplete::new()))
+    }
+
+    pub(super) fn bind(&mut self, bind: &Bind) -> Result<(), Failure> {
+        let name = bind.statement_name.as_deref().unwrap_or_default();
+        let statement = self.statement(name)?.clone();
+        let portal = bind.portal_name.clone().unwrap_or_default();
+        if !portal.is_empty() && self.portals.contains_key(&portal) {
+            return Err(Failure::error(
+                "42P03",
+                format!("there is a portal \"{portal}\" already"),
+            ));
+        }
+        if self.portals.len() >= MOST {
+            return Err(Failure::error("54000", format!("a connection may have {MOST} portals")));
+        }
+        let kinds: &[Option<Kind>] = match &statement {
+            Statement::Query(prepared) => &prepared.parameters,
+            _ => &[],
+        };
+        if bind.parameters.len() != kinds.len() {
+            return Err(Failure::error(
+                "08P01",
+                format!(
+                    "the statement has {} parameters, {} are bound",
+                    kinds.len(),
+                    bind.parameters.len()
+                ),
+            ));
+        }
+        let mut values = Vec::with_capacity(kinds.len());
+        for (at, (bytes, kind)) in bind.parameters.iter().zip(kinds).enumerate() {
+            let is_binary = is_binary(&bind.parameter_format_codes, at, kinds.len())?;
+            values.push(encode::parameter(bytes.as_deref(), *kind, is_binary)?);
+        }
+        let made = Portal {
+            statement,
+            values,
+            formats: bind.result_column_format_codes.clone(),
+            rows: None,
+            is_done: false,
+        };
+        self.portals.insert(portal, made);
+        self.wire.put(&PgWireBackendMessage::BindComplete(BindComplete::new()))
+    }
+
+    pub(super) fn describe(&mut self, describe: &Describe) -> Result<(), Failure> {
+        let name = describe.name.as_deref().unwrap_or_default();
+        let (statement, formats) = match describe.target_type {
+            STATEMENT => (self.statement(name)?.clone(), Vec::new()),
+            PORTAL => match self.portals.get(name) {
+                Some(portal) => (portal.statement.clone(), portal.formats.clone()),
+                None => return Err(no_portal(name)),
+            },
+            _ => return Err(Failure::protocol("a statement or a portal is described")),
+        };
+        if describe.target_type == STATEMENT {
+            let parameters: &[Option<Kind>] = match &statement {
+                Statement::Query(prepared) => &prepared.parameters,
+                _ => &[],
+            };
+            let text = Kind {
+                simple: Simple::Text,
+                is_list: false,
+            };
+            let numbers = parameters.iter().map(|kind| types::number(kind.unwrap_or(text)));
+            self.wire
+                .put(&PgWireBackendMessage::ParameterDescription(ParameterDescription::new(
+                    numbers.collect(),
+                )))?;
+        }
+        match &statement {
+            Statement::Query(prepared) => self.row_description(&prepared.columns, &formats),
+            Statement::Command(Command::Show(name)) => self.row_description(&show_columns(name.as_deref()), &[]),
+            Statement::Command(_) | Statement::Empty => self.wire.put(&PgWireBackendMessage::NoData(NoData::new())),
+        }
+    }
+
+    pub(super) async fn execute(&mut self, execute: &Execute) -> Result<(), Failure> {
+        let name = execute.name.clone().unwrap_or_default();
+        // Out of the map while it runs: a portal that fails does not come back.
+        let Some(mut portal) = self.portals.remove(&name) else {
+            return Err(no_portal(&name));
+        };
+        let prepared = match &portal.statement {
+            Statement::Empty => {
+                self.wire
+                    .put(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()))?;
+                self.portals.insert(name, portal);
+                return Ok(());
+            }
+            Statement::Command(command) => {
+                self.check_transaction(Some(command))?;
+                return self.command(&command.clone(), false);
+            }
+            Statement::Query(prepared) => prepared.clone(),
+        };
+        self.check_transaction(None)?;
+        let most = usize::try_from(execute.max_rows).unwrap_or(0);
+        let most = if most == 0 { usize::MAX } else { most };
+        let mut rows = match portal.rows.take() {
+            Some(rows) => rows,
+            None if portal.is_done => {
+                self.portals.insert(name, portal);
+                return self.complete("SELECT 0");
+            }
+            None => {
+                let mut fields = Vec::with_capacity(prepared.columns.len());
+                for (at, column) in prepared.columns.iter().enumerate() {
+                    let is_binary = is_binary(&portal.formats, at, prepared.columns.len())?;
+                    fields.push((column.kind, is_binary));
+                }
+                let result = self.run(&prepared, &portal.values).await?;
+                let now = crate::query::SqlSession::columns(&result);
+                if now.len() != fields.len() || now.iter().zip(&fields).any(|(now, then)| now.kind != then.0) {
+                    return Err(Failure::error(
+                        "0A000",
+                        "the columns are others than when the statement was prepared: prepare it again",
+                    ));
+                }
+                Rows::new(result, fields)
+            }
+        };
+        let count = self.send_portal_rows(&mut rows, most).await?;
+        if count == most {
+            portal.rows = Some(rows);
+            self.portals.insert(name, portal);
+            return self
+                .wire
+                .put(&PgWireBackendMessage::PortalSuspended(PortalSuspended::new()));
+        }
+        portal.is_done = true;
+        self.portals.insert(name, portal);
+        self.complete(&format!("SELECT {count}"))
+    }
+
+    pub(super) fn close(&mut self, close: &Close) -> Result<(), Failure> {
+        let name = close.name.as_deref().unwrap_or_default();
+        match close.target_type {
+            STATEMENT => {
+                self.statements.remove(name);
+            }
+            PORTAL => {
+                self.portals.remove(name);
+            }
+            _ => return Err(Failure::protocol("a statement or a portal is closed")),
+        }
+        self.wire
+            .put(&PgWireBackendMessage::CloseComplete(CloseComplete::new()))
+    }
+
+    fn statement(&self, name: &str) -> Result<&Statement, Failure> {
+        self.statements
+            .get(name)
+            .ok_or_else(|| Failure::error("26000", format!("there is no prepared statement \"{name}\"")))
+    }
+}
+
+fn no_portal(name: &str) -> Failure {
+    Failure::error("34000", format!("there is no portal \"{name}\""))
+}
+
+/// The format at a place: none given means text, one given means all.
+fn is_binary(codes: &[i16], at: usize, count: usize) -> Result<bool, Failure> {
+    let code = match codes {
+        [] => 0,
+        [all] => *all,
+        each if each.len() == count => each.get(at).copied().unwrap_or(0),
+        each => {
+            return Err(Failure::error(
+                "08P01",
+                format!("{} formats are given for {count} values", each.len()),
+            ));
+        }
+    };
+    match code {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Failure::error("08P01", format!("there is no format {code}"))),
+    }
+}

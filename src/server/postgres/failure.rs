@@ -1,0 +1,85 @@
+//! Errors as PostgreSQL's clients know them: severity, code, text.
+//!
+//! In: errors of the query layer and of the protocol. Out: [`Failure`], which becomes an `ErrorResponse`.
+
+use pgwire::error::ErrorInfo;
+
+use crate::query::QueryError;
+
+/// What went wrong, with PostgreSQL's code for it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message} ({code})")]
+pub(super) struct Failure {
+    /// The connection ends with it.
+    pub(super) is_fatal: bool,
+    /// SQLSTATE.
+    pub(super) code: &'static str,
+    /// Text.
+    pub(super) message: String,
+}
+
+impl Failure {
+    /// An error of a statement.
+    pub(super) fn error(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            is_fatal: false,
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// An error that ends the connection.
+    pub(super) fn fatal(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            is_fatal: true,
+            ..Self::error(code, message)
+        }
+    }
+
+    /// A message that the protocol does not allow.
+    pub(super) fn protocol(message: impl Into<String>) -> Self {
+        Self::fatal("08P01", message)
+    }
+
+    /// Asked to stop by a cancel request.
+    pub(super) fn cancelled() -> Self {
+        Self::error("57014", "the query was cancelled at its asker's request")
+    }
+
+    pub(super) fn info(&self) -> ErrorInfo {
+        let severity = if self.is_fatal { "FATAL" } else { "ERROR" };
+        ErrorInfo::new(severity.to_owned(), self.code.to_owned(), self.message.clone())
+    }
+}
+
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        let message = error.to_string();
+        let code = match &error {
+            QueryError::InvalidArgument(text) => code_of(text),
+            QueryError::Limit(_) => "53400",
+            QueryError::Timeout(_) | QueryError::Cancelled => "57014",
+            QueryError::Internal(_) => "XX000",
+        };
+        Self::error(code, message)
+    }
+}
+
+fn code_of(text: &str) -> &'static str {
+    let lower = text.to_lowercase();
+    if lower.contains("sql here is read-only") {
+        "25006"
+    } else if lower.contains("table") && lower.contains("not found") {
+        "42P01"
+    } else if lower.contains("no field named") {
+        "42703"
+    } else if lower.contains("invalid function") || lower.contains("function") && lower.contains("not found") {
+        "42883"
+    } else if lower.contains("sql parser error") || lower.starts_with("reading the query") {
+        "42601"
+    } else if lower.contains("divide by zero") {
+        "22012"
+    } else {
+        "42000"
+    }
+}

@@ -1,0 +1,168 @@
+//! The beginning of a connection: TLS, startup message, authentication, the session's first words. Or a cancel request, and no connection at all.
+//!
+//! In: a fresh connection. Out: a [`Connection`] that is ready for queries. Refusals are told to the client in its protocol.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use pgwire::messages::response::SslResponse;
+use pgwire::messages::startup::{
+    Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey, Startup,
+};
+use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage, SslNegotiationMetaMessage};
+
+use crate::server::postgres::Port;
+use crate::server::postgres::auth;
+use crate::server::postgres::connection::Connection;
+use crate::server::postgres::failure::Failure;
+use crate::server::postgres::parameters::Settings;
+use crate::server::postgres::wire::Wire;
+
+/// Version of the protocol that is spoken, 3.0.
+const MAJOR: u16 = 3;
+
+/// Brings a connection to the point of its first query. None when there is nothing to serve.
+pub(super) async fn start(port: &Arc<Port>, mut wire: Wire, peer: SocketAddr) -> Result<Option<Connection>, Failure> {
+    wire = match negotiated(port, wire).await? {
+        Some(wire) => wire,
+        None => return Ok(None),
+    };
+    match begin(port, &mut wire, peer).await {
+        Ok(Some((session, settings, slot, key))) => {
+            Ok(Some(Connection::new(port.clone(), wire, session, settings, slot, key)))
+        }
+        Ok(None) => Ok(None),
+        Err(failure) => {
+            wire.close_with(&failure).await;
+            Err(failure)
+        }
+    }
+}
+
+/// Everything before the startup message.
+async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure> {
+    loop {
+        match wire.message().await? {
+            Some(PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::PostgresSsl(_))) => {
+                match port.tls.as_ref().filter(|_| !wire.is_secure) {
+                    Some(tls) => {
+                        wire.put(&PgWireBackendMessage::SslResponse(SslResponse::Accept))?;
+                        wire.send().await?;
+                        wire = wire.secure(&tls.acceptor).await?;
+                    }
+                    None => {
+                        wire.put(&PgWireBackendMessage::SslResponse(SslResponse::Refuse))?;
+                        wire.send().await?;
+                    }
+                }
+            }
+            Some(PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::PostgresGss(_))) => {
+                wire.put(&PgWireBackendMessage::GssEncResponse(
+                    pgwire::messages::response::GssEncResponse::Refuse,
+                ))?;
+                wire.send().await?;
+            }
+            Some(_) => {
+                wire.expect_startup();
+                return Ok(Some(wire));
+            }
+            None => return Ok(None),
+        }
+    }
+}
+
+type Begun = (
+    crate::query::SqlSession,
+    Settings,
+    tokio::sync::OwnedSemaphorePermit,
+    crate::server::postgres::cancel::CancelKey,
+);
+
+async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Option<Begun>, Failure> {
+    let startup = match wire.message().await? {
+        Some(PgWireFrontendMessage::CancelRequest(cancel)) => {
+            if let Some(key) = cancel.secret_key.as_i32() {
+                port.cancels.cancel(cancel.pid, key);
+            }
+            return Ok(None);
+        }
+        Some(PgWireFrontendMessage::Startup(startup)) => startup,
+        Some(_) => return Err(Failure::protocol("a startup message was expected")),
+        None => return Ok(None),
+    };
+    wire.started();
+    if port.tls.as_ref().is_some_and(|tls| tls.required) && !wire.is_secure {
+        return Err(Failure::fatal(
+            "28000",
+            "this port wants TLS: connect with sslmode=require or stronger",
+        ));
+    }
+    check_version(wire, &startup)?;
+    let given = |name: &str| startup.parameters.get(name).map(String::as_str).unwrap_or_default();
+    let user = given("user");
+    if user.is_empty() {
+        return Err(Failure::fatal("28000", "no user name is given"));
+    }
+    let slot = port.slots.clone().try_acquire_owned().map_err(|_| {
+        Failure::fatal(
+            "53300",
+            format!(
+                "there are {} connections already: raise postgres.max_connections in the server's configuration",
+                port.options.max_connections
+            ),
+        )
+    })?;
+    let certificate = port.tls.as_ref().map(|tls| tls.certificate.as_slice());
+    auth::authenticate(wire, &port.users, certificate, user, peer.ip()).await?;
+    let tenant = auth::tenant_of(&port.users, port.options.multi_tenant, user, given("database"))?;
+    let mut settings = Settings::new(user);
+    for (name, value) in &startup.parameters {
+        if !matches!(name.as_str(), "user" | "database" | "replication" | "options") && !name.starts_with("_pq_.") {
+            settings.set(name, value)?;
+        }
+    }
+    if !matches!(given("replication"), "" | "false" | "off" | "no" | "0") {
+        return Err(Failure::fatal("0A000", "there is no replication here"));
+    }
+    settings.set_options(given("options"))?;
+    let session = port.engine.session(&tenant)?;
+    let key = port.cancels.register();
+    wire.put(&PgWireBackendMessage::Authentication(Authentication::Ok))?;
+    for (name, value) in settings.reported() {
+        wire.put(&PgWireBackendMessage::ParameterStatus(ParameterStatus::new(
+            name, value,
+        )))?;
+    }
+    wire.put(&PgWireBackendMessage::BackendKeyData(BackendKeyData::new(
+        key.number,
+        SecretKey::I32(key.key),
+    )))?;
+    wire.trusted();
+    tracing::debug!(peer = %peer, user, tenant = %tenant, tls = wire.is_secure, "postgresql connection begins");
+    Ok(Some((session, settings, slot, key)))
+}
+
+/// Protocol 3 of any minor version: what is newer than 3.0 is told so.
+fn check_version(wire: &mut Wire, startup: &Startup) -> Result<(), Failure> {
+    if startup.protocol_number_major != MAJOR {
+        return Err(Failure::fatal(
+            "08P01",
+            format!(
+                "protocol {}.{} is not spoken here, 3.0 is",
+                startup.protocol_number_major, startup.protocol_number_minor
+            ),
+        ));
+    }
+    let unknown: Vec<String> = startup
+        .parameters
+        .keys()
+        .filter(|name| name.starts_with("_pq_."))
+        .cloned()
+        .collect();
+    if startup.protocol_number_minor > 0 || !unknown.is_empty() {
+        wire.put(&PgWireBackendMessage::NegotiateProtocolVersion(
+            NegotiateProtocolVersion::new(0, unknown),
+        ))?;
+    }
+    Ok(())
+}

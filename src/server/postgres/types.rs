@@ -1,0 +1,63 @@
+//! Types of PostgreSQL by number, for the kinds of values that answers and parameters have.
+//!
+//! In: [`Kind`]. Out: the number of the type and the size of its values, and back. The numbers are PostgreSQL's own (`pg_type.dat`).
+
+use crate::query::cells::{Kind, Simple};
+
+/// Kind, number of the type, number of the list of it, bytes of a value (negative: of any size).
+const TYPES: [(Simple, u32, u32, i16); 15] = [
+    (Simple::Bool, 16, 1000, 1),
+    (Simple::Bytes, 17, 1001, -1),
+    (Simple::Int8, 20, 1016, 8),
+    (Simple::Int2, 21, 1005, 2),
+    (Simple::Int4, 23, 1007, 4),
+    (Simple::Text, 25, 1009, -1),
+    (Simple::Json, 114, 199, -1),
+    (Simple::Float4, 700, 1021, 4),
+    (Simple::Float8, 701, 1022, 8),
+    (Simple::Date, 1082, 1182, 4),
+    (Simple::Time, 1083, 1183, 8),
+    (Simple::Timestamp, 1114, 1115, 8),
+    (Simple::TimestampTz, 1184, 1185, 8),
+    (Simple::Interval, 1186, 1187, 16),
+    (Simple::Numeric, 1700, 1231, -1),
+];
+
+/// Further types that clients name for parameters, and what we take them for.
+const ALSO: [(u32, Simple); 8] = [
+    (18, Simple::Text),   // "char"
+    (19, Simple::Text),   // name
+    (26, Simple::Int8),   // oid
+    (1042, Simple::Text), // bpchar
+    (1043, Simple::Text), // varchar
+    (2950, Simple::Text), // uuid
+    (3802, Simple::Json), // jsonb
+    (1033, Simple::Text), // aclitem
+];
+
+/// Number of the type.
+pub(super) fn number(kind: Kind) -> u32 {
+    let row = TYPES.iter().find(|row| row.0 == kind.simple);
+    row.map_or(25, |row| if kind.is_list { row.2 } else { row.1 })
+}
+
+/// Bytes of a value, negative for any size.
+pub(super) fn size(kind: Kind) -> i16 {
+    let row = TYPES.iter().find(|row| row.0 == kind.simple && !kind.is_list);
+    row.map_or(-1, |row| row.3)
+}
+
+/// The kind that a client means by a number; none for "unknown" and for types that we do not have, whose values are taken as text.
+pub(super) fn kind(number: u32) -> Option<Kind> {
+    let plain = |simple| Kind { simple, is_list: false };
+    if let Some(row) = TYPES.iter().find(|row| row.1 == number) {
+        return Some(plain(row.0));
+    }
+    if let Some(row) = TYPES.iter().find(|row| row.2 == number) {
+        return Some(Kind {
+            simple: row.0,
+            is_list: true,
+        });
+    }
+    ALSO.iter().find(|row| row.0 == number).map(|row| plain(row.1))
+}
