@@ -25,6 +25,7 @@ mod kill;
 #[cfg(feature = "server")]
 mod known;
 mod lang;
+mod metrics;
 mod pprof;
 #[cfg(feature = "server")]
 mod program;

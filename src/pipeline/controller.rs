@@ -25,7 +25,7 @@ use crate::pipeline::component::{Definition, HealthState, Stability};
 use crate::pipeline::graph::{Graph, GraphNode, SourceBlock};
 use crate::pipeline::live::LiveHub;
 use crate::pipeline::logging::{self, LoggingSettings};
-use crate::pipeline::metrics::{Metrics, RunningComponents};
+use crate::pipeline::metrics::Metrics;
 use crate::pipeline::names::{Names, constants};
 use crate::pipeline::node::{Changes, Node, RestartPolicy, Surroundings};
 use crate::pipeline::plan::{Nodes, Plan, plan};
@@ -133,11 +133,15 @@ impl Controller {
         let changes = Arc::new(Changes::default());
         let running: Arc<RwLock<Arc<Running>>> = Arc::default();
         // The registry may outlive the controller and must not keep its components.
-        let counted = Arc::downgrade(&running);
-        options.metrics.register_collector(RunningComponents(move || {
-            let running = counted.upgrade().map(|running| running.read().clone());
-            running.map(|running| count_by_health(&running)).unwrap_or_default()
-        }));
+        let weak = Arc::downgrade(&running);
+        let look = move || weak.upgrade().map(|running| running.read().clone()).unwrap_or_default();
+        let looked = look.clone();
+        let metrics = Metrics::register(
+            &options.metrics,
+            &options.version,
+            move || count_by_health(&look()),
+            move || connections(&looked().graph),
+        );
         let inner = Inner {
             definitions: definitions.to_vec(),
             stability: options.stability,
@@ -145,7 +149,7 @@ impl Controller {
             shutdown_deadline: options.shutdown_deadline,
             on_logging: options.on_logging,
             constants: constants(&options.version),
-            metrics: Metrics::register(&options.metrics, &options.version),
+            metrics,
             around: Surroundings {
                 storage_path: options.storage_path,
                 metrics: options.metrics,
@@ -332,6 +336,7 @@ impl Inner {
 
     fn prepare_and_swap(&self, sources: &[(String, String)]) -> Result<Swapped, Refused> {
         let _changing = self.changing.lock();
+        let _evaluating = self.metrics.evaluate();
         let current = self.running();
         let prepared = self.prepare(sources, &current)?;
         let hash = hash(sources);
@@ -439,6 +444,8 @@ impl Inner {
             return Err(Diagnostics::new());
         }
         let built = Node::build(node.id.clone(), node.definition, arguments.clone(), &self.around);
+        // Its dependants come after it.
+        self.changes.forget(&node.id);
         built.map(|built| (Arc::new(built), arguments)).map_err(|error| {
             let message = format!("{} could not be built: {error}", node.id);
             block_error(codes::BUILD_FAILED, &node.block, message).into()
@@ -454,7 +461,7 @@ impl Inner {
         let decoded = decode(source, block.header(), &block.body, schema, &Evaluate(&names));
         decoded.diagnostics.into_result(())?;
         check_arguments(node.definition, &node.block, &decoded.arguments)?;
-        self.metrics.evaluation_seconds.observe(started.elapsed().as_secs_f64());
+        self.metrics.evaluated(&node.id, started.elapsed());
         Ok(decoded.arguments)
     }
 
@@ -500,7 +507,8 @@ impl Inner {
                     Diagnostics::from(block_error(codes::UPDATE_FAILED, &graph_node.block, message))
                 })?;
                 done.push((node.clone(), before));
-                if node.exports() != exports {
+                // Its dependants come after it; what was evaluated before may lack a change that came from within.
+                if self.changes.forget(&node.id) || node.exports() != exports {
                     touched.insert(*index);
                 }
                 Ok(())
@@ -516,18 +524,25 @@ impl Inner {
     /// Evaluates what refers to components whose exports changed, and updates what came out different.
     fn pass_on(&self) {
         let _changing = self.changing.lock();
+        let _evaluating = self.metrics.evaluate();
         let changed = self.changes.take();
         let running = self.running();
         let graph = &running.graph;
-        let dependants: BTreeSet<usize> = changed
-            .iter()
-            .filter_map(|id| graph.find(id))
-            .flat_map(|index| graph.nodes[index].referenced_by.iter().copied())
-            .collect();
+        // Who has to be evaluated, and since when.
+        let mut dependants: BTreeMap<usize, Instant> = BTreeMap::new();
+        for (id, since) in changed {
+            let users = graph.find(&id).map(|index| graph.nodes[index].referenced_by.as_slice());
+            for user in users.unwrap_or_default() {
+                let first = dependants.entry(*user).or_insert(since);
+                *first = since.min(*first);
+            }
+        }
         self.metrics
             .queue_size
             .set(i64::try_from(dependants.len()).unwrap_or(i64::MAX));
-        for index in dependants {
+        for (index, since) in dependants {
+            self.metrics.waited(since.elapsed());
+            self.metrics.queue_size.dec();
             let graph_node = &graph.nodes[index];
             let Some(node) = running.nodes.get(&graph_node.id) else {
                 continue;
@@ -601,6 +616,17 @@ fn count_by_health(running: &Running) -> Vec<(&'static str, i64)> {
         *counts.entry(health_name(node.health().state)).or_default() += 1;
     }
     counts.into_iter().collect()
+}
+
+/// Ids of components with those they refer to.
+fn connections(graph: &Graph) -> Vec<(String, String)> {
+    let of_node = |node: &GraphNode| {
+        let id = node.id.to_string();
+        let targets = node.references.iter().filter_map(|index| graph.nodes.get(*index));
+        let pairs = targets.map(|target| (id.clone(), target.id.to_string()));
+        pairs.collect::<Vec<_>>()
+    };
+    graph.nodes.iter().flat_map(of_node).collect()
 }
 
 /// A state as Alloy writes it.

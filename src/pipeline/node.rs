@@ -3,7 +3,7 @@
 //! A node outlives reloads that do not change its id. What the component tells the engine (exports, health) arrives in [`Shared`], which the
 //! component's context holds without holding the node.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -51,19 +51,24 @@ impl Default for RestartPolicy {
 /// component between two looks counts once.
 #[derive(Default)]
 pub struct Changes {
-    ids: Mutex<BTreeSet<Arc<str>>>,
+    ids: Mutex<BTreeMap<Arc<str>, Instant>>,
     wake: Notify,
 }
 
 impl Changes {
     fn add(&self, id: &Arc<str>) {
-        self.ids.lock().insert(id.clone());
+        self.ids.lock().entry(id.clone()).or_insert_with(Instant::now);
         self.wake.notify_one();
     }
 
-    /// Takes what has changed since the last call.
-    pub fn take(&self) -> BTreeSet<Arc<str>> {
+    /// Takes what has changed since the last call, with the time of its first change.
+    pub fn take(&self) -> BTreeMap<Arc<str>, Instant> {
         std::mem::take(&mut *self.ids.lock())
+    }
+
+    /// Forgets the change of a component whose dependants will be evaluated anyway; whether there was one.
+    pub fn forget(&self, id: &str) -> bool {
+        self.ids.lock().remove(id).is_some()
     }
 
     /// Returns when something may have changed.
