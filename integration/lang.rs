@@ -1,21 +1,23 @@
 //! The language and the engine, text in and text out.
 //!
-//! A case is a file under `integration/lang/GROUP/`: sections opened by `-- name --`, inputs first, what is expected last.
-//! `UPDATE_EXPECT=1 cargo test --test integration lang::` writes the expectations anew; the diff is then read by a person.
+//! Cases are in files under `integration/lang/GROUP/`: sections opened by `-- name --`, inputs first, then `-- expect --` with what is expected, which ends a
+//! case; the next section begins another one. `UPDATE_EXPECT=1 cargo test --test integration lang::` writes the expectations anew; the diff
+//! is then read by a person. How many cases each group has is printed and must not fall below its number.
 //!
-//! Groups: `fmt` (a text and its canonical form), `expr` (an expression a line and its value), `check` (a configuration and its
-//! diagnostics), `engine` (loads one after another, what the components were told, and their state after each).
+//! Groups: `lex` (a text and its tokens; `{NUL}`, `{CR}`, `{BOM}` are these characters, `{END}` ends it without a newline), `expr` (an expression a line and its value), `conv` (a type and an
+//! expression a line, and what comes out), `fmt` (a text and its canonical form), `check` (a configuration and its diagnostics), `engine` (loads one
+//! after another, what the components were told, and their state after each).
 
+mod catalogue;
 mod components;
 mod engine_tests;
+mod values;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use alluvium::lang::eval::{NoScope, evaluate};
-use alluvium::lang::value::{Number, Value};
-use alluvium::lang::{Diagnostics, Source, parse_expression};
+use alluvium::lang::{Diagnostics, Source};
 use alluvium::pipeline::component::Stability;
 use alluvium::pipeline::{Controller, Options, validate};
 
@@ -26,8 +28,11 @@ type Section = (String, String);
 
 #[test]
 fn texts_are_formatted() {
-    check("fmt", |sections| {
-        match alluvium::lang::fmt_named("in.alloy", &sections[0].1) {
+    check("fmt", 50, |sections| {
+        // The name of the section says which language it is.
+        let (name, text) = &sections[0];
+        let path = if name == "in" { "in.alloy" } else { name };
+        match alluvium::lang::fmt_named(path, text) {
             Ok(text) => text,
             Err(diagnostics) => diagnostics.render(false),
         }
@@ -35,31 +40,48 @@ fn texts_are_formatted() {
 }
 
 #[test]
-fn expressions_are_evaluated() {
-    check("expr", |sections| {
-        let lines = sections[0].1.lines().filter(|line| !line.is_empty());
-        lines.fold(String::new(), |mut out, line| {
-            let _ = writeln!(out, "{line}\n    {}", answer(line));
-            out
-        })
+fn texts_are_cut_into_tokens() {
+    check("lex", 40, |sections| {
+        let mut text = sections[0].1.clone();
+        for (name, letter) in [("{END}\n", ""), ("{NUL}", "\0"), ("{CR}", "\r"), ("{BOM}", "\u{feff}")] {
+            text = text.replace(name, letter);
+        }
+        let source = Source::new("in.alloy", text);
+        let (tokens, diagnostics) = alluvium::lang::tokens(&source);
+        let mut out = String::new();
+        for token in tokens {
+            let (line, column) = source.position(token.span.start);
+            let _ = writeln!(out, "{line}:{column} {:?} {:?}", token.kind, source.slice(token.span));
+        }
+        for diagnostic in diagnostics.iter() {
+            let _ = writeln!(out, "{} {diagnostic}", diagnostic.code.id);
+        }
+        out
     });
 }
 
-fn answer(line: &str) -> String {
-    let source = Source::new("e", line);
-    let (expression, diagnostics) = parse_expression(&source);
-    let found = diagnostics
-        .into_result(())
-        .and_then(|()| evaluate(&source, &expression, &NoScope).map_err(Diagnostics::from));
-    match found {
-        Ok(value) => show(&value),
-        Err(diagnostics) => short(&diagnostics),
-    }
+#[test]
+fn expressions_are_evaluated() {
+    check("expr", 60, |sections| by_line(&sections[0].1, values::answer));
+}
+
+#[test]
+fn values_are_converted() {
+    check("conv", 30, |sections| by_line(&sections[0].1, values::conversion));
+}
+
+/// The answer to each line below it.
+fn by_line(text: &str, answer: impl Fn(&str) -> String) -> String {
+    let lines = text.lines().filter(|line| !line.is_empty());
+    lines.fold(String::new(), |mut out, line| {
+        let _ = writeln!(out, "{line}\n    {}", answer(line));
+        out
+    })
 }
 
 #[test]
 fn configurations_are_checked() {
-    check("check", |sections| {
+    check("check", 60, |sections| {
         let sources: Vec<_> = sections
             .iter()
             .map(|section| (section.0.clone(), section.1.clone()))
@@ -73,6 +95,27 @@ fn configurations_are_checked() {
     });
 }
 
+/// The real components, as far as the language knows them. That many of them cannot run yet is the same warning every time and left out.
+#[test]
+fn configurations_of_known_components_are_checked() {
+    check("check/known", |sections| {
+        let sources: Vec<_> = sections
+            .iter()
+            .map(|section| (section.0.clone(), section.1.clone()))
+            .collect();
+        let found = validate(&sources, alluvium::components::ALL, Stability::GenerallyAvailable);
+        let found: Diagnostics = found
+            .into_iter()
+            .filter(|diagnostic| diagnostic.code != alluvium::lang::codes::WILL_NOT_RUN)
+            .collect();
+        if found.is_empty() {
+            "ok\n".to_owned()
+        } else {
+            found.render(false)
+        }
+    });
+}
+
 #[test]
 fn configurations_are_run_and_reloaded() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -80,7 +123,7 @@ fn configurations_are_run_and_reloaded() {
         .enable_all()
         .build()
         .unwrap();
-    check("engine", |sections| runtime.block_on(run(sections)));
+    check("engine", 3, |sections| runtime.block_on(run(sections)));
 }
 
 /// Loads every section in turn and tells what happened.
@@ -181,7 +224,7 @@ proptest::proptest! {
         let found = validate(&[("x".to_owned(), text.clone())], DEFINITIONS, Stability::Experimental);
         let _ = found.render(true);
         let _ = found.to_json();
-        let _ = answer(&text);
+        let _ = values::answer(&text);
     }
 }
 
@@ -267,8 +310,8 @@ fn shipped_configurations_are_formatted_and_valid() {
 
 // === The harness ===
 
-/// Runs every case of a group.
-fn check(group: &str, answer: impl Fn(&[Section]) -> String) {
+/// Runs every case of a group, of which there must be so many.
+fn check(group: &str, at_least: usize, answer: impl Fn(&[Section]) -> String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("integration/lang")
         .join(group);
@@ -281,49 +324,95 @@ fn check(group: &str, answer: impl Fn(&[Section]) -> String) {
     assert!(!paths.is_empty(), "no cases in {}", folder.display());
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let mut failures = String::new();
-    for path in paths {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let (sections, expected) = split(&text);
-        let got = answer(&sections);
-        if got == expected {
-            continue;
+    let mut count = 0;
+    for path in &paths {
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut updated = String::new();
+        for case in split(&text) {
+            // An expression or a conversion a line: each of them is a case.
+            count += match group {
+                "expr" | "conv" => case.sections[0].1.lines().filter(|line| !line.is_empty()).count(),
+                _ => 1,
+            };
+            let got = answer(&case.sections);
+            let _ = write!(updated, "{}-- expect --\n{got}", case.input);
+            if got != case.expected && !update {
+                let _ = writeln!(
+                    failures,
+                    "=== {}\n{}--- expected\n{}--- got\n{got}",
+                    path.display(),
+                    case.input,
+                    case.expected
+                );
+            }
         }
-        if update {
-            let end = text.find("-- expect --\n").unwrap_or(text.len());
-            std::fs::write(&path, format!("{}-- expect --\n{got}", &text[..end])).unwrap();
-        } else {
-            let _ = writeln!(
-                failures,
-                "=== {}\n--- expected\n{expected}--- got\n{got}",
-                path.display()
-            );
+        if update && updated != text {
+            std::fs::write(path, updated).unwrap();
         }
     }
+    println!("{group}: {count} cases in {} files", paths.len());
     assert!(
         failures.is_empty(),
         "{failures}\nif this is right: UPDATE_EXPECT=1 cargo test --test integration lang::"
     );
+    assert!(
+        count >= at_least,
+        "{group} has {count} cases, there should be {at_least}"
+    );
 }
 
-/// Inputs by name, and the expectation. `-- name --` alone on a line opens a section.
-fn split(text: &str) -> (Vec<Section>, String) {
+/// A case of a file.
+struct Case<'a> {
+    /// Its text before the expectation.
+    input: &'a str,
+    sections: Vec<Section>,
+    expected: &'a str,
+}
+
+/// The cases of a file. `-- name --` alone on a line opens a section, `-- expect --` the last one of a case. In a text that holds such a line itself,
+/// `\-- name --` stands for it.
+fn split(text: &str) -> Vec<Case<'_>> {
+    let mut cases: Vec<Case<'_>> = Vec::new();
     let mut sections: Vec<Section> = Vec::new();
-    for line in text.split_inclusive('\n') {
+    let (mut start, mut offset) = (0, 0);
+    let mut expected_from = None;
+    for line in text.split_inclusive('\n').chain(std::iter::once("-- end --")) {
         let name = line
             .trim_end()
             .strip_prefix("-- ")
             .and_then(|rest| rest.strip_suffix(" --"));
-        match (name, sections.last_mut()) {
-            (Some(name), _) => sections.push((name.to_owned(), String::new())),
-            (None, Some(section)) => section.1.push_str(line),
-            (None, None) => {}
+        if let (Some(_), Some((input_end, from))) = (name, expected_from) {
+            cases.push(Case {
+                input: &text[start..input_end],
+                sections: std::mem::take(&mut sections),
+                expected: &text[from..offset],
+            });
+            (start, expected_from) = (offset, None);
         }
+        match (name, sections.last_mut()) {
+            (Some("expect"), _) => expected_from = Some((offset, offset + line.len())),
+            (Some("end"), _) if offset == text.len() => {}
+            (Some(name), _) => sections.push((name.to_owned(), String::new())),
+            (None, Some(section)) if expected_from.is_none() => {
+                section.1.push_str(
+                    line.strip_prefix('\\')
+                        .filter(|rest| rest.starts_with("-- "))
+                        .unwrap_or(line),
+                );
+            }
+            (None, _) => {}
+        }
+        offset += line.len();
     }
-    let expected = match sections.last() {
-        Some((name, _)) if name == "expect" => sections.pop().map(|section| section.1),
-        _ => None,
-    };
-    (sections, expected.unwrap_or_default())
+    // A case that is new and has no expectation yet.
+    if !sections.is_empty() {
+        cases.push(Case {
+            input: &text[start..],
+            sections,
+            expected: "",
+        });
+    }
+    cases
 }
 
 fn short(diagnostics: &Diagnostics) -> String {
@@ -340,24 +429,4 @@ fn short(diagnostics: &Diagnostics) -> String {
         })
         .collect();
     lines.join("; ")
-}
-
-fn show(value: &Value) -> String {
-    match value {
-        Value::Number(Number::Int(value)) => value.to_string(),
-        Value::Number(Number::Uint(value)) => format!("{value}u"),
-        Value::Number(Number::Float(value)) => format!("{value:?}"),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(show).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(key, value)| format!("{key} = {}", show(value)))
-                .collect();
-            format!("{{{}}}", fields.join(", "))
-        }
-        other => format!("{other:?}"),
-    }
 }

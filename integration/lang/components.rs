@@ -13,7 +13,7 @@ use alluvium::pipeline::component::{
 use parking_lot::Mutex;
 
 /// Sorted by name.
-pub const DEFINITIONS: &[&Definition] = &[&CHECKED, &EXPERIMENT, &FAILING, &PLANNED, &RECEIVING, &VALUE];
+pub const DEFINITIONS: &[&Definition] = &[&CHECKED, &EXPERIMENT, &FAILING, &PLANNED, &RECEIVING, &STRICT, &VALUE];
 
 /// Gives its argument on as export.
 const VALUE: Definition = Definition {
@@ -144,6 +144,29 @@ const CHECKED: Definition = Definition {
     doc: "",
 };
 
+/// Has a block that must be given.
+const STRICT: Definition = Definition {
+    name: "test.strict",
+    stability: Stability::GenerallyAvailable,
+    arguments: &Schema {
+        attributes: &[],
+        blocks: &[Block {
+            name: "needed",
+            labelled: false,
+            many: false,
+            required: true,
+            implied: false,
+            schema: &Schema::EMPTY,
+            defaults: &[],
+            doc: "Has to be there.",
+        }],
+    },
+    exports: &[],
+    validate: |_| Ok(()),
+    build: Some(Probe::build),
+    doc: "",
+};
+
 /// Exports a receiver.
 const RECEIVING: Definition = Definition {
     name: "test.receiving",
@@ -217,7 +240,7 @@ impl Probe {
 fn input(arguments: &Arguments) -> String {
     match arguments.value("input") {
         Value::Null => String::new(),
-        value => format!(" {}", super::show(value)),
+        value => format!(" {}", super::values::show(value)),
     }
 }
 

@@ -12,6 +12,7 @@ pub mod reload;
 pub mod signals;
 pub mod sources;
 pub mod support;
+pub mod terminal;
 pub mod web;
 
 /// `User-Agent` of our HTTP requests.

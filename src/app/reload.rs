@@ -3,7 +3,6 @@
 //! In: the path. Out: a load by the controller, whose outcome is in the log, in the answer and in the metrics. One at a time from the reading of the files on, so that an
 //! older text never follows a newer one. A watch is only a hint to look: what counts is whether the text is another than the last that was tried.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::app::sources;
+use crate::app::terminal::Colour;
 use crate::base::Shutdown;
 use crate::lang::Diagnostics;
 use crate::pipeline::Controller;
@@ -229,7 +229,7 @@ impl Watch {
 )]
 pub fn show(diagnostics: &Diagnostics) {
     if !diagnostics.is_empty() {
-        eprint!("{}", diagnostics.render(std::io::stderr().is_terminal()));
+        eprint!("{}", diagnostics.render(Colour::Auto.on_stderr()));
     }
 }
 

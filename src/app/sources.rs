@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-/// Extensions of configuration files in a folder.
-const EXTENSIONS: [&str; 2] = ["alloy", "river"];
+use crate::lang::{Diagnostics, decode_text};
 
-/// The texts at `path` with their names, in the order of the names.
+/// Extensions of configuration files in a folder.
+const EXTENSIONS: [&str; 3] = ["alloy", "river", "hcl"];
+
+/// The texts at `path` with their names, in the order of the names. A text that is not UTF-8 is an error that holds [`Diagnostics`].
 pub fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let metadata =
         std::fs::metadata(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
@@ -21,16 +23,42 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
         .map(|file| {
             let bytes =
                 std::fs::read(&file).with_context(|| format!("cannot read the configuration {}", file.display()))?;
-            let text = String::from_utf8(bytes).map_err(|error| {
-                anyhow::anyhow!(
-                    "{} is not UTF-8 text: bad byte at offset {}",
-                    file.display(),
-                    error.utf8_error().valid_up_to()
-                )
-            })?;
-            Ok((file.display().to_string(), text))
+            let name = file.display().to_string();
+            let text = decode_text(&name, bytes).map_err(Diagnostics::from)?;
+            Ok((name, text))
         })
         .collect()
+}
+
+/// A file itself, or all configuration files in a folder and below it, sorted. Hidden folders and links to folders are passed over.
+pub fn files_below(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if !metadata.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries =
+            std::fs::read_dir(&folder).with_context(|| format!("cannot list the folder {}", folder.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot list the folder {}", folder.display()))?;
+            let kind = entry.file_type()?;
+            let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if kind.is_dir() && !hidden {
+                folders.push(entry.path());
+            } else if !kind.is_dir() && is_configuration(&entry.path()) && entry.path().is_file() {
+                files.push(entry.path());
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn is_configuration(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
 }
 
 fn files_of(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -40,16 +68,16 @@ fn files_of(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let path = entry
             .with_context(|| format!("cannot list the folder {}", folder.display()))?
             .path();
-        let known = path
-            .extension()
-            .is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known));
-        if known && path.is_file() {
+        if is_configuration(&path) && path.is_file() {
             files.push(path);
         }
     }
     files.sort();
     if files.is_empty() {
-        bail!("the folder {} holds no *.alloy or *.river file", folder.display());
+        bail!(
+            "the folder {} holds no *.alloy, *.river or *.hcl file",
+            folder.display()
+        );
     }
     Ok(files)
 }

@@ -4,6 +4,8 @@
 //! Each command has a file; what a command composes of the layers below is in `app`.
 
 pub mod completions;
+pub mod diagnostics;
+mod diff;
 pub mod flamegraph;
 pub mod fmt;
 mod output;

@@ -1,4 +1,7 @@
-//! The catalogue of diagnostic codes: one line a code, never reused, obsolete ones stay.
+//! The diagnostic codes: one line a code, never reused.
+//!
+//! A new code takes a line here and a file `catalogue/ID.md` with its explanation and examples ([`crate::lang::catalogue`] has the form); then
+//! `UPDATE_EXPECT=1 cargo test --test integration catalogue` writes the reference page anew. A code that nothing reports any more is removed.
 //!
 //! `E00` lexical, `E01` grammar, `E02` evaluation, `E03` a body against its schema, `E04` the graph, `E05` components, `W` warnings.
 
@@ -7,15 +10,15 @@
 pub struct Code {
     /// Stable identifier, as `E0301`.
     pub id: &'static str,
-    /// What it means, one sentence, for the reference page.
-    pub summary: &'static str,
 }
 
 macro_rules! codes {
     ($($name:ident $id:literal $summary:literal;)*) => {
-        $(#[doc = $summary] pub const $name: Code = Code { id: $id, summary: $summary };)*
+        $(#[doc = $summary] pub const $name: Code = Code { id: $id };)*
         /// Every code, sorted by identifier.
         pub const ALL: &[Code] = &[$($name),*];
+        /// What each code means, one sentence, and the text of its file in `catalogue/`; in the order of [`ALL`].
+        pub(super) const TEXTS: &[(&str, &str)] = &[$(($summary, include_str!(concat!("catalogue/", $id, ".md")))),*];
     };
 }
 

@@ -178,7 +178,8 @@ impl Decoder<'_> {
             if arguments.attributes.contains_key(attribute.name) {
                 continue;
             }
-            if attribute.required {
+            // A block of that name was reported already.
+            if attribute.required && !given.contains_key(attribute.name) {
                 self.report_missing(header, attribute);
             }
             let value = default_value(attribute, overrides, &mut self.diagnostics);
@@ -188,7 +189,10 @@ impl Decoder<'_> {
             if given.contains_key(block.name) {
                 continue;
             }
-            if block.required {
+            let as_attribute = body.iter().any(
+                |statement| matches!(statement, Statement::Attribute(attribute) if &*attribute.name.name == block.name),
+            );
+            if block.required && !as_attribute {
                 let message = format!("missing required block \"{}\"", block.name);
                 self.diagnostics.push(
                     Diagnostic::error(codes::MISSING_BLOCK, self.source, header, message)
@@ -220,7 +224,8 @@ impl Decoder<'_> {
         };
         if arguments.attributes.contains_key(definition.name) {
             let message = format!("attribute \"{}\" may only be provided once", name.name);
-            self.push(codes::DUPLICATE_ATTRIBUTE, attribute.span(), message, None);
+            let found = Diagnostic::error(codes::DUPLICATE_ATTRIBUTE, self.source, attribute.span(), message);
+            self.diagnostics.push(found.hint("keep one of them"));
             return;
         }
         let value = match self.resolve.resolve(self.source, &attribute.value, &definition.kind) {

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::lang::codes::Code;
 use crate::lang::source::{Source, Span};
@@ -31,8 +31,19 @@ pub struct Diagnostic {
     pub span: Span,
     /// What is wrong, lower case, without a final stop.
     pub message: String,
+    /// What else has to do with it, in other places or in none.
+    pub notes: Vec<Note>,
     /// What would be right, if it can be said.
     pub hint: Option<String>,
+}
+
+/// A remark to a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What it says, lower case, without a final stop.
+    pub message: String,
+    /// Where, if it is about a place.
+    pub place: Option<(Source, Span)>,
 }
 
 /// Findings in the order in which they were made. As an error it prints its first finding and the count of the others.
@@ -50,6 +61,7 @@ impl Diagnostic {
             source: source.clone(),
             span,
             message: message.into(),
+            notes: Vec::new(),
             hint: None,
         }
     }
@@ -76,44 +88,75 @@ impl Diagnostic {
         self
     }
 
+    /// With a remark about another place.
+    #[must_use]
+    pub fn note_at(mut self, source: &Source, span: Span, message: impl Into<String>) -> Self {
+        self.notes.push(Note {
+            message: message.into(),
+            place: Some((source.clone(), span)),
+        });
+        self
+    }
+
+    /// With a remark.
+    #[must_use]
+    pub fn note(mut self, message: impl Into<String>) -> Self {
+        self.notes.push(Note {
+            message: message.into(),
+            place: None,
+        });
+        self
+    }
+
     /// The finding with its excerpt, ending without a newline.
     pub fn render(&self, colour: bool) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        // The excerpt marks the first line only: a whole block underlined shows nothing.
-        let text = self.source.text();
-        let start = floor_boundary(text, self.span.start);
-        let line_end = self.source.line_end(start).max(start);
-        let end = floor_boundary(text, self.span.end.clamp(start, line_end)).max(start);
-        let mut group = Group::with_title(level.primary_title(self.message.as_str()).id(self.code.id)).element(
-            Snippet::source(text)
-                .path(self.source.path().as_ref())
-                .annotation(AnnotationKind::Primary.span(start..end)),
-        );
+        let mut group = Group::with_title(level.primary_title(self.message.as_str()).id(self.code.id))
+            .element(excerpt(&self.source, self.span));
+        for note in self.notes.iter().filter(|note| note.place.is_none()) {
+            group = group.element(Level::NOTE.message(note.message.as_str()));
+        }
         if let Some(hint) = &self.hint {
             group = group.element(Level::HELP.message(hint.as_str()));
         }
+        let elsewhere = self.notes.iter().filter_map(|note| {
+            let (source, span) = note.place.as_ref()?;
+            let title = Level::NOTE.secondary_title(note.message.as_str());
+            Some(Group::with_title(title).element(excerpt(source, *span)))
+        });
+        let groups: Vec<Group<'_>> = std::iter::once(group).chain(elsewhere).collect();
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        renderer.render(&[group])
+        renderer.render(&groups)
     }
 
-    /// As a JSON object: code, severity, file, line, column, end_line, end_column, message, hint.
+    /// As a JSON object. Its shape is documented in `docs/commands/validate.md` and only grows.
     pub fn to_json(&self) -> serde_json::Value {
-        let (line, column) = self.source.position(self.span.start);
-        let (end_line, end_column) = self.source.position(self.span.end);
-        serde_json::json!({
-            "code": self.code.id,
-            "severity": match self.severity { Severity::Error => "error", Severity::Warning => "warning" },
-            "file": self.source.path().as_ref(),
-            "line": line,
-            "column": column,
-            "end_line": end_line,
-            "end_column": end_column,
-            "message": self.message,
-            "hint": self.hint,
-        })
+        let mut object = json_place(&self.source, self.span);
+        let notes: Vec<serde_json::Value> = self
+            .notes
+            .iter()
+            .map(|note| {
+                let mut object = match &note.place {
+                    Some((source, span)) => json_place(source, *span),
+                    None => serde_json::Map::new(),
+                };
+                object.insert("message".to_owned(), note.message.as_str().into());
+                object.into()
+            })
+            .collect();
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        object.insert("severity".to_owned(), severity.into());
+        object.insert("code".to_owned(), self.code.id.into());
+        object.insert("message".to_owned(), self.message.as_str().into());
+        object.insert("notes".to_owned(), notes.into());
+        object.insert("hints".to_owned(), self.hint.iter().cloned().collect());
+        object.into()
     }
 }
 
@@ -235,6 +278,30 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
+/// The lines around a place. Only the first line of it is marked: a whole block underlined shows nothing.
+fn excerpt(source: &Source, span: Span) -> Snippet<'_, Annotation<'_>> {
+    let text = source.text();
+    let start = floor_boundary(text, span.start);
+    let line_end = source.line_end(start).max(start);
+    let end = floor_boundary(text, span.end.clamp(start, line_end)).max(start);
+    Snippet::source(text)
+        .path(source.path().as_ref())
+        .annotation(AnnotationKind::Primary.span(start..end))
+}
+
+/// `file`, `start` and `end`. Positions count from 1, columns and offsets are bytes, the end is exclusive.
+fn json_place(source: &Source, span: Span) -> serde_json::Map<String, serde_json::Value> {
+    let point = |offset: usize| {
+        let (line, column) = source.position(offset);
+        serde_json::json!({"line": line, "column": column, "offset": offset})
+    };
+    let mut place = serde_json::Map::new();
+    place.insert("file".to_owned(), source.path().as_ref().into());
+    place.insert("start".to_owned(), point(span.start));
+    place.insert("end".to_owned(), point(span.end));
+    place
+}
+
 /// The candidate nearest to `name`, if one is near enough to be a slip of the keyboard.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
@@ -308,6 +375,22 @@ mod tests {
         for (start, end) in [(0, 1), (1, 1), (1, 9), (9, 3), (2, 2)] {
             let _ = Diagnostic::error(codes::NOT_UTF8, &source, Span::new(start, end), "m").render(true);
         }
+    }
+
+    #[test]
+    fn a_note_shows_its_own_place() {
+        let source = Source::new("main.alloy", "a = 1\nb = 2\na = 3\n");
+        let diagnostic = Diagnostic::error(codes::DUPLICATE_ATTRIBUTE, &source, Span::new(12, 17), "given twice")
+            .note_at(&source, Span::new(0, 5), "first given here")
+            .note("the first one counts");
+        let text = diagnostic.render(false);
+        assert!(text.contains("note: first given here"), "{text}");
+        assert!(text.contains("1 | a = 1"), "{text}");
+        let json = diagnostic.to_json();
+        assert_eq!(json["start"]["line"], 3);
+        assert_eq!(json["notes"][0]["end"]["column"], 6);
+        assert!(json["notes"][1]["start"].is_null());
+        assert_eq!(json["hints"], serde_json::json!([]));
     }
 
     #[test]

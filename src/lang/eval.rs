@@ -226,8 +226,15 @@ impl Evaluator<'_> {
             return Err(self.error(codes::UNKNOWN_FIELD, name.span, message));
         };
         fields.get(&name.name).cloned().ok_or_else(|| {
-            let hint =
-                nearest(&name.name, fields.keys().map(AsRef::as_ref)).map(|name| format!("did you mean `{name}`?"));
+            let names = || fields.keys().map(AsRef::as_ref);
+            let hint = match nearest(&name.name, names()) {
+                Some(near) => Some(format!("did you mean `{near}`?")),
+                None if (1..=12).contains(&fields.len()) => {
+                    let all: Vec<&str> = names().collect();
+                    Some(format!("its fields: {}", all.join(", ")))
+                }
+                None => None,
+            };
             self.error(
                 codes::UNKNOWN_FIELD,
                 name.span,

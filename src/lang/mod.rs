@@ -4,6 +4,7 @@
 //! diagnostics), does no I/O, knows nothing of components beyond their [`schema`].
 
 pub mod ast;
+pub mod catalogue;
 pub mod codes;
 pub mod convert;
 pub mod decode;
@@ -16,11 +17,13 @@ mod scanner;
 pub mod schema;
 pub mod source;
 pub mod stdlib;
+mod text;
 pub mod token;
 pub mod value;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use format::{fmt, fmt_named};
 pub use parser::{MAX_DEPTH, parse, parse_expression};
-pub use scanner::is_identifier;
+pub use scanner::{is_identifier, tokens};
 pub use source::{Source, Span};
+pub use text::decode_text;

@@ -8,6 +8,19 @@ use crate::lang::diagnostic::{Diagnostic, Diagnostics};
 use crate::lang::source::{Source, Span};
 use crate::lang::token::{Token, TokenKind};
 
+/// All tokens of a text, comments and terminators among them, without the end of the file; and what was wrong.
+pub fn tokens(source: &Source) -> (Vec<Token>, Diagnostics) {
+    let mut scanner = Scanner::new(source);
+    let mut tokens = Vec::new();
+    loop {
+        let token = scanner.scan();
+        if token.kind == TokenKind::EndOfFile {
+            return (tokens, scanner.into_diagnostics());
+        }
+        tokens.push(token);
+    }
+}
+
 /// Reads tokens one by one; after the end it answers [`TokenKind::EndOfFile`] for ever.
 pub struct Scanner<'a> {
     source: &'a Source,
@@ -15,6 +28,8 @@ pub struct Scanner<'a> {
     offset: usize,
     /// The last token can end a statement: the next newline is a terminator.
     insert_terminator: bool,
+    /// The text holds a NUL or a byte order mark somewhere: strings and comments are looked through for them.
+    odd: bool,
     diagnostics: Diagnostics,
 }
 
@@ -27,6 +42,8 @@ impl<'a> Scanner<'a> {
             text,
             offset: if text.starts_with('\u{feff}') { 3 } else { 0 },
             insert_terminator: false,
+            odd: memchr::memchr(0, text.as_bytes()).is_some()
+                || text.trim_start_matches('\u{feff}').contains('\u{feff}'),
             diagnostics: Diagnostics::new(),
         }
     }
@@ -124,10 +141,29 @@ impl<'a> Scanner<'a> {
         self.token(kind, start)
     }
 
-    fn token(&self, kind: TokenKind, start: usize) -> Token {
+    fn token(&mut self, kind: TokenKind, start: usize) -> Token {
+        if self.odd && matches!(kind, TokenKind::String | TokenKind::Comment) {
+            self.report_odd(start);
+        }
         Token {
             kind,
             span: Span::new(start, self.offset),
+        }
+    }
+
+    /// NULs and byte order marks are errors inside of strings and comments as well.
+    fn report_odd(&mut self, start: usize) {
+        let inside = self.text.get(start..self.offset).unwrap_or_default();
+        for (offset, letter) in inside.char_indices() {
+            let name = match letter {
+                '\0' => "NUL",
+                '\u{feff}' => "byte order mark",
+                _ => continue,
+            };
+            let span = Span::new(start + offset, start + offset + letter.len_utf8());
+            let message = format!("illegal character {name}");
+            self.diagnostics
+                .push(Diagnostic::error(codes::ILLEGAL_CHARACTER, self.source, span, message));
         }
     }
 

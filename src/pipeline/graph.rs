@@ -198,8 +198,11 @@ impl Builder<'_> {
                 .label
                 .is_some()
                 .then(|| "give one of them another label".to_owned());
-            self.diagnostics
-                .push(Diagnostic::error(codes::ALREADY_DECLARED, source, block.header(), message).maybe_hint(hint));
+            self.diagnostics.push(
+                Diagnostic::error(codes::ALREADY_DECLARED, source, block.header(), message)
+                    .note_at(&first.source, first.block.header(), "first declared here")
+                    .maybe_hint(hint),
+            );
             return;
         }
         self.declared.insert(id.clone(), text.clone());
@@ -288,9 +291,9 @@ impl Builder<'_> {
             return Diagnostic::error(codes::FOREIGN_COMPONENT, source, name.span, message)
                 .hint("Alluvium collects profiles only: leave the block to an Alloy that runs beside it");
         }
-        let names = self.definitions.iter().map(|definition| definition.name);
-        let own = nearest(&name.name, names.chain(CONFIG_BLOCKS));
-        let near = own.or_else(|| nearest(&name.name, foreign::NAMES.iter().copied()));
+        let own = self.definitions.iter().map(|definition| definition.name);
+        let others = foreign::NAMES.iter().copied();
+        let near = nearest(&name.name, own.chain(CONFIG_BLOCKS).chain(others));
         let message = format!("cannot find the definition of component name \"{}\"", name.name);
         Diagnostic::error(codes::UNKNOWN_COMPONENT, source, name.span, message)
             .maybe_hint(near.map(|name| format!("did you mean `{name}`?")))
@@ -497,8 +500,12 @@ impl Builder<'_> {
             .collect();
         let message = format!("cycle detected: {}", ids.join(", "));
         let hint = format!("{} -> {}", ids.join(" -> "), first.id);
-        self.diagnostics
-            .push(Diagnostic::error(codes::CYCLE, &first.block.source, first.block.block.header(), message).hint(hint));
+        let mut found =
+            Diagnostic::error(codes::CYCLE, &first.block.source, first.block.block.header(), message).hint(hint);
+        for node in circle.iter().skip(1).filter_map(|index| nodes.get(*index)) {
+            found = found.note_at(&node.block.source, node.block.block.header(), "in the circle");
+        }
+        self.diagnostics.push(found);
     }
 }
 

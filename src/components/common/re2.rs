@@ -19,6 +19,14 @@ pub fn anchored(pattern: &str) -> Result<Regex, regex::Error> {
         .build()
 }
 
+/// Why an expression is wrong, in one line.
+pub fn reason(error: &regex::Error) -> String {
+    let text = error.to_string();
+    // The whole text shows the expression as it was compiled, which nobody wrote.
+    let last = text.lines().last().unwrap_or_default().trim();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
 /// Rewrites an RE2 expression so that the `regex` crate gives it RE2's meaning. A wrong expression stays wrong.
 pub fn to_rust(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);

@@ -258,7 +258,7 @@ impl Rule {
         let rule = Self {
             action,
             regex: re2::anchored(&pattern)
-                .map_err(|error| ("regex", format!("invalid regular expression: {error}")))?,
+                .map_err(|error| ("regex", format!("invalid regular expression: {}", re2::reason(&error))))?,
             is_default_regex: pattern.as_ref() == DEFAULT_REGEX,
             modulus,
             target: Template::new(&target_label),

@@ -17,12 +17,13 @@ impl Parser<'_> {
         expression
     }
 
-    /// Gives up on the statement.
+    /// Gives up on the text: whoever wrote it will not find the second place more helpful than the first.
     pub(super) fn too_deep(&mut self) -> Expression {
         let span = self.token.span;
         let message = format!("nested more than {MAX_DEPTH} deep");
         self.report(codes::TOO_DEEP, span, message, None);
-        self.skip_statement();
+        self.given_up = true;
+        self.skip_to(&[]);
         null(span)
     }
 
@@ -130,7 +131,7 @@ impl Parser<'_> {
                 TokenKind::LeftBracket => {
                     self.next();
                     let index = self.expression();
-                    let end = self.expect(TokenKind::RightBracket).span.end;
+                    let end = self.close(TokenKind::RightBracket, span.start);
                     let height = height.max(index.height);
                     let kind = ExpressionKind::Index {
                         value: Box::new(value),
@@ -142,7 +143,7 @@ impl Parser<'_> {
                 TokenKind::LeftParen => {
                     self.next();
                     let arguments = self.list(TokenKind::RightParen);
-                    let end = self.expect(TokenKind::RightParen).span.end;
+                    let end = self.close(TokenKind::RightParen, span.start);
                     let height = arguments.iter().map(|item| item.height).max().unwrap_or(0).max(height);
                     let kind = ExpressionKind::Call {
                         callee: Box::new(value),
@@ -202,7 +203,7 @@ impl Parser<'_> {
             TokenKind::LeftParen => {
                 self.next();
                 let inner = self.expression();
-                let end = self.expect(TokenKind::RightParen).span.end;
+                let end = self.close(TokenKind::RightParen, span.start);
                 let height = inner.height;
                 self.tall(
                     ExpressionKind::Paren(Box::new(inner)),
@@ -213,14 +214,14 @@ impl Parser<'_> {
             TokenKind::LeftBracket => {
                 self.next();
                 let items = self.list(TokenKind::RightBracket);
-                let end = self.expect(TokenKind::RightBracket).span.end;
+                let end = self.close(TokenKind::RightBracket, span.start);
                 let height = items.iter().map(|item| item.height).max().unwrap_or(0);
                 self.tall(ExpressionKind::Array(items), Span::new(span.start, end), height)
             }
             TokenKind::LeftCurly => {
                 self.next();
                 let fields = self.fields();
-                let end = self.expect(TokenKind::RightCurly).span.end;
+                let end = self.close(TokenKind::RightCurly, span.start);
                 let height = fields.iter().map(|field| field.value.height).max().unwrap_or(0);
                 self.tall(ExpressionKind::Object(fields), Span::new(span.start, end), height)
             }
@@ -241,8 +242,11 @@ impl Parser<'_> {
 
     fn list(&mut self, until: TokenKind) -> Vec<Expression> {
         let mut items = Vec::new();
-        while !self.at_end_or(until) {
+        while !self.at_end_or(until) && !self.at_other_end(until) {
             items.push(self.expression());
+            if self.at_other_end(until) {
+                break;
+            }
             self.comma(until, "expression list");
         }
         items
@@ -250,11 +254,52 @@ impl Parser<'_> {
 
     fn fields(&mut self) -> Vec<Field> {
         let mut fields = Vec::new();
-        while !self.at_end_or(TokenKind::RightCurly) {
+        while !self.at_end_or(TokenKind::RightCurly) && !self.at_other_end(TokenKind::RightCurly) {
             fields.push(self.field());
+            if self.at_other_end(TokenKind::RightCurly) {
+                break;
+            }
             self.comma(TokenKind::RightCurly, "field list");
         }
         fields
+    }
+
+    /// At a bracket, or a line before one, that closes something around this list: its own bracket was forgotten.
+    fn at_other_end(&self, until: TokenKind) -> bool {
+        let closes = |kind| {
+            kind != until
+                && matches!(
+                    kind,
+                    TokenKind::RightParen | TokenKind::RightBracket | TokenKind::RightCurly
+                )
+        };
+        if !self.at(TokenKind::Terminator) {
+            return closes(self.token.kind);
+        }
+        let rest = self.source.text().get(self.token.span.start..).unwrap_or_default();
+        match rest.trim_start().bytes().next() {
+            Some(b')') => closes(TokenKind::RightParen),
+            Some(b']') => closes(TokenKind::RightBracket),
+            Some(b'}') => closes(TokenKind::RightCurly),
+            _ => false,
+        }
+    }
+
+    /// Takes the bracket that closes the one at `open`, and tells its end. Without it, what is there stays for what is around.
+    fn close(&mut self, kind: TokenKind, open: usize) -> usize {
+        let Token { kind: found, span } = self.token;
+        if found == kind {
+            self.next();
+            return span.end;
+        }
+        let message = format!("expected {kind}, got {found}");
+        let (line, column) = self.source.position(open);
+        let hint = format!("it belongs to the bracket at {line}:{column}");
+        self.report(codes::EXPECTED_TOKEN, span, message, Some(&hint));
+        if !self.at_other_end(kind) {
+            self.next();
+        }
+        span.end
     }
 
     fn comma(&mut self, until: TokenKind, list: &str) {

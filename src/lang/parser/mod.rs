@@ -52,6 +52,8 @@ struct Parser<'a> {
     /// Line of the last error.
     error_line: usize,
     depth: u16,
+    /// The text nests too deeply: nothing more is read and nothing more said.
+    given_up: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -67,6 +69,7 @@ impl<'a> Parser<'a> {
             diagnostics: Diagnostics::new(),
             error_line: 0,
             depth: 0,
+            given_up: false,
         };
         parser.next();
         parser
@@ -120,7 +123,7 @@ impl<'a> Parser<'a> {
 
     fn report(&mut self, code: Code, span: Span, message: impl Into<String>, hint: Option<&str>) {
         let line = self.source.line(span.start);
-        if line == self.error_line {
+        if line == self.error_line || self.given_up {
             return;
         }
         self.error_line = line;
@@ -192,6 +195,10 @@ impl<'a> Parser<'a> {
             let message = format!("expected the name of an attribute or a block, got {}", self.token.kind);
             self.report(codes::EXPECTED_STATEMENT, self.token.span, message, None);
             // Something has to be taken, or a stray closing bracket would stay for ever.
+            if self.at(TokenKind::LeftCurly) {
+                self.skip_statement();
+                return None;
+            }
             self.next();
             self.skip_to(&[TokenKind::Identifier]);
             return self.at(TokenKind::Identifier).then(|| self.statement()).flatten();
@@ -213,11 +220,27 @@ impl<'a> Parser<'a> {
                         "the `{` of a block stands on the line of its name",
                     )
                 };
+                let hint = if self.bracket_below() {
+                    "the `{` of a block stands on the line of its name"
+                } else {
+                    hint
+                };
                 self.report(codes::EXPECTED_STATEMENT, self.token.span, message, Some(hint));
+                if self.bracket_below() {
+                    // What is meant is clear: read on, for the mistakes inside.
+                    self.next();
+                    return self.block(name, label.flatten()).map(Statement::Block);
+                }
                 self.skip_statement();
                 None
             }
         }
+    }
+
+    /// At the end of a line, and the next one begins with `{`.
+    fn bracket_below(&self) -> bool {
+        let rest = self.source.text().get(self.token.span.start..).unwrap_or_default();
+        self.at(TokenKind::Terminator) && rest.trim_start().starts_with('{')
     }
 
     /// `identifier { "." identifier }` and the count of its parts.
@@ -297,7 +320,7 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
         let unclosed = self.at(TokenKind::EndOfFile);
         let close = self.token.span.start;
-        if unclosed {
+        if unclosed && !self.given_up {
             // The end of the file says nothing; the opening bracket does.
             let message = "block is never closed".to_owned();
             self.report(
@@ -306,7 +329,7 @@ impl<'a> Parser<'a> {
                 message,
                 Some("add `}` on a line of its own"),
             );
-        } else {
+        } else if !unclosed {
             self.expect(TokenKind::RightCurly);
         }
         Some(Block {

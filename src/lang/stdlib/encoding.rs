@@ -30,7 +30,12 @@ pub fn from_yaml(arguments: &[Value]) -> Result<Value, FunctionError> {
     if document.trim().is_empty() {
         return Ok(Value::Null);
     }
-    let value: serde_json::Value = serde_saphyr::from_str(&document).map_err(|error| {
+    // As the library of Go that Alloy uses: `yes` is a string, `010` is octal.
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        legacy_octal_numbers: true,
+    };
+    let value: serde_json::Value = serde_saphyr::from_str_with_options(&document, options).map_err(|error| {
         // The rest of the message is an excerpt.
         let error = error.to_string();
         let line = error.lines().next().unwrap_or_default();
@@ -63,7 +68,21 @@ pub fn to_json(arguments: &[Value]) -> Result<Value, FunctionError> {
     }
     let mut json = String::new();
     write_json(&arguments[0], &mut json)?;
-    Ok(Value::string(json))
+    // What a secret is in is a secret.
+    Ok(if holds_secret(&arguments[0]) {
+        Value::Secret(json.into())
+    } else {
+        Value::string(json)
+    })
+}
+
+pub fn holds_secret(value: &Value) -> bool {
+    match value {
+        Value::Secret(_) => true,
+        Value::Array(items) => items.iter().any(holds_secret),
+        Value::Object(fields) => fields.values().any(holds_secret),
+        _ => false,
+    }
 }
 
 fn write_json(value: &Value, out: &mut String) -> Result<(), FunctionError> {
@@ -73,8 +92,14 @@ fn write_json(value: &Value, out: &mut String) -> Result<(), FunctionError> {
         Value::Number(Number::Float(value)) if !value.is_finite() => {
             return Err(fail(0, format!("{value} has no JSON form")));
         }
+        Value::Number(Number::Float(value)) if *value != 0.0 && !(1e-6..1e21).contains(&value.abs()) => {
+            // An exponent with its sign, as Go's encoder writes it.
+            let digits = format!("{value:e}");
+            let sign = if digits.contains("e-") { "e" } else { "e+" };
+            out.push_str(&digits.replacen('e', sign, 1));
+        }
         Value::Number(number) => out.push_str(&format_number(*number)),
-        Value::String(text) => write_json_string(text, out),
+        Value::String(text) | Value::Secret(text) => write_json_string(text, out),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
@@ -97,7 +122,7 @@ fn write_json(value: &Value, out: &mut String) -> Result<(), FunctionError> {
             }
             out.push('}');
         }
-        Value::Secret(_) | Value::Function(_) | Value::Capsule(_) => {
+        Value::Function(_) | Value::Capsule(_) => {
             return Err(fail(0, format!("a {} has no JSON form", value_name(value))));
         }
     }

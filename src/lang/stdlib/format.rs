@@ -1,8 +1,14 @@
 //! `string.format`: the verbs of Go's `fmt` that make sense for values of the language.
 //!
-//! `%v %s %q %d %b %o %x %X %c %e %f %g %t %%` with the flags `- + 0 space #`, width and precision. What Go writes into the text for a
-//! missing or misfit operand (`%!d(string=a)`) is written here too, because configurations may depend on it not being an error.
+//! `%v %s %q %d %b %o %x %X %c %U %T %e %f %g %t %%` with the flags `- + 0 space #`, width and precision (also `*`), and chosen operands (`%[2]s`). What Go
+//! writes into the text for a missing or misfit operand (`%!d(string=a)`) is written here too, because configurations may depend on it not being an
+//! error. A text with a secret in it is a secret (in Alloy it is not: it would show in the page and the logs).
 
+use std::iter::Peekable;
+use std::str::Chars;
+use std::sync::Arc;
+
+use super::encoding::holds_secret;
 use super::{fail, text};
 use crate::lang::convert::{format_number, value_name};
 use crate::lang::value::{FunctionError, Number, Value};
@@ -23,16 +29,52 @@ const MAX_WIDTH: usize = 10_000;
 
 pub fn format(arguments: &[Value]) -> Result<Value, FunctionError> {
     let layout = text(arguments, 0)?;
-    let mut operands = arguments.iter().skip(1);
+    let mut state = State {
+        letters: layout.chars().peekable(),
+        operands: arguments.get(1..).unwrap_or_default(),
+        next: 0,
+        reordered: false,
+    };
     let mut out = String::new();
-    let mut letters = layout.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter != '%' {
+    while let Some(letter) = state.letters.next() {
+        if letter == '%' {
+            state.verb(&mut out)?;
+        } else {
             out.push(letter);
-            continue;
         }
+    }
+    let left = state.operands.get(state.next..).unwrap_or_default();
+    if !left.is_empty() && !state.reordered {
+        let extra: Vec<String> = left
+            .iter()
+            .map(|operand| match operand {
+                Value::Null => "<nil>".to_owned(),
+                _ => format!("{}={}", go_type(operand), plain(operand)),
+            })
+            .collect();
+        out.push_str(&format!("%!(EXTRA {})", extra.join(", ")));
+    }
+    Ok(if state.operands.iter().any(holds_secret) {
+        Value::Secret(out.into())
+    } else {
+        Value::string(out)
+    })
+}
+
+struct State<'a> {
+    letters: Peekable<Chars<'a>>,
+    operands: &'a [Value],
+    /// Index of the next operand.
+    next: usize,
+    /// Some operand was chosen by its number: what is left over is no mistake.
+    reordered: bool,
+}
+
+impl State<'_> {
+    /// What stands after a `%`.
+    fn verb(&mut self, out: &mut String) -> Result<(), FunctionError> {
         let mut verb = Verb::default();
-        while let Some(flag) = letters.peek() {
+        while let Some(flag) = self.letters.peek() {
             match flag {
                 '-' => verb.left = true,
                 '+' => verb.plus = true,
@@ -41,61 +83,123 @@ pub fn format(arguments: &[Value]) -> Result<Value, FunctionError> {
                 '#' => verb.alternate = true,
                 _ => break,
             }
-            letters.next();
+            self.letters.next();
         }
-        let mut number = || -> Result<Option<usize>, FunctionError> {
-            let mut value = None;
-            while let Some(digit) = letters.peek().and_then(|letter| letter.to_digit(10)) {
-                let next = value.unwrap_or(0) * 10 + digit as usize;
-                if next > MAX_WIDTH {
-                    return Err(fail(0, format!("widths end at {MAX_WIDTH}")));
-                }
-                value = Some(next);
-                letters.next();
-            }
-            Ok(value)
-        };
-        verb.width = number()?.unwrap_or(0);
-        if letters.peek() == Some(&'.') {
-            letters.next();
-            let mut digits = 0;
-            while let Some(digit) = letters.peek().and_then(|letter| letter.to_digit(10)) {
-                digits = (digits * 10 + digit as usize).min(MAX_WIDTH);
-                letters.next();
-            }
-            verb.precision = Some(digits);
+        self.choose();
+        verb.width = self.number(out)?.unwrap_or(0);
+        if self.letters.next_if_eq(&'.').is_some() {
+            self.choose();
+            verb.precision = Some(self.number(out)?.unwrap_or(0));
         }
-        let Some(kind) = letters.next() else {
+        self.choose();
+        let Some(kind) = self.letters.next() else {
             out.push_str("%!(NOVERB)");
-            break;
+            return Ok(());
         };
         if kind == '%' {
             out.push('%');
-            continue;
+            return Ok(());
         }
-        let Some(operand) = operands.next() else {
-            out.push_str(&format!("%!{kind}(MISSING)"));
-            continue;
+        let Some(operand) = self.operands.get(self.next) else {
+            let why = if self.reordered { "BADINDEX" } else { "MISSING" };
+            out.push_str(&format!("%!{kind}({why})"));
+            return Ok(());
         };
-        if matches!(operand, Value::Secret(_)) {
-            return Err(fail(0, "secrets may not be converted into strings"));
+        self.next += 1;
+        out.push_str(&verb.show(kind, operand));
+        Ok(())
+    }
+
+    /// `[2]`: the number of the next operand.
+    fn choose(&mut self) {
+        let mut ahead = self.letters.clone();
+        if ahead.next() != Some('[') {
+            return;
         }
-        let shown = verb
-            .show(kind, operand)
-            .unwrap_or_else(|| format!("%!{kind}({}={})", value_name(operand), plain(operand)));
-        out.push_str(&shown);
+        let digits: String = ahead.by_ref().take_while(|letter| *letter != ']').collect();
+        if let Ok(number) = digits.parse::<usize>()
+            && number > 0
+        {
+            self.letters = ahead;
+            self.next = number - 1;
+            self.reordered = true;
+        }
     }
-    let extra: Vec<String> = operands
-        .map(|operand| format!("{}={}", value_name(operand), plain(operand)))
-        .collect();
-    if !extra.is_empty() {
-        out.push_str(&format!("%!(EXTRA {})", extra.join(", ")));
+
+    /// A number as written, or from an operand for `*`.
+    fn number(&mut self, out: &mut String) -> Result<Option<usize>, FunctionError> {
+        let too_wide = || fail(0, format!("widths end at {MAX_WIDTH}"));
+        if self.letters.next_if_eq(&'*').is_some() {
+            let operand = self.operands.get(self.next);
+            self.next += 1;
+            return match operand {
+                Some(Value::Number(Number::Int(value))) => match usize::try_from(*value) {
+                    Ok(value) if value > MAX_WIDTH => Err(too_wide()),
+                    value => Ok(value.ok()),
+                },
+                _ => {
+                    out.push_str("%!(BADWIDTH)");
+                    Ok(None)
+                }
+            };
+        }
+        let mut value = None;
+        while let Some(digit) = self.letters.peek().and_then(|letter| letter.to_digit(10)) {
+            let next = value.unwrap_or(0) * 10 + digit as usize;
+            if next > MAX_WIDTH {
+                return Err(too_wide());
+            }
+            value = Some(next);
+            self.letters.next();
+        }
+        Ok(value)
     }
-    Ok(Value::string(out))
+}
+
+/// The name of a value's type in Go, which its `fmt` writes for operands that do not fit.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(Number::Int(_)) => "int",
+        Value::Number(Number::Uint(_)) => "uint64",
+        Value::Number(Number::Float(_)) => "float64",
+        Value::String(_) => "string",
+        Value::Secret(_) => "alloytypes.Secret",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+        Value::Function(_) => "value.RawFunction",
+        Value::Capsule(capsule) => capsule.kind,
+    }
 }
 
 impl Verb {
-    fn show(&self, kind: char, operand: &Value) -> Option<String> {
+    fn show(&self, kind: char, operand: &Value) -> String {
+        match (kind, operand) {
+            ('v', Value::Array(_) | Value::Object(_)) => self.pad(&plain(operand)),
+            ('T', _) => self.pad(go_type(operand)),
+            // The elements one by one.
+            (_, Value::Array(items)) => {
+                let items: Vec<String> = items.iter().map(|item| self.show(kind, item)).collect();
+                format!("[{}]", items.join(" "))
+            }
+            (_, Value::Object(fields)) => {
+                let name = |key: &Arc<str>| self.show(kind, &Value::String(key.clone()));
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|(key, value)| format!("{}:{}", name(key), self.show(kind, value)))
+                    .collect();
+                format!("map[{}]", fields.join(" "))
+            }
+            _ => self.simple(kind, operand).unwrap_or_else(|| match operand {
+                Value::Null => format!("%!{kind}(<nil>)"),
+                _ => format!("%!{kind}({}={})", go_type(operand), plain(operand)),
+            }),
+        }
+    }
+
+    /// A value without parts; `None` when the verb does not take it.
+    fn simple(&self, kind: char, operand: &Value) -> Option<String> {
         let number = match operand {
             Value::Number(number) => Some(*number),
             _ => None,
@@ -110,10 +214,11 @@ impl Verb {
             _ => None,
         };
         let words = match operand {
-            Value::String(text) => Some(text),
+            Value::String(text) | Value::Secret(text) => Some(text),
             _ => None,
         };
         Some(match kind {
+            'U' => self.pad(&format!("U+{:04X}", whole?.1)),
             'v' if float.is_none() => self.pad(&plain(operand)),
             's' => self.pad(&self.cut(words?)),
             'q' => self.pad(&format!("{:?}", self.cut(words?))),
@@ -219,8 +324,7 @@ fn plain(value: &Value) -> String {
             format!("{sign}{}", shortest(value.abs()))
         }
         Value::Number(number) => format_number(*number),
-        Value::String(text) => text.to_string(),
-        Value::Secret(_) => "(secret)".to_owned(),
+        Value::String(text) | Value::Secret(text) => text.to_string(),
         Value::Array(items) => format!("[{}]", items.iter().map(plain).collect::<Vec<_>>().join(" ")),
         Value::Object(fields) => {
             let fields: Vec<String> = fields

@@ -141,7 +141,11 @@ fn count(arguments: &[Value], wanted: usize) -> Result<(), FunctionError> {
     })
 }
 
+/// A string argument; null is the empty string, as every zero value of Go.
 fn text(arguments: &[Value], index: usize) -> Result<Arc<str>, FunctionError> {
+    if let Some(Value::Null) = arguments.get(index) {
+        return Ok("".into());
+    }
     convert::string(arguments.get(index).unwrap_or(&Value::Null)).map_err(|error| fail(index, error.message))
 }
 
@@ -171,11 +175,27 @@ fn map_two(arguments: &[Value], map: impl Fn(&str, &str) -> String) -> Result<Va
 }
 
 fn to_lower(arguments: &[Value]) -> Result<Value, FunctionError> {
-    map_text(arguments, str::to_lowercase)
+    // Letter by letter, as Go: what would become several letters stays.
+    map_text(arguments, |text| {
+        text.chars()
+            .map(|letter| single(letter.to_lowercase(), letter))
+            .collect()
+    })
 }
 
 fn to_upper(arguments: &[Value]) -> Result<Value, FunctionError> {
-    map_text(arguments, str::to_uppercase)
+    map_text(arguments, |text| {
+        text.chars()
+            .map(|letter| single(letter.to_uppercase(), letter))
+            .collect()
+    })
+}
+
+fn single(mut mapped: impl Iterator<Item = char>, letter: char) -> char {
+    match (mapped.next(), mapped.next()) {
+        (Some(only), None) => only,
+        _ => letter,
+    }
 }
 
 fn trim_space(arguments: &[Value]) -> Result<Value, FunctionError> {
@@ -218,9 +238,12 @@ fn split(arguments: &[Value]) -> Result<Value, FunctionError> {
 
 fn join(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 2)?;
-    let items = array(arguments, 0)?
-        .iter()
-        .map(|item| convert::string(item).map_err(|error| fail(0, error.message)))
+    let list = match arguments.first() {
+        Some(Value::Null) => &[],
+        _ => array(arguments, 0)?,
+    };
+    let items = (0..list.len())
+        .map(|index| text(list, index).map_err(|error| fail(0, error.message)))
         .collect::<Result<Vec<_>, _>>()?;
     Ok(Value::string(items.join(&*text(arguments, 1)?)))
 }

@@ -1,20 +1,25 @@
 //! `json_path(json, path)`: the values that a JSONPath selects, in document order.
 //!
-//! Understands `$`, `.name`, `.*`, `..name`, `..*`, `['name']`, `[0]`, `[-1]`, `[*]`, slices `[1:3]` and unions `[0,2]`. Filters and scripts (`?(...)`,
-//! `(...)`) are refused with a message: no configuration that we know of uses them.
+//! Understands `$`, `.name`, `.*`, `..name`, `..*`, `['name']`, `[0]`, `[-1]`, `[*]`, slices `[1:3]`, unions `[0,2]` and filters
+//! `[?(@.name == 'x')]` ([`filter`]). Scripts `[(...)]` are refused with a message, as Alloy refuses them.
+
+mod filter;
 
 use serde_json::Value as Json;
 
 use super::{count, encoding, fail, lists, text};
 use crate::lang::value::{FunctionError, Value};
 
+#[derive(Debug)]
 enum Selector {
     Name(String),
     Index(i64),
     Slice(Option<i64>, Option<i64>, i64),
     All,
+    Filter(Box<filter::Filter>),
 }
 
+#[derive(Debug)]
 struct Step {
     /// Applies to every value below as well.
     deep: bool,
@@ -26,22 +31,27 @@ pub fn json_path(arguments: &[Value]) -> Result<Value, FunctionError> {
     let document = encoding::parse_json(&text(arguments, 0)?)?;
     let path = text(arguments, 1)?;
     let steps = parse(&path).map_err(|message| fail(1, message))?;
-    let mut found = vec![&document];
-    for step in &steps {
-        let mut next = Vec::new();
-        for value in found {
-            select(value, step, &mut next);
-        }
-        found = next;
-    }
     Ok(Value::array(
-        found
+        apply(&document, &document, &steps)
             .into_iter()
             .map(|value| encoding::from_serde(value, &lists::whole_or_float)),
     ))
 }
 
-fn select<'a>(value: &'a Json, step: &Step, out: &mut Vec<&'a Json>) {
+/// What the steps select from `start`; filters may refer to the whole document.
+fn apply<'a>(start: &'a Json, document: &'a Json, steps: &[Step]) -> Vec<&'a Json> {
+    let mut found = vec![start];
+    for step in steps {
+        let mut next = Vec::new();
+        for value in found {
+            select(value, document, step, &mut next);
+        }
+        found = next;
+    }
+    found
+}
+
+fn select<'a>(value: &'a Json, document: &'a Json, step: &Step, out: &mut Vec<&'a Json>) {
     for selector in &step.selectors {
         match (selector, value) {
             (Selector::Name(name), Json::Object(fields)) => out.extend(fields.get(name)),
@@ -52,8 +62,20 @@ fn select<'a>(value: &'a Json, step: &Step, out: &mut Vec<&'a Json>) {
                 let length = items.len() as i64;
                 let bound = |value: i64| (if value < 0 { value + length } else { value }).clamp(0, length) as usize;
                 let (start, end) = (bound(start.unwrap_or(0)), bound(end.unwrap_or(length)));
-                let stride = usize::try_from(*stride).unwrap_or(1).max(1);
-                out.extend(items.get(start..end).unwrap_or_default().iter().step_by(stride));
+                let step = usize::try_from(stride.unsigned_abs()).unwrap_or(usize::MAX).max(1);
+                if *stride < 0 {
+                    // Backwards from the start down to, without, the end.
+                    let last = start.min(items.len().saturating_sub(1));
+                    out.extend((end + 1..=last).rev().step_by(step).filter_map(|at| items.get(at)));
+                } else {
+                    out.extend(items.get(start..end).unwrap_or_default().iter().step_by(step));
+                }
+            }
+            (Selector::Filter(filter), Json::Array(items)) => {
+                out.extend(items.iter().filter(|item| filter.accepts(item, document)));
+            }
+            (Selector::Filter(filter), Json::Object(fields)) => {
+                out.extend(fields.values().filter(|item| filter.accepts(item, document)));
             }
             (Selector::All, Json::Array(items)) => out.extend(items),
             (Selector::All, Json::Object(fields)) => out.extend(fields.values()),
@@ -62,8 +84,8 @@ fn select<'a>(value: &'a Json, step: &Step, out: &mut Vec<&'a Json>) {
     }
     if step.deep {
         match value {
-            Json::Array(items) => items.iter().for_each(|item| select(item, step, out)),
-            Json::Object(fields) => fields.values().for_each(|item| select(item, step, out)),
+            Json::Array(items) => items.iter().for_each(|item| select(item, document, step, out)),
+            Json::Object(fields) => fields.values().for_each(|item| select(item, document, step, out)),
             _ => {}
         }
     }
@@ -114,13 +136,16 @@ fn parse(path: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-/// Offset of the `]` that is not inside of quotes.
+/// Offset of the `]` that closes, not inside of quotes or of further brackets.
 fn closing(text: &str) -> Option<usize> {
     let mut quote = None;
+    let mut depth = 0usize;
     for (offset, letter) in text.char_indices() {
         match (quote, letter) {
             (Some(open), letter) if letter == open => quote = None,
             (None, '\'' | '"') => quote = Some(letter),
+            (None, '[') => depth += 1,
+            (None, ']') if depth > 0 => depth -= 1,
             (None, ']') => return Some(offset),
             _ => {}
         }
@@ -130,8 +155,13 @@ fn closing(text: &str) -> Option<usize> {
 
 fn union(text: &str) -> Result<Vec<Selector>, String> {
     let text = text.trim();
-    if text.starts_with(['?', '(']) {
-        return Err(format!("filters and scripts (`[{text}]`) are not supported"));
+    if let Some(condition) = text.strip_prefix('?') {
+        return Ok(vec![Selector::Filter(Box::new(filter::Filter::parse(condition)?))]);
+    }
+    if text.starts_with('(') {
+        return Err(format!(
+            "scripts (`[{text}]`) are not supported; write a filter or an index"
+        ));
     }
     if let Some(name) = quoted(text) {
         return Ok(vec![Selector::Name(name.to_owned())]);

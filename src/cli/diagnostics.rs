@@ -1,0 +1,39 @@
+//! How commands show diagnostics: text with excerpts for people, JSON for editors.
+
+use std::io::Write as _;
+
+use clap::Args;
+
+use crate::app::terminal::Colour;
+use crate::lang::Diagnostics;
+
+/// Flags of commands that show diagnostics.
+#[derive(Debug, Args)]
+pub struct DiagnosticArgs {
+    /// How diagnostics are printed: as text with excerpts, or as one JSON array for editors.
+    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
+    pub format: String,
+    /// Whether the text is coloured: `auto` is on a terminal, unless NO_COLOR is set.
+    #[arg(long, default_value = "auto", value_name = "WHEN", value_parser = ["auto", "always", "never"])]
+    pub color: String,
+}
+
+impl DiagnosticArgs {
+    /// True when JSON is wanted.
+    pub fn json(&self) -> bool {
+        self.format == "json"
+    }
+
+    /// The text that shows all of them, as the flags want it.
+    pub fn show(&self, diagnostics: &Diagnostics) -> String {
+        if self.json() {
+            return format!("{}\n", diagnostics.to_json());
+        }
+        diagnostics.render(self.color.parse::<Colour>().unwrap_or_default().on_stderr())
+    }
+
+    /// Writes them to standard error; a reader that has gone away is no failure of the command.
+    pub fn print(&self, diagnostics: &Diagnostics) {
+        let _ = std::io::stderr().lock().write_all(self.show(diagnostics).as_bytes());
+    }
+}

@@ -1,0 +1,110 @@
+//! What the catalogue says about a diagnostic code: an explanation, a configuration that triggers it, and the same one mended.
+//!
+//! The texts are files `catalogue/ID.md`, compiled in: prose first, then a fenced block whose first line ends in `bad` and one in `fixed`, each after its
+//! language (`alloy` or `hcl`). Words after `bad` say how it is triggered: `bytes` (an escape `\xHH` is that byte of the file), `run` (loaded, not only
+//! checked), `build` (loaded while the storage folder cannot be used), `update` (after the mended one, while the storage folder cannot be used).
+//! Tests load every example; the reference page and `alluvium validate --explain` print them.
+
+use crate::lang::codes::{ALL, Code, TEXTS};
+
+/// An example of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Example {
+    /// `alloy` or `hcl`.
+    pub language: &'static str,
+    /// How it is triggered, as the head of this file says; empty for a check.
+    pub how: &'static str,
+    /// The configuration.
+    pub text: &'static str,
+}
+
+/// The code of an identifier, in either case of its letter.
+pub fn find(id: &str) -> Option<Code> {
+    ALL.iter().find(|code| code.id.eq_ignore_ascii_case(id)).copied()
+}
+
+impl Code {
+    /// What it means, one sentence without a final stop.
+    pub fn summary(&self) -> &'static str {
+        self.texts().0
+    }
+
+    /// What it means and what to do, a paragraph or two.
+    pub fn explanation(&self) -> &'static str {
+        let entry = self.texts().1;
+        let end = entry.find("\n```").unwrap_or(entry.len());
+        entry[..end].trim_end()
+    }
+
+    /// A configuration that triggers it.
+    pub fn bad(&self) -> Option<Example> {
+        self.example("bad")
+    }
+
+    /// The same configuration without the mistake.
+    pub fn fixed(&self) -> Option<Example> {
+        self.example("fixed")
+    }
+
+    /// The whole entry for a terminal.
+    pub fn explain(&self) -> String {
+        let mut text = format!("{}: {}\n\n{}\n", self.id, self.summary(), self.explanation());
+        for (title, example) in [("Wrong", self.bad()), ("Right", self.fixed())] {
+            if let Some(example) = example {
+                text.push_str(&format!("\n{title}:\n\n"));
+                for line in example.text.lines() {
+                    text.push_str(if line.is_empty() { "" } else { "    " });
+                    text.push_str(&line.replace('\t', "  "));
+                    text.push('\n');
+                }
+            }
+        }
+        text
+    }
+
+    fn texts(&self) -> (&'static str, &'static str) {
+        let index = ALL.iter().position(|code| code == self);
+        index.and_then(|index| TEXTS.get(index)).copied().unwrap_or_default()
+    }
+
+    fn example(&self, kind: &str) -> Option<Example> {
+        let mut rest = self.texts().1;
+        while let Some(at) = rest.find("```") {
+            let (head, body) = rest[at + 3..].split_once('\n')?;
+            let end = body.find("```")?;
+            let mut words = head.splitn(3, ' ');
+            let (language, found, how) = (words.next()?, words.next(), words.next().unwrap_or_default());
+            if found == Some(kind) {
+                return Some(Example {
+                    language,
+                    how,
+                    text: &body[..end],
+                });
+            }
+            rest = &body[end + 3..];
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_has_an_explanation_and_examples_of_known_forms() {
+        for code in ALL {
+            assert!(code.explanation().len() > 20, "{} has no explanation", code.id);
+            for example in [code.bad(), code.fixed()].into_iter().flatten() {
+                assert!(["alloy", "hcl"].contains(&example.language), "{}", code.id);
+                assert!(
+                    ["", "bytes", "run", "build", "update"].contains(&example.how),
+                    "{}",
+                    code.id
+                );
+            }
+        }
+        assert_eq!(find("e0301").map(|code| code.id), Some("E0301"));
+        assert_eq!(find("E9999"), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! Bytes to text: the first thing that can be wrong with a configuration.
+
+use crate::lang::codes;
+use crate::lang::diagnostic::Diagnostic;
+use crate::lang::source::{Source, Span};
+
+/// The text of a file, or where it is not UTF-8. `path` is what the diagnostic calls it.
+pub fn decode_text(path: &str, bytes: Vec<u8>) -> Result<String, Diagnostic> {
+    String::from_utf8(bytes).map_err(|error| {
+        let start = error.utf8_error().valid_up_to();
+        let length = error.utf8_error().error_len().unwrap_or(1);
+        let byte = error.as_bytes().get(start).copied().unwrap_or_default();
+        // Shown with replacement characters: what is before the place keeps its offsets.
+        let source = Source::new(path, String::from_utf8_lossy(error.as_bytes()));
+        let message = format!("the text is not UTF-8: bad byte 0x{byte:02x} at offset {start}");
+        Diagnostic::error(
+            codes::NOT_UTF8,
+            &source,
+            Span::new(start, start + length.max('\u{fffd}'.len_utf8())),
+            message,
+        )
+        .hint("save the file as UTF-8")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_byte_is_shown_in_its_line() {
+        let error = decode_text("x.alloy", b"a = 1\nb = \"\xf8\"\n".to_vec()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "x.alloy:2:6: the text is not UTF-8: bad byte 0xf8 at offset 11"
+        );
+        assert!(error.render(false).contains("b = \""));
+        assert!(decode_text("x", "\u{e9}".into()).is_ok());
+    }
+}
