@@ -191,6 +191,7 @@ fn write(root: &Path, table: Table, tenant: &str, day: i32, number: usize, profi
         time: has_time.then(|| (times().min().unwrap(), times().max().unwrap())),
         profile_type: has_time.then(|| (kinds().min().unwrap(), kinds().max().unwrap())),
         series: (table != Table::Stacks).then(|| (ids().min().unwrap(), ids().max().unwrap())),
+        checksum: None,
     }
 }
 

@@ -142,6 +142,7 @@ fn announce(address: &str, options: &DemoOptions, config: &std::path::Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::component::Stability;
 
     #[test]
     fn the_configuration_is_valid_and_formatted() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::store::fault::Faults;
 use crate::store::limits::Limits;
+use crate::store::maintenance::MaintenanceConfig;
 use crate::store::wal::SyncMode;
 
 /// Settings of a store.
@@ -22,6 +23,8 @@ pub struct StoreConfig {
     pub limits: Limits,
     /// Whether an acknowledgement waits for the disk.
     pub sync: SyncMode,
+    /// Merging, retention and deletion of files.
+    pub maintenance: MaintenanceConfig,
     /// For tests: makes operations fail.
     pub faults: Faults,
 }
@@ -36,6 +39,7 @@ impl StoreConfig {
             head_limit_bytes: 256 << 20,
             limits: Limits::default(),
             sync: SyncMode::Full,
+            maintenance: MaintenanceConfig::default(),
             faults: Faults::default(),
         }
     }

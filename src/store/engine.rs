@@ -18,6 +18,7 @@ use crate::store::fault::Place;
 use crate::store::flush::{self, Generation, Progress, Tables};
 use crate::store::head::{Head, KnownStacks};
 use crate::store::ingest::Prepared;
+use crate::store::maintenance::Desk;
 use crate::store::metrics::Metrics;
 use crate::store::snapshot::{FileEntry, HeadScan, Snapshot};
 use crate::store::wal::{Log, LogEvent, LogEvents};
@@ -73,6 +74,10 @@ pub struct Shared {
     pub closing: AtomicBool,
     /// True once the flusher must end.
     pub stopped: AtomicBool,
+    /// Held from a commit to its publication.
+    pub committing: Mutex<()>,
+    /// Requests for maintenance and what wakes its thread.
+    pub maintenance: Desk,
     /// Who waits for a flush.
     pub requests: Mutex<Vec<oneshot::Sender<Result<(), StoreError>>>>,
     /// Wakes the flusher.
@@ -133,6 +138,7 @@ impl Shared {
                 self.metrics.samples.inc_by(rows);
                 self.metrics.profile_bytes.inc_by(profile.size as u64);
             }
+            self.config.faults.done(Place::Acknowledge);
             let _ = item.reply.send(Ok(()));
         }
         self.metrics.head_bytes.set(self.head_bytes() as i64);
@@ -227,13 +233,17 @@ impl Shared {
         faults
             .check(Place::FlushStart)
             .map_err(StoreError::io("flush to", &self.root))?;
+        // Maintenance commits and publishes under this lock: neither may publish a list that the other has outdated.
+        let committing = self.committing.lock();
         tables.commit(generation, progress)?;
+        let lists = tables.lists(progress)?;
         let files = {
             let mut published = self.published.write();
-            published.files = flush::published(&published.files, std::mem::take(progress));
+            published.files = flush::published(&published.files, progress, lists);
             published.frozen = None;
             published.files.len()
         };
+        drop(committing);
         // After the publication: a head that leaves out these stacks is only seen together with their files.
         generation.head.remember_stacks();
         self.metrics.files.set(files as i64);

@@ -26,12 +26,41 @@ pub enum Place {
     Committed(Table),
     /// All tables are committed, the log's segments are still there.
     LogDelete,
+    /// A profile is acknowledged.
+    Acknowledge,
+    /// A Parquet file is created.
+    FileCreate(Table),
+    /// Rows of a Parquet file, or its end, are written.
+    FileWrite(Table),
+    /// A Parquet file is synced.
+    FileSync(Table),
+    /// The folders down to a new Parquet file are synced.
+    FolderSync(Table),
+    /// An entry of a table's log is written under a temporary name.
+    EntryWrite(Table),
+    /// The entry is synced.
+    EntrySync(Table),
+    /// The entry gets its name.
+    EntryLink(Table),
+    /// The folder of the log is synced.
+    EntryFolderSync(Table),
+    /// A checkpoint is written, synced and renamed.
+    Checkpoint(Table),
+    /// A file that nobody needs any more is deleted.
+    FileDelete(Table),
+    /// A request for a deletion is made durable.
+    RequestWrite,
+    /// A request that was carried out is removed.
+    RequestRemove,
 }
 
 /// Decides whether an operation fails.
 pub trait FaultHook: Send + Sync {
     /// An error makes the operation at `place` fail with it.
     fn check(&self, place: Place) -> io::Result<()>;
+
+    /// The operation at `place` was done; for tests of the order of operations.
+    fn done(&self, _place: Place) {}
 }
 
 /// The hook, if there is one. Clones share it.
@@ -47,6 +76,21 @@ impl Faults {
     /// The hook's word on `place`; always `Ok` without a hook.
     pub fn check(&self, place: Place) -> io::Result<()> {
         self.0.as_ref().map_or(Ok(()), |hook| hook.check(place))
+    }
+
+    /// Does `operation` unless the hook fails it, and tells the hook when it is done.
+    pub fn run<T>(&self, place: Place, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.check(place)?;
+        let result = operation()?;
+        self.done(place);
+        Ok(result)
+    }
+
+    /// Tells the hook that something was done.
+    pub fn done(&self, place: Place) {
+        if let Some(hook) = &self.0 {
+            hook.done(place);
+        }
     }
 }
 

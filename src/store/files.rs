@@ -4,25 +4,27 @@
 //! not committed is garbage without harm; its name tells whose it is ([`FileName`]).
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::record_batch::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::store::StoreError;
 use crate::store::delta::{NewFile, commit, day_text};
+use crate::store::fault::{Faults, Place};
 use crate::store::head::Head;
+use crate::store::head::sorted::{BatchError, FileStats};
 use crate::store::schema::Table;
 
 /// Rows of a row group: large enough for long runs, small enough that pruning by row group skips something.
 const ROW_GROUP_ROWS: usize = 1 << 20;
-/// Compression level: what follows 3 costs time and gains a few percent.
-const ZSTD_LEVEL: i32 = 3;
 
 /// Name of a file that a flush writes: `<last segment>-<attempt>-<writer>.parquet`.
 #[derive(Debug, Clone)]
@@ -49,73 +51,209 @@ impl FileName {
 }
 
 /// Writes all files of a table for a head; durable when it returns.
-pub fn write_table(head: &Head, table: Table, folder: &Path, name: &FileName) -> Result<Vec<NewFile>, StoreError> {
+pub fn write_table(
+    head: &Head,
+    table: Table,
+    folder: &Path,
+    name: &FileName,
+    faults: &Faults,
+) -> Result<Vec<NewFile>, StoreError> {
     let mut files = Vec::new();
     for (tenant, day) in head.days() {
-        files.extend(write_partition(head, table, folder, name, tenant, day)?);
+        let target = Target {
+            table,
+            folder,
+            tenant: &tenant,
+            day,
+        };
+        files.extend(write_partition(head, target, name, faults)?);
     }
     Ok(files)
 }
 
 fn write_partition(
     head: &Head,
-    table: Table,
-    folder: &Path,
+    target: Target<'_>,
     name: &FileName,
-    tenant: Arc<str>,
-    day: i32,
+    faults: &Faults,
 ) -> Result<Option<NewFile>, StoreError> {
-    let relative = format!("tenant={tenant}/day={}/{}", day_text(day), name.text());
-    let path = folder.join(&relative);
-    let mut writer: Option<ArrowWriter<File>> = None;
-    let failed = |reason: String| StoreError::Parquet {
-        path: path.clone(),
-        reason,
-    };
-    let stats = head
-        .sorted(table, &tenant, day, |batch| {
-            if writer.is_none() {
-                writer = Some(create(&path, table, batch.schema())?);
-            }
-            match writer.as_mut() {
-                Some(writer) => writer.write(batch).map_err(|error| error.to_string()),
-                None => Ok(()),
-            }
-        })
-        .map_err(|error| failed(error.to_string()))?;
-    let Some(writer) = writer else {
-        return Ok(None);
-    };
-    let file = writer.into_inner().map_err(|error| failed(error.to_string()))?;
-    file.sync_all().map_err(StoreError::io("sync", &path))?;
-    sync_folders(&path, folder).map_err(StoreError::io("sync the folder of", &path))?;
-    let metadata = file.metadata().map_err(StoreError::io("read", &path))?;
-    Ok(Some(NewFile {
-        path: relative,
-        size: metadata.len(),
-        modified_ms: chrono::Utc::now().timestamp_millis(),
-        tenant,
-        day,
-        stats,
-    }))
+    let mut output: Option<Output> = None;
+    let result = head.sorted(target.table, target.tenant, target.day, |batch| {
+        let output = match output.as_mut() {
+            Some(output) => output,
+            None => output.insert(Output::create(target, &name.text(), FLUSHED, faults)?),
+        };
+        output.write(batch)
+    });
+    let stats = result.map_err(|error| match error {
+        BatchError::Receiver(error) => error,
+        BatchError::Arrow(error) => StoreError::Parquet {
+            path: target.folder.join(name.text()),
+            reason: error.to_string(),
+        },
+    })?;
+    output.map(|output| output.finish(stats)).transpose()
 }
 
-fn create(path: &Path, table: Table, schema: Arc<Schema>) -> Result<ArrowWriter<File>, String> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+/// Where a file goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// The table.
+    pub table: Table,
+    /// The table's folder.
+    pub folder: &'a Path,
+    /// Partition: tenant.
+    pub tenant: &'a Arc<str>,
+    /// Partition: days since 1970.
+    pub day: i32,
+}
+
+/// How much work goes into a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Compression level of zstd.
+    pub zstd: i32,
+    /// Rows of a page: longer ones compress better, shorter ones are skipped better.
+    pub page_rows: usize,
+}
+
+/// A flush: it is written once and merged soon.
+pub const FLUSHED: Effort = Effort {
+    zstd: 3,
+    page_rows: 20_000,
+};
+/// A compaction: written once, read often.
+pub const COMPACTED: Effort = Effort {
+    zstd: 3,
+    page_rows: 20_000,
+};
+
+/// A Parquet file that is being written.
+pub struct Output {
+    path: PathBuf,
+    relative: String,
+    root: PathBuf,
+    table: Table,
+    tenant: Arc<str>,
+    day: i32,
+    writer: ArrowWriter<Hashed>,
+    faults: Faults,
+}
+
+impl Output {
+    /// Creates a file that must not exist.
+    pub fn create(target: Target<'_>, name: &str, effort: Effort, faults: &Faults) -> Result<Self, StoreError> {
+        let (table, tenant, day) = (target.table, target.tenant.clone(), target.day);
+        let relative = format!("tenant={tenant}/day={}/{name}", day_text(day));
+        let path = target.folder.join(&relative);
+        let file = faults
+            .run(Place::FileCreate(table), || {
+                if let Some(folder) = path.parent() {
+                    fs::create_dir_all(folder)?;
+                }
+                File::options().write(true).read(true).create_new(true).open(&path)
+            })
+            .map_err(StoreError::io("create", &path))?;
+        let hashed = Hashed {
+            file,
+            hash: Xxh3::new(),
+            size: 0,
+        };
+        let full = table.schema();
+        let columns: Vec<usize> = (2..full.fields().len()).collect();
+        let writer = full
+            .project(&columns)
+            .map_err(|error| error.to_string())
+            .and_then(|schema| {
+                let properties = builder(table, effort).map_err(|error| error.to_string())?.build();
+                ArrowWriter::try_new(hashed, Arc::new(schema), Some(properties)).map_err(|error| error.to_string())
+            })
+            .map_err(|reason| StoreError::Parquet {
+                path: path.clone(),
+                reason,
+            })?;
+        Ok(Self {
+            path,
+            relative,
+            root: target.folder.to_owned(),
+            table,
+            tenant,
+            day,
+            writer,
+            faults: faults.clone(),
+        })
     }
-    let file = File::options()
-        .write(true)
-        .read(true)
-        .create_new(true)
-        .open(path)
-        .map_err(|error| error.to_string())?;
-    let properties = builder(table).map_err(|error| error.to_string())?.build();
-    ArrowWriter::try_new(file, schema, Some(properties)).map_err(|error| error.to_string())
+
+    /// Path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds rows of the table's schema without the partition columns.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
+        self.faults
+            .check(Place::FileWrite(self.table))
+            .map_err(StoreError::io("write", &self.path))?;
+        self.writer
+            .write(batch)
+            .map_err(|error| parquet_error(&self.path, &error))
+    }
+
+    /// Ends the file; it and its name are durable afterwards.
+    pub fn finish(self, stats: FileStats) -> Result<NewFile, StoreError> {
+        let (path, faults, table) = (self.path, self.faults, self.table);
+        faults
+            .check(Place::FileWrite(table))
+            .map_err(StoreError::io("write", &path))?;
+        let hashed = self.writer.into_inner().map_err(|error| parquet_error(&path, &error))?;
+        faults.done(Place::FileWrite(table));
+        faults
+            .run(Place::FileSync(table), || hashed.file.sync_all())
+            .map_err(StoreError::io("sync", &path))?;
+        faults
+            .run(Place::FolderSync(table), || sync_folders(&path, &self.root))
+            .map_err(StoreError::io("sync the folder of", &path))?;
+        Ok(NewFile {
+            path: self.relative,
+            size: hashed.size,
+            modified_ms: chrono::Utc::now().timestamp_millis(),
+            tenant: self.tenant,
+            day: self.day,
+            stats,
+            checksum: Some(hashed.hash.digest()),
+        })
+    }
+}
+
+fn parquet_error(path: &Path, error: &parquet::errors::ParquetError) -> StoreError {
+    StoreError::Parquet {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+/// A file whose bytes are hashed on their way.
+struct Hashed {
+    file: File,
+    hash: Xxh3,
+    size: u64,
+}
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        self.size += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// How a table's files are written. Dictionaries, the default, are smallest for every column of the samples (`layout_tests.rs` measures).
-fn builder(table: Table) -> Result<WriterPropertiesBuilder, parquet::errors::ParquetError> {
+pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBuilder, parquet::errors::ParquetError> {
     let schema = table.schema();
     // Partition columns are not in the files.
     let index = |name: &str| {
@@ -142,8 +280,9 @@ fn builder(table: Table) -> Result<WriterPropertiesBuilder, parquet::errors::Par
         .collect();
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("alluvium ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(effort.zstd)?))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_data_page_row_count_limit(effort.page_rows)
         .set_sorting_columns(Some(order))
         .set_statistics_enabled(EnabledStatistics::None);
     for name in ["time", "series", "profile_type", "stack"] {

@@ -45,19 +45,22 @@ pub struct Tables {
 pub enum Outcome {
     /// These were added.
     Added(Vec<FileEntry>),
-    /// An earlier attempt had committed already: this is the whole list of the table.
-    Replaced(Vec<FileEntry>),
+    /// An earlier attempt had committed already: the table must be listed anew.
+    Unknown,
 }
 
 /// Outcomes of the tables that a generation is committed to, kept from attempt to attempt.
 pub type Progress = BTreeMap<Table, Outcome>;
+
+/// All live files of some tables.
+pub type Lists = Vec<(Table, Vec<FileEntry>)>;
 
 impl Tables {
     /// Opens or creates the four tables in `root`.
     pub fn open(root: &Path, writer: String, faults: Faults) -> Result<Self, StoreError> {
         let tables = Table::ALL
             .into_iter()
-            .map(|table| DeltaTable::open_or_create(root, table))
+            .map(|table| DeltaTable::open_or_create(root, table).map(|opened| opened.with_faults(faults.clone())))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             tables,
@@ -87,6 +90,19 @@ impl Tables {
             files.extend(table.files()?);
         }
         Ok(files)
+    }
+
+    /// The files of the tables whose outcome is unknown.
+    pub fn lists(&mut self, progress: &Progress) -> Result<Lists, StoreError> {
+        let mut lists = Lists::new();
+        for table in &mut self.tables {
+            let kind = table.table();
+            if matches!(progress.get(&kind), Some(Outcome::Unknown)) {
+                table.reload()?;
+                lists.push((kind, table.files()?));
+            }
+        }
+        Ok(lists)
     }
 
     /// Commits a generation to every table that `progress` lacks. On an error `progress` holds what was done.
@@ -123,7 +139,7 @@ impl Tables {
                     files::remove_uncommitted(table.folder(), &self.writer, committed)?;
                 }
                 fault(Place::FilesWrite(kind))?;
-                let files = files::write_table(&generation.head, kind, table.folder(), &name)?;
+                let files = files::write_table(&generation.head, kind, table.folder(), &name, &self.faults)?;
                 fault(Place::Commit(kind))?;
                 if table.append(&self.writer, version, &files)? {
                     let added = files.iter().map(|file| file.entry(kind)).collect();
@@ -137,22 +153,22 @@ impl Tables {
             }
             // The name of the entry may not be durable yet; the append that finds it committed syncs it.
             table.append(&self.writer, version, &[])?;
-            progress.insert(kind, Outcome::Replaced(table.files()?));
+            progress.insert(kind, Outcome::Unknown);
         }
         Ok(())
     }
 }
 
-/// The files after a flush: the old ones and what the tables got.
-pub fn published(old: &[FileEntry], progress: Progress) -> Arc<[FileEntry]> {
+/// The files after a flush: the old ones and what the tables got. No other commit may be published between `lists` and this.
+pub fn published(old: &[FileEntry], progress: &mut Progress, lists: Lists) -> Arc<[FileEntry]> {
     let mut files = old.to_vec();
-    for (table, outcome) in progress {
-        match outcome {
-            Outcome::Added(added) => files.extend(added),
-            Outcome::Replaced(all) => {
-                files.retain(|file| file.table != table);
-                files.extend(all);
-            }
+    for (table, all) in lists {
+        files.retain(|file| file.table != table);
+        files.extend(all);
+    }
+    for outcome in std::mem::take(progress).into_values() {
+        if let Outcome::Added(added) = outcome {
+            files.extend(added);
         }
     }
     files.into()

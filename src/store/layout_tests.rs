@@ -116,7 +116,7 @@ fn size(head: &Head, tenant: &Arc<str>, change: Change) -> u64 {
     let mut writer: Option<ArrowWriter<Vec<u8>>> = None;
     head.sorted(Table::Samples, tenant, day_of(START_NS / 1000), |batch| {
         let writer = writer.get_or_insert_with(|| {
-            let properties = change(builder(Table::Samples).unwrap()).build();
+            let properties = change(builder(Table::Samples, FLUSHED).unwrap()).build();
             ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap()
         });
         writer.write(batch).map_err(|error| error.to_string())

@@ -15,6 +15,13 @@ pub struct Reason {
     pub reason: &'static str,
 }
 
+/// The label `job` of maintenance.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct JobLabel {
+    /// `compact`, `downsample`, `retention`, `delete` or `vacuum`.
+    pub job: &'static str,
+}
+
 /// Handles; clones share the values.
 #[derive(Clone)]
 pub struct Metrics {
@@ -48,6 +55,20 @@ pub struct Metrics {
     pub replayed: Counter,
     /// Bytes of the log that could not be read at the start (torn tails are not counted here).
     pub damaged_bytes: Counter,
+    /// Jobs of maintenance that were done.
+    pub job_runs: Family<JobLabel, Counter>,
+    /// Jobs that failed.
+    pub job_errors: Family<JobLabel, Counter>,
+    /// Bytes of the files that jobs read and replaced, or deleted.
+    pub job_bytes_in: Family<JobLabel, Counter>,
+    /// Bytes of the files that jobs wrote.
+    pub job_bytes_out: Family<JobLabel, Counter>,
+    /// Duration of jobs.
+    pub job_seconds: Family<JobLabel, Histogram, fn() -> Histogram>,
+    /// Jobs that are due and not done.
+    pub jobs_waiting: Gauge,
+    /// Files that left their table and wait for the end of their grace period.
+    pub dead_files: Gauge,
 }
 
 impl Metrics {
@@ -70,6 +91,13 @@ impl Metrics {
             files: Gauge::default(),
             replayed: Counter::default(),
             damaged_bytes: Counter::default(),
+            job_runs: Family::default(),
+            job_errors: Family::default(),
+            job_bytes_in: Family::default(),
+            job_bytes_out: Family::default(),
+            job_seconds: Family::new_with_constructor(job_histogram),
+            jobs_waiting: Gauge::default(),
+            dead_files: Gauge::default(),
         };
         let Self {
             profiles,
@@ -87,6 +115,13 @@ impl Metrics {
             files,
             replayed,
             damaged_bytes,
+            job_runs,
+            job_errors,
+            job_bytes_in,
+            job_bytes_out,
+            job_seconds,
+            jobs_waiting,
+            dead_files,
         } = metrics.clone();
         scope.register("alluvium_store_appended_profiles", "Profiles acknowledged.", profiles);
         scope.register(
@@ -143,6 +178,37 @@ impl Metrics {
             "Bytes of the log that could not be read at the start.",
             damaged_bytes,
         );
+        scope.register("alluvium_store_jobs", "Jobs of maintenance that were done.", job_runs);
+        scope.register(
+            "alluvium_store_job_failures",
+            "Jobs of maintenance that failed.",
+            job_errors,
+        );
+        scope.register(
+            "alluvium_store_job_read_bytes",
+            "Bytes of the files that jobs replaced or deleted.",
+            job_bytes_in,
+        );
+        scope.register(
+            "alluvium_store_job_written_bytes",
+            "Bytes of the files that jobs wrote.",
+            job_bytes_out,
+        );
+        scope.register("alluvium_store_job_seconds", "Duration of jobs.", job_seconds);
+        scope.register(
+            "alluvium_store_jobs_waiting",
+            "Jobs that are due and not done.",
+            jobs_waiting,
+        );
+        scope.register(
+            "alluvium_store_dead_files",
+            "Files that left their table and are not deleted yet.",
+            dead_files,
+        );
         metrics
     }
+}
+
+fn job_histogram() -> Histogram {
+    Histogram::new(exponential_buckets(0.01, 2.0, 16))
 }

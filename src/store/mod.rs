@@ -15,6 +15,7 @@ mod folder;
 mod head;
 mod ingest;
 pub mod limits;
+pub mod maintenance;
 mod metrics;
 mod read_only;
 mod record;
@@ -24,6 +25,7 @@ pub mod snapshot;
 mod split;
 mod wal;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +43,9 @@ use crate::store::engine::{Pending, Published, Shared};
 use crate::store::flush::Tables;
 use crate::store::folder::Folder;
 use crate::store::head::KnownStacks;
+use crate::store::maintenance::{Desk, Maintainer, Report, Work};
 use crate::store::metrics::{Metrics, Reason};
+use crate::store::schema::Table;
 use crate::store::snapshot::{Snapshot, SnapshotSource};
 use crate::store::wal::{Log, Refused};
 use crate::telemetry::metrics::Scope;
@@ -96,6 +100,10 @@ impl Store {
         let known = Arc::<KnownStacks>::default();
         let recovered = replay::recover(&folder.log, &mut tables, &known, &metrics)?;
         let files = tables.files()?;
+        let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        for table in Table::ALL {
+            maintenance::remove_unnamed(&folder.tables, table, &folder.writer, &live, &config.faults)?;
+        }
         metrics.files.set(files.len() as i64);
         metrics.head_bytes.set(recovered.head.bytes() as i64);
         let (tx, rx) = channel();
@@ -122,8 +130,11 @@ impl Store {
             stopped: AtomicBool::new(false),
             requests: Mutex::default(),
             wake: Condvar::new(),
+            committing: Mutex::default(),
+            maintenance: Desk::default(),
             config,
         });
+        let maintainer = Maintainer::open(shared.clone(), folder.writer.clone())?;
         let (applier, flusher) = (shared.clone(), shared.clone());
         let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new()
@@ -134,6 +145,7 @@ impl Store {
         let threads = vec![
             spawn("store-apply", Box::new(move || applier.run_applier(&rx)))?,
             spawn("store-flush", Box::new(move || flusher.run_flusher(tables)))?,
+            spawn("store-maintain", Box::new(move || maintainer.run()))?,
         ];
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Ok(Arc::new(Self {
@@ -191,6 +203,12 @@ impl Store {
         Box::pin(async move { rx.await.unwrap_or(Err(StoreError::Closed)) })
     }
 
+    /// Does maintenance at once and returns what was done.
+    pub fn maintain(&self, work: Work) -> BoxFuture<'static, Result<Report, StoreError>> {
+        let answer = self.shared.maintenance.ask(work);
+        Box::pin(async move { answer.await.unwrap_or(Err(StoreError::Closed)) })
+    }
+
     /// Refuses further profiles, flushes, and ends the threads. After `deadline` it gives up on the flush; the log keeps what is left.
     pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
         self.shared.closing.store(true, Ordering::Release);
@@ -230,6 +248,7 @@ impl Store {
         self.shared.closing.store(true, Ordering::Release);
         self.shared.stopped.store(true, Ordering::Release);
         self.shared.wake.notify_all();
+        self.shared.maintenance.wake();
         // Ends the applier too: its events stop.
         self.shared.log.stop();
         for thread in self.threads.lock().drain(..) {

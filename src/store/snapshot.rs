@@ -40,6 +40,8 @@ pub struct FileEntry {
     pub profile_type: Option<(Arc<str>, Arc<str>)>,
     /// Smallest and largest `series`, where the table has that column.
     pub series: Option<(i64, i64)>,
+    /// XXH3 of the bytes of the file, where its writer gave it.
+    pub checksum: Option<u64>,
 }
 
 /// What a reader of a head wants; a head may return more rows than asked for, never fewer.

@@ -3,6 +3,7 @@
 //! Statistics are written for the columns that prune. Times are text of millisecond resolution, as the protocol wants them: the smallest is rounded
 //! down and the largest up, so that no reader skips a file that it needs.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -16,6 +17,9 @@ use chrono::{DateTime, NaiveDate, SecondsFormat};
 use crate::store::head::sorted::FileStats;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
+
+/// Member of a file's statistics with the XXH3 of its bytes, 16 hexadecimal digits. Other readers skip members that they do not know.
+const CHECKSUM: &str = "alluviumXxh3";
 
 /// A file that was written and is to be committed.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ pub struct NewFile {
     pub day: i32,
     /// What is known of the rows.
     pub stats: FileStats,
+    /// XXH3 of the bytes of the file, where they were hashed while they were written.
+    pub checksum: Option<u64>,
 }
 
 impl NewFile {
@@ -47,8 +53,28 @@ impl NewFile {
             time: self.stats.time,
             profile_type: self.stats.profile_type.clone(),
             series: self.stats.series,
+            checksum: self.checksum,
         }
     }
+}
+
+/// Which rows of a batch of the kernel's scan metadata are live files with a path (as [`FileEntry`] has it) in `wanted`.
+pub fn select(
+    table: Table,
+    batch: &RecordBatch,
+    selected: &[bool],
+    wanted: &HashSet<String>,
+) -> Result<Vec<bool>, String> {
+    let path = batch
+        .column_by_name("path")
+        .and_then(|column| column.as_string_opt::<i32>())
+        .ok_or("the scan has no text column `path`")?;
+    Ok((0..batch.num_rows())
+        .map(|row| {
+            selected.get(row).copied().unwrap_or(true)
+                && wanted.contains(&format!("{}/{}", table.name(), unescape(path.value(row))))
+        })
+        .collect())
 }
 
 /// The metadata of one file in the shape that `Transaction::add_files` takes.
@@ -65,7 +91,7 @@ pub fn add_batch(file: &NewFile) -> Result<RecordBatch, ArrowError> {
     }
     partition.append(true)?;
     let partition: ArrayRef = Arc::new(partition.finish());
-    let stats: ArrayRef = Arc::new(stats_array(&file.stats)?);
+    let stats: ArrayRef = Arc::new(stats_array(&file.stats, file.checksum)?);
     let integer = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
     let columns: Vec<(&str, ArrayRef, bool)> = vec![
         ("path", Arc::new(StringArray::from(vec![file.path.as_str()])), false),
@@ -82,7 +108,7 @@ pub fn add_batch(file: &NewFile) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }
 
-fn stats_array(stats: &FileStats) -> Result<StructArray, ArrowError> {
+fn stats_array(stats: &FileStats, checksum: Option<u64>) -> Result<StructArray, ArrowError> {
     let mut columns: Vec<(&str, ArrayRef, ArrayRef)> = Vec::new();
     let integers = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
     let texts = |value: String| -> ArrayRef { Arc::new(StringArray::from(vec![value])) };
@@ -103,12 +129,15 @@ fn stats_array(stats: &FileStats) -> Result<StructArray, ArrowError> {
     let zeros = columns.iter().map(|(name, ..)| (*name, integers(0))).collect();
     let low = columns.iter().map(|(name, low, _)| (*name, low.clone())).collect();
     let high = columns.iter().map(|(name, _, high)| (*name, high.clone())).collect();
-    let parts: Vec<(&str, ArrayRef)> = vec![
+    let mut parts: Vec<(&str, ArrayRef)> = vec![
         ("numRecords", integers(stats.rows as i64)),
         ("nullCount", Arc::new(structure(zeros)?)),
         ("minValues", Arc::new(structure(low)?)),
         ("maxValues", Arc::new(structure(high)?)),
     ];
+    if let Some(checksum) = checksum {
+        parts.push((CHECKSUM, texts(format!("{checksum:016x}"))));
+    }
     structure(parts)
 }
 
@@ -169,6 +198,7 @@ pub fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<V
             time: None,
             profile_type: None,
             series: None,
+            checksum: None,
         };
         if !stats.is_null(row) {
             read_stats(stats.value(row), &mut entry);
@@ -185,6 +215,10 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
     };
     let range = |name: &str| Some((stats.get("minValues")?.get(name)?, stats.get("maxValues")?.get(name)?));
     entry.rows = stats.get("numRecords").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    entry.checksum = stats
+        .get(CHECKSUM)
+        .and_then(serde_json::Value::as_str)
+        .and_then(|text| u64::from_str_radix(text, 16).ok());
     entry.series = range("series").and_then(|(low, high)| Some((low.as_i64()?, high.as_i64()?)));
     entry.profile_type =
         range("profile_type").and_then(|(low, high)| Some((Arc::from(low.as_str()?), Arc::from(high.as_str()?))));
@@ -215,7 +249,7 @@ fn time_text(time_ms: i64) -> String {
 }
 
 /// Paths in the log are URL-encoded.
-fn unescape(path: &str) -> String {
+pub fn unescape(path: &str) -> String {
     percent_encoding::percent_decode_str(path)
         .decode_utf8_lossy()
         .into_owned()

@@ -11,9 +11,17 @@ use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, Publish
 use delta_kernel::{Engine, FileMeta, FilteredEngineData, KernelError, KernelResult, KernelResultIterator};
 use url::Url;
 
+use crate::store::fault::{Faults, Place};
+use crate::store::schema::Table;
+
 /// Writes entries of local logs.
 #[derive(Debug)]
-pub struct SyncedCommitter;
+pub struct SyncedCommitter {
+    /// Whose log.
+    pub table: Table,
+    /// For tests.
+    pub faults: Faults,
+}
 
 impl Committer for SyncedCommitter {
     fn commit(
@@ -27,10 +35,15 @@ impl Committer for SyncedCommitter {
         let path = local_path(&url)?;
         let temporary = temporary_name(&path);
         let temporary_url = file_url(&temporary)?;
+        let (table, faults) = (self.table, &self.faults);
+        faults.check(Place::EntryWrite(table)).map_err(KernelError::IOError)?;
         let size = engine
             .json_handler()
             .write_json_file(&temporary_url, Box::new(actions), true)?;
-        let linked = sync_file(&temporary).and_then(|()| fs::hard_link(&temporary, &path));
+        faults.done(Place::EntryWrite(table));
+        let linked = faults
+            .run(Place::EntrySync(table), || sync_file(&temporary))
+            .and_then(|()| faults.run(Place::EntryLink(table), || fs::hard_link(&temporary, &path)));
         let _ = fs::remove_file(&temporary);
         match linked {
             Ok(()) => {}
@@ -39,7 +52,9 @@ impl Committer for SyncedCommitter {
             }
             Err(error) => return Err(KernelError::IOError(error)),
         }
-        sync_parent(&path).map_err(KernelError::IOError)?;
+        faults
+            .run(Place::EntryFolderSync(table), || sync_parent(&path))
+            .map_err(KernelError::IOError)?;
         let file_meta = FileMeta::new(url, commit_metadata.in_commit_timestamp(), size);
         Ok(CommitResponse::Committed { file_meta })
     }

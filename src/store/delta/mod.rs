@@ -7,6 +7,7 @@ mod actions;
 pub mod commit;
 mod executor;
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,19 +18,21 @@ use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::engine_data::FilteredEngineData;
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::schema::StructType;
+use delta_kernel::transaction::CommitResult;
+pub use delta_kernel::transaction::UpdateTableOperation;
 use delta_kernel::transaction::create_table::create_table;
 use delta_kernel::transaction::data_layout::DataLayout;
-use delta_kernel::transaction::{CommitResult, UpdateTableOperation};
 use delta_kernel::{Engine, KernelError, KernelResult, SnapshotRef};
 use delta_kernel_default_engine::storage::store_from_url;
 use delta_kernel_default_engine::{DefaultEngine, DefaultEngineBuilder};
 use url::Url;
 
 use crate::store::StoreError;
+use crate::store::fault::{Faults, Place};
 use crate::store::schema::{LAYOUT_VERSION, Table};
 use crate::store::snapshot::FileEntry;
 
-pub use actions::{NewFile, day_text};
+pub use actions::{NewFile, day_text, unescape};
 use commit::SyncedCommitter;
 use executor::InlineExecutor;
 
@@ -49,6 +52,16 @@ pub struct DeltaTable {
     url: Url,
     engine: Arc<DefaultEngine<InlineExecutor>>,
     snapshot: SnapshotRef,
+    faults: Faults,
+}
+
+/// What became of an attempt to replace files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaced {
+    /// It is committed, by this attempt or an earlier one.
+    Done,
+    /// Some of the files to be replaced are not live any more: nothing was done.
+    Stale,
 }
 
 impl DeltaTable {
@@ -80,6 +93,7 @@ impl DeltaTable {
             url,
             engine,
             snapshot,
+            faults: Faults::default(),
         };
         match opened.layout_version() {
             Some(found) if found > LAYOUT_VERSION => Err(StoreError::NewerLayout {
@@ -91,8 +105,15 @@ impl DeltaTable {
         }
     }
 
+    /// The table with places at which a test may let it fail.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
+        self
+    }
+
     /// The layout version that the table's properties name.
-    fn layout_version(&self) -> Option<u32> {
+    pub fn layout_version(&self) -> Option<u32> {
         self.snapshot
             .metadata_configuration()
             .get(LAYOUT_PROPERTY)?
@@ -158,7 +179,7 @@ impl DeltaTable {
                 true => builder,
                 false => builder.with_blind_append(),
             };
-            let mut transaction = builder.build(engine.as_ref(), Box::new(SyncedCommitter))?;
+            let mut transaction = builder.build(engine.as_ref(), Box::new(self.committer()))?;
             for file in files {
                 let batch = actions::add_batch(file)?;
                 transaction.add_files(Box::new(ArrowEngineData::new(batch)));
@@ -181,6 +202,83 @@ impl DeltaTable {
             }
         }
         Err(KernelError::generic("other writers were first each time"))
+    }
+
+    /// Takes files (paths as [`FileEntry`] has them) out of the table and puts others in, in one entry; durable when it returns. `changes_data`
+    /// tells readers of the log whether rows differ afterwards. An attempt that failed after its entry became visible is recognised by its files.
+    pub fn replace(
+        &mut self,
+        remove: &HashSet<String>,
+        add: &[NewFile],
+        operation: UpdateTableOperation,
+        changes_data: bool,
+    ) -> Result<Replaced, StoreError> {
+        self.try_replace(remove, add, &operation, changes_data)
+            .map_err(StoreError::table("replace files of", self.table))
+    }
+
+    fn try_replace(
+        &mut self,
+        remove: &HashSet<String>,
+        add: &[NewFile],
+        operation: &UpdateTableOperation,
+        changes_data: bool,
+    ) -> KernelResult<Replaced> {
+        let engine = self.engine.clone();
+        for _ in 0..COMMIT_ATTEMPTS {
+            self.refresh()?;
+            let live: HashSet<String> = self.list()?.into_iter().map(|file| file.path).collect();
+            let is_live = |file: &NewFile| live.contains(&file.entry(self.table).path);
+            if !add.is_empty() && add.iter().all(is_live) {
+                commit::sync_parent(&self.folder.join("_delta_log").join("x")).map_err(KernelError::IOError)?;
+                return Ok(Replaced::Done);
+            }
+            if !remove.iter().all(|path| live.contains(path)) {
+                return Ok(Replaced::Stale);
+            }
+            let mut transaction = self
+                .snapshot
+                .clone()
+                .update_table(operation.clone(), ENGINE_INFO, changes_data)
+                .build(engine.as_ref(), Box::new(self.committer()))?;
+            let scan = self.snapshot.clone().scan_builder().build()?;
+            for metadata in scan.scan_metadata(engine.as_ref())? {
+                let (data, selected) = metadata?.scan_files.into_parts();
+                let data = ArrowEngineData::try_from_engine_data(data)?;
+                let chosen = actions::select(self.table, data.record_batch(), &selected, remove)
+                    .map_err(KernelError::generic)?;
+                if chosen.contains(&true) {
+                    transaction.remove_files(FilteredEngineData::try_new(data, chosen)?);
+                }
+            }
+            for file in add {
+                transaction.add_files(Box::new(ArrowEngineData::new(actions::add_batch(file)?)));
+            }
+            match transaction.commit(engine.as_ref())? {
+                CommitResult::Committed(committed) => {
+                    if let Some(snapshot) = committed.post_commit_snapshot() {
+                        self.snapshot = snapshot.clone();
+                    }
+                    return Ok(Replaced::Done);
+                }
+                CommitResult::Conflicted(conflict) => {
+                    tracing::debug!(
+                        table = self.table.name(),
+                        version = conflict.conflict_version(),
+                        "another commit was first, trying the next version"
+                    );
+                }
+                CommitResult::Retryable(failed) => return Err(failed.error),
+            }
+        }
+        Err(KernelError::generic("other writers were first each time"))
+    }
+
+    fn committer(&self) -> SyncedCommitter {
+        SyncedCommitter {
+            table: self.table,
+            faults: self.faults.clone(),
+        }
     }
 
     /// Reads what other writers, or an attempt of ours that failed late, have committed since.
@@ -218,9 +316,12 @@ impl DeltaTable {
         let size = engine
             .parquet_handler()
             .write_parquet_file(commit::file_url(&temporary)?, Box::new(data))?;
-        commit::sync_file(&temporary)
-            .and_then(|()| fs::rename(&temporary, &path))
-            .and_then(|()| commit::sync_parent(&path))
+        self.faults
+            .run(Place::Checkpoint(self.table), || {
+                commit::sync_file(&temporary)?;
+                fs::rename(&temporary, &path)?;
+                commit::sync_parent(&path)
+            })
             .map_err(KernelError::IOError)?;
         let state =
             Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
@@ -252,7 +353,13 @@ fn create(url: &Url, engine: &dyn Engine, table: Table) -> KernelResult<()> {
         .with_data_layout(DataLayout::Partitioned {
             columns: vec![ColumnName::new(["tenant"]), ColumnName::new(["day"])],
         })
-        .build(engine, Box::new(SyncedCommitter))?;
+        .build(
+            engine,
+            Box::new(SyncedCommitter {
+                table,
+                faults: Faults::default(),
+            }),
+        )?;
     match transaction.commit(engine)? {
         // Another process may have created it at the same time.
         CommitResult::Committed(_) | CommitResult::Conflicted(_) => Ok(()),

@@ -17,6 +17,7 @@ fn file(name: &str) -> NewFile {
             series: Some((i64::MIN, -5)),
             stack: Some((-1, i64::MAX)),
         },
+        checksum: Some(0xfedc_ba98_7654_3210),
     }
 }
 
@@ -44,6 +45,7 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
         (1234, 17, 20_778, "t")
     );
     assert_eq!(one.series, Some((i64::MIN, -5)));
+    assert_eq!(one.checksum, Some(0xfedc_ba98_7654_3210));
     assert_eq!(one.profile_type, file("x").stats.profile_type);
     let (low, high) = one.time.unwrap();
     assert!((1_799_999_999_998_000..=1_800_000_000_000_001).contains(&low));

@@ -21,8 +21,10 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::store::ingest::Prepared;
 
+pub use intern::Texts;
 pub use known::KnownStacks;
 pub(crate) use partition::Partition;
+pub use partition::{Frame, Frames};
 
 /// Microseconds of a day.
 pub const DAY_US: i64 = 86_400_000_000;

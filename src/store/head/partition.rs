@@ -102,8 +102,9 @@ pub struct Frame {
     pub inlined: bool,
 }
 
+/// Distinct frames, numbered from 0 in the order of their arrival.
 #[derive(Default)]
-struct Frames {
+pub struct Frames {
     all: Vec<Frame>,
     table: HashTable<u32>,
 }
@@ -377,7 +378,18 @@ impl Group {
 }
 
 impl Frames {
-    fn insert(&mut self, frame: Frame) -> u32 {
+    /// The frame with this number.
+    pub fn get(&self, index: u32) -> &Frame {
+        &self.all[index as usize]
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The number of a frame, which is stored if it is new.
+    pub fn insert(&mut self, frame: Frame) -> u32 {
         let all = &self.all;
         let hash = frame.hash();
         if let Some(found) = self.table.find(hash, |index| all[*index as usize] == frame) {

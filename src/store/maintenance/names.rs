@@ -1,0 +1,238 @@
+//! Stacks and series of many files, each once.
+//!
+//! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of them take some tens of megabytes; they come out in the order
+//! of their paths from the root, so that neighbours share most of their frames and the file compresses well. Series are few.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Int64Type;
+use hashbrown::HashSet;
+
+use crate::profile::Labels;
+use crate::store::StoreError;
+use crate::store::delta::NewFile;
+use crate::store::fault::Faults;
+use crate::store::files::{Effort, Output, Target};
+use crate::store::head::rows::{self, Shared, StackRows};
+use crate::store::head::sorted::FileStats;
+use crate::store::head::{Frame, Frames, Texts};
+use crate::store::maintenance::input::Input;
+
+/// Frames of a batch that is written.
+const BATCH_FRAMES: usize = 32 << 10;
+/// Series of a batch that is written.
+const BATCH_SERIES: usize = 4 << 10;
+
+/// Distinct stacks.
+#[derive(Default)]
+pub struct StackSet {
+    texts: Texts,
+    frames: Frames,
+    stacks: Vec<(i64, u32, u32)>,
+    known: HashSet<i64>,
+    paths: Vec<u32>,
+}
+
+impl StackSet {
+    /// Takes in all stacks of a file.
+    pub fn read(&mut self, input: &mut Input, pace: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), String> {
+        while let Some(batch) = input.next().map_err(|error| error.to_string())? {
+            self.insert(&batch)?;
+            pace().map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, batch: &RecordBatch) -> Result<(), String> {
+        let lacks = |name: &str| format!("the frames have no column `{name}` of the layout's type");
+        let ids = batch.column(0).as_primitive::<Int64Type>().values();
+        let lists = batch.column(1).as_list::<i32>();
+        let frames = lists.values().as_struct_opt().ok_or("the frames are no struct")?;
+        let text = |name: &'static str| -> Result<&StringArray, String> {
+            let column = frames
+                .column_by_name(name)
+                .and_then(|column| column.as_string_opt::<i32>());
+            column.ok_or_else(|| lacks(name))
+        };
+        let number = |name: &'static str| -> Result<&Int64Array, String> {
+            let column = frames
+                .column_by_name(name)
+                .and_then(|column| column.as_primitive_opt::<Int64Type>());
+            column.ok_or_else(|| lacks(name))
+        };
+        let texts = [text("function")?, text("file")?, text("mapping")?, text("build_id")?];
+        let (line, address) = (number("line")?, number("address")?);
+        let inlined: &BooleanArray = frames
+            .column_by_name("inlined")
+            .and_then(|column| column.as_boolean_opt())
+            .ok_or_else(|| lacks("inlined"))?;
+        let offsets = lists.value_offsets();
+        for (row, id) in ids.iter().enumerate() {
+            if !self.known.insert(*id) {
+                continue;
+            }
+            let start = self.paths.len() as u32;
+            for at in offsets[row] as usize..offsets[row + 1] as usize {
+                let [function, file, mapping, build_id] = texts.map(|column| self.texts.insert(column.value(at)));
+                self.paths.push(self.frames.insert(Frame {
+                    function,
+                    file,
+                    line: line.value(at),
+                    mapping,
+                    build_id,
+                    address: address.value(at) as u64,
+                    inlined: inlined.value(at),
+                }));
+            }
+            self.stacks.push((*id, start, self.paths.len() as u32));
+        }
+        Ok(())
+    }
+
+    /// Writes the stacks to a file; `None` when there are none.
+    pub fn write(
+        mut self,
+        target: Target<'_>,
+        name: &str,
+        effort: Effort,
+        faults: &Faults,
+    ) -> Result<Option<NewFile>, StoreError> {
+        if self.stacks.is_empty() {
+            return Ok(None);
+        }
+        let ranks = self.ranks();
+        let paths = &self.paths;
+        self.stacks.sort_unstable_by(|left, right| {
+            let path = |stack: &(i64, u32, u32)| {
+                let frames = &paths[stack.1 as usize..stack.2 as usize];
+                frames.iter().rev().map(|frame| ranks[*frame as usize])
+            };
+            path(left).cmp(path(right)).then(left.0.cmp(&right.0))
+        });
+        let mut output = Output::create(target, name, effort, faults)?;
+        let columns = [2, 3];
+        let shared = Shared {
+            tenant: target.tenant,
+            day: target.day,
+            texts: &self.texts,
+            projection: Some(&columns),
+        };
+        let mut stats = FileStats {
+            rows: self.stacks.len() as u64,
+            ..FileStats::default()
+        };
+        let mut rows = StackRows::default();
+        let failed = |path: &std::path::Path, error: arrow::error::ArrowError| StoreError::Parquet {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        for (id, start, end) in &self.stacks {
+            let frames = &self.paths[*start as usize..*end as usize];
+            rows.push(*id, frames.iter().map(|frame| self.frames.get(*frame)));
+            stats.stack = Some(
+                stats
+                    .stack
+                    .map_or((*id, *id), |(low, high)| (low.min(*id), high.max(*id))),
+            );
+            if rows.frames() >= BATCH_FRAMES {
+                let batch = rows.take(shared).map_err(|error| failed(output.path(), error))?;
+                output.write(&batch)?;
+            }
+        }
+        if rows.len() > 0 {
+            let batch = rows.take(shared).map_err(|error| failed(output.path(), error))?;
+            output.write(&batch)?;
+        }
+        output.finish(stats).map(Some)
+    }
+
+    /// By frame: its place among all frames, sorted by names.
+    fn ranks(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
+        let key = |index: &u32| {
+            let frame = self.frames.get(*index);
+            let text = |number: u32| self.texts.get(number);
+            (
+                text(frame.mapping),
+                text(frame.function),
+                text(frame.file),
+                frame.line,
+                frame.address,
+                *index,
+            )
+        };
+        order.sort_unstable_by(|left, right| key(left).cmp(&key(right)));
+        let mut ranks = vec![0; order.len()];
+        for (rank, index) in order.iter().enumerate() {
+            ranks[*index as usize] = rank as u32;
+        }
+        ranks
+    }
+}
+
+/// Distinct series.
+#[derive(Default)]
+pub struct SeriesSet(BTreeMap<i64, Labels>);
+
+impl SeriesSet {
+    /// Takes in all series of a file.
+    pub fn read(&mut self, input: &mut Input) -> Result<(), String> {
+        while let Some(batch) = input.next().map_err(|error| error.to_string())? {
+            let ids = batch.column(0).as_primitive::<Int64Type>().values();
+            let maps = batch.column(2).as_map();
+            let text = |column: &Arc<dyn Array>| column.as_string_opt::<i32>().cloned();
+            let (Some(keys), Some(values)) = (text(maps.keys()), text(maps.values())) else {
+                return Err("the labels are not a map of text".to_owned());
+            };
+            let offsets = maps.value_offsets();
+            for (row, id) in ids.iter().enumerate() {
+                self.0.entry(*id).or_insert_with(|| {
+                    Labels::from_pairs(
+                        (offsets[row] as usize..offsets[row + 1] as usize)
+                            .filter(|at| values.is_valid(*at))
+                            .map(|at| (keys.value(at), values.value(at))),
+                    )
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the series to a file; `None` when there are none.
+    pub fn write(
+        &self,
+        target: Target<'_>,
+        name: &str,
+        effort: Effort,
+        faults: &Faults,
+    ) -> Result<Option<NewFile>, StoreError> {
+        let (Some((first, _)), Some((last, _))) = (self.0.first_key_value(), self.0.last_key_value()) else {
+            return Ok(None);
+        };
+        let mut output = Output::create(target, name, effort, faults)?;
+        let texts = Texts::default();
+        let columns = [2, 3, 4];
+        let shared = Shared {
+            tenant: target.tenant,
+            day: target.day,
+            texts: &texts,
+            projection: Some(&columns),
+        };
+        let all: Vec<(i64, &Labels)> = self.0.iter().map(|(id, labels)| (*id, labels)).collect();
+        for chunk in all.chunks(BATCH_SERIES) {
+            let batch = rows::series_batch(shared, chunk).map_err(|error| StoreError::Parquet {
+                path: output.path().to_owned(),
+                reason: error.to_string(),
+            })?;
+            output.write(&batch)?;
+        }
+        let stats = FileStats {
+            rows: all.len() as u64,
+            series: Some((*first, *last)),
+            ..FileStats::default()
+        };
+        output.finish(stats).map(Some)
+    }
+}

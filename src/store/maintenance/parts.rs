@@ -1,0 +1,219 @@
+//! The files that a rewrite of samples has open: one, or one an hour, and a new one for each profile type if asked.
+//!
+//! In: rows in the order of the merge. Out: files with their statistics. Columns are gathered per file and written in batches.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, Int64Array, RecordBatch, StringArray, StringBuilder, TimestampMicrosecondArray, new_null_array,
+};
+use arrow::datatypes::{DataType, SchemaRef};
+
+use crate::store::StoreError;
+use crate::store::delta::NewFile;
+use crate::store::files::Output;
+use crate::store::head::sorted::FileStats;
+use crate::store::maintenance::rewrite::HOUR_US;
+use crate::store::maintenance::samples::Row;
+use crate::store::schema::Table;
+
+/// Rows of a batch that is written.
+const BATCH_ROWS: usize = 16 << 10;
+
+/// The open files.
+pub struct Parts {
+    by_hour: bool,
+    by_kind: bool,
+    open: Vec<Part>,
+    /// Where the last row went.
+    last: usize,
+    kind: Option<Arc<str>>,
+    schema: SchemaRef,
+    files: Vec<NewFile>,
+}
+
+struct Part {
+    hour: i64,
+    output: Output,
+    stats: FileStats,
+    rows: Columns,
+}
+
+#[derive(Default)]
+struct Columns {
+    time: Vec<i64>,
+    series: Vec<i64>,
+    stack: Vec<i64>,
+    value: Vec<i64>,
+    /// Types, each with the end of its rows.
+    kinds: Vec<(Arc<str>, usize)>,
+    /// Span and trace ids, once a row has some.
+    links: Option<(StringBuilder, StringBuilder)>,
+}
+
+impl Parts {
+    /// No file yet.
+    pub fn new(by_hour: bool, by_kind: bool) -> Self {
+        Self {
+            by_hour,
+            by_kind,
+            open: Vec::new(),
+            last: 0,
+            kind: None,
+            schema: file_schema(Table::Samples),
+            files: Vec::new(),
+        }
+    }
+
+    /// Adds a row of the type `kind`; `create` makes a file.
+    pub fn push(
+        &mut self,
+        kind: &Arc<str>,
+        row: &Row<'_>,
+        create: &mut dyn FnMut() -> Result<Output, StoreError>,
+    ) -> Result<(), StoreError> {
+        if self.by_kind
+            && self
+                .kind
+                .as_ref()
+                .is_none_or(|last| !Arc::ptr_eq(last, kind) && last != kind)
+        {
+            self.close()?;
+            self.kind = Some(kind.clone());
+        }
+        let hour = match self.by_hour {
+            true => row.time.div_euclid(HOUR_US),
+            false => 0,
+        };
+        if self.open.get(self.last).is_none_or(|part| part.hour != hour) {
+            self.last = match self.open.iter().position(|part| part.hour == hour) {
+                Some(place) => place,
+                None => {
+                    self.open.push(Part {
+                        hour,
+                        output: create()?,
+                        stats: FileStats::default(),
+                        rows: Columns::default(),
+                    });
+                    self.open.len() - 1
+                }
+            };
+        }
+        let part = &mut self.open[self.last];
+        part.rows.push(kind, row);
+        match part.rows.value.len() >= BATCH_ROWS {
+            true => part.write(&self.schema),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends all files and returns them.
+    pub fn finish(mut self) -> Result<Vec<NewFile>, StoreError> {
+        self.close()?;
+        Ok(self.files)
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        for mut part in self.open.drain(..) {
+            part.write(&self.schema)?;
+            self.files.push(part.output.finish(part.stats)?);
+        }
+        self.last = 0;
+        Ok(())
+    }
+}
+
+impl Part {
+    fn write(&mut self, schema: &SchemaRef) -> Result<(), StoreError> {
+        if self.rows.value.is_empty() {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.rows);
+        rows.extend(&mut self.stats);
+        let batch = RecordBatch::try_new(schema.clone(), rows.arrays()).map_err(|error| StoreError::Parquet {
+            path: self.output.path().to_owned(),
+            reason: error.to_string(),
+        })?;
+        self.output.write(&batch)
+    }
+}
+
+impl Columns {
+    #[inline]
+    fn push(&mut self, kind: &Arc<str>, row: &Row<'_>) {
+        if self.links.is_none() && (row.span.is_some() || row.trace.is_some()) {
+            let nulls = || {
+                let mut builder = StringBuilder::new();
+                (0..self.value.len()).for_each(|_| builder.append_null());
+                builder
+            };
+            self.links = Some((nulls(), nulls()));
+        }
+        self.time.push(row.time);
+        self.series.push(row.series);
+        self.stack.push(row.stack);
+        self.value.push(row.value);
+        let end = self.value.len();
+        match self.kinds.last_mut() {
+            Some((last, last_end)) if Arc::ptr_eq(last, kind) || last == kind => *last_end = end,
+            _ => self.kinds.push((kind.clone(), end)),
+        }
+        if let Some((spans, traces)) = &mut self.links {
+            spans.append_option(row.span);
+            traces.append_option(row.trace);
+        }
+    }
+
+    fn extend(&self, stats: &mut FileStats) {
+        stats.rows += self.value.len() as u64;
+        for (range, values) in [
+            (&mut stats.time, &self.time),
+            (&mut stats.series, &self.series),
+            (&mut stats.stack, &self.stack),
+        ] {
+            for value in values {
+                *range = Some(range.map_or((*value, *value), |(low, high)| (low.min(*value), high.max(*value))));
+            }
+        }
+        for (kind, _) in &self.kinds {
+            // Types come in ascending order.
+            match &mut stats.profile_type {
+                None => stats.profile_type = Some((kind.clone(), kind.clone())),
+                Some((_, high)) => *high = kind.clone(),
+            }
+        }
+    }
+
+    fn arrays(mut self) -> Vec<ArrayRef> {
+        let rows = self.value.len();
+        let mut kinds = StringBuilder::new();
+        let mut start = 0;
+        for (kind, end) in &self.kinds {
+            (start..*end).for_each(|_| kinds.append_value(kind));
+            start = *end;
+        }
+        let links: [ArrayRef; 2] = match &mut self.links {
+            None => [(); 2].map(|()| new_null_array(&DataType::Utf8, rows)),
+            Some((spans, traces)) => [spans, traces].map(|builder| Arc::new(builder.finish()) as Arc<_>),
+        };
+        let [span, trace] = links;
+        let kinds: StringArray = kinds.finish();
+        vec![
+            Arc::new(TimestampMicrosecondArray::from(self.time).with_timezone("UTC")),
+            Arc::new(Int64Array::from(self.series)),
+            Arc::new(kinds),
+            Arc::new(Int64Array::from(self.stack)),
+            Arc::new(Int64Array::from(self.value)),
+            span,
+            trace,
+        ]
+    }
+}
+
+/// The table's schema without the partition columns.
+pub fn file_schema(table: Table) -> SchemaRef {
+    let full = table.schema();
+    let columns: Vec<usize> = (2..full.fields().len()).collect();
+    // The indices are those of the schema itself.
+    Arc::new(full.project(&columns).unwrap_or_else(|_| full.as_ref().clone()))
+}

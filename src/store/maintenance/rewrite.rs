@@ -1,0 +1,479 @@
+//! One rewrite: the live rows of some files of a partition, merged, perhaps thinned, in new files.
+//!
+//! In: [`Job`]. Out: files that are durable and not committed. Rows keep their order and their values; a job says which rows are left out and to which
+//! interval times are rounded. Nothing is read twice, and memory is bounded by the number of inputs.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{Int64Type, SchemaRef, TimestampMicrosecondType};
+
+use crate::store::StoreError;
+use crate::store::delta::NewFile;
+use crate::store::fault::Faults;
+use crate::store::files::{Effort, Output, Target};
+use crate::store::head::sorted::FileStats;
+use crate::store::maintenance::input::Input;
+use crate::store::maintenance::names::{SeriesSet, StackSet};
+use crate::store::maintenance::parts::{Parts, file_schema};
+use crate::store::maintenance::profiles;
+use crate::store::maintenance::samples::{self, Row};
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
+
+/// Microseconds of an hour.
+pub const HOUR_US: i64 = 3_600_000_000;
+/// Rows between two looks at the clock.
+const PACE_ROWS: usize = 16 << 10;
+
+/// What becomes of the rows.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// Rows that this selects are left out.
+    pub drop: Option<Selection>,
+    /// Times are rounded down to this many microseconds and equal rows summed; span and trace ids are lost. 0 for no change.
+    pub interval_us: i64,
+}
+
+/// Rows of samples or profiles: every condition must hold.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Of these series; `None` for all.
+    pub series: Option<Arc<HashSet<i64>>>,
+    /// Of profile types for which this is true.
+    pub kinds: Option<Arc<HashSet<Arc<str>>>>,
+    /// `start <= time < end`, microseconds.
+    pub time: Option<(i64, i64)>,
+}
+
+impl Selection {
+    /// Whether it selects a row.
+    pub fn selects(&self, kind: &str, series: i64, time: i64) -> bool {
+        self.series.as_ref().is_none_or(|set| set.contains(&series))
+            && self.kinds.as_ref().is_none_or(|set| set.contains(kind))
+            && self.time.is_none_or(|(start, end)| (start..end).contains(&time))
+    }
+
+    /// Whether it may select a row of a file.
+    pub fn touches(&self, file: &FileEntry) -> bool {
+        let overlaps = |wanted: (i64, i64), (low, high): (i64, i64)| wanted.0 <= high && low < wanted.1;
+        self.time
+            .is_none_or(|wanted| file.time.is_none_or(|range| overlaps(wanted, range)))
+            && self.series.as_ref().is_none_or(|set| {
+                file.series
+                    .is_none_or(|(low, high)| set.iter().any(|id| (low..=high).contains(id)))
+            })
+            && self.kinds.as_ref().is_none_or(|set| {
+                file.profile_type
+                    .as_ref()
+                    .is_none_or(|(low, high)| set.iter().any(|kind| low <= kind && kind <= high))
+            })
+    }
+}
+
+/// A rewrite of files of one partition.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The table.
+    pub table: Table,
+    /// Partition: tenant.
+    pub tenant: Arc<str>,
+    /// Partition: days since 1970.
+    pub day: i32,
+    /// The files.
+    pub inputs: Vec<FileEntry>,
+    /// What becomes of the rows.
+    pub change: Change,
+    /// Level of the output.
+    pub level: u8,
+    /// Resolution of the output in seconds, 0 for that of the profiles.
+    pub resolution: u32,
+    /// One file an hour.
+    pub by_hour: bool,
+    /// One file a profile type.
+    pub by_kind: bool,
+    /// Why: for logs and metrics.
+    pub reason: &'static str,
+}
+
+/// Name of a file that maintenance writes: `c<level>-<resolution>-<uuid>-<writer>.parquet`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergedName {
+    /// 1 for files merged from flushes, then upwards.
+    pub level: u8,
+    /// Seconds to which times are rounded, 0 for none.
+    pub resolution: u32,
+}
+
+impl MergedName {
+    /// A new name.
+    pub fn text(&self, writer: &str) -> String {
+        let id = uuid::Uuid::new_v4().simple();
+        format!("c{}-{}-{id}-{writer}.parquet", self.level, self.resolution)
+    }
+
+    /// What the path of a file says; flushed files and those of other programs have level 0.
+    pub fn of(path: &str) -> Self {
+        let parse = || {
+            let name = path.rsplit('/').next()?.strip_suffix(".parquet")?.strip_prefix('c')?;
+            let (level, rest) = name.split_once('-')?;
+            let (resolution, _) = rest.split_once('-')?;
+            Some(Self {
+                level: level.parse().ok()?,
+                resolution: resolution.parse().ok()?,
+            })
+        };
+        parse().unwrap_or(Self {
+            level: 0,
+            resolution: 0,
+        })
+    }
+
+    /// Whether `writer` wrote the file of this name.
+    pub fn is_of(name: &str, writer: &str) -> bool {
+        name.starts_with('c')
+            && name
+                .strip_suffix(".parquet")
+                .and_then(|stem| stem.strip_suffix(writer))
+                .is_some_and(|rest| rest.ends_with('-'))
+    }
+}
+
+/// Where and how a rewrite happens.
+pub struct Bench<'a> {
+    /// Root of the tables.
+    pub root: &'a Path,
+    /// Identity in file names.
+    pub writer: &'a str,
+    /// How the files are written.
+    pub effort: Effort,
+    /// For tests.
+    pub faults: &'a Faults,
+    /// Called every some thousand rows: waits to keep within the budget, fails when the work must end.
+    pub pace: &'a mut dyn FnMut() -> Result<(), StoreError>,
+}
+
+/// Writes the files of a job. On an error they are removed again.
+pub fn run(job: &Job, bench: &mut Bench<'_>) -> Result<Vec<NewFile>, StoreError> {
+    let mut written = Written::default();
+    let result = match job.table {
+        Table::Samples => write_samples(job, bench, &mut written),
+        Table::Profiles => write_profiles(job, bench, &mut written),
+        Table::Stacks => write_stacks(job, bench, &mut written),
+        Table::Series => write_series(job, bench, &mut written),
+    };
+    match result {
+        Ok(()) => Ok(written.files),
+        Err(error) => {
+            for path in written.paths {
+                let _ = fs::remove_file(path);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Files of a job so far.
+#[derive(Default)]
+struct Written {
+    files: Vec<NewFile>,
+    paths: Vec<PathBuf>,
+}
+
+impl Bench<'_> {
+    fn inputs(&self, job: &Job) -> Result<Vec<Input>, StoreError> {
+        job.inputs
+            .iter()
+            .map(|file| Input::open(&self.root.join(&file.path), job.table))
+            .collect()
+    }
+
+    fn name(&self, job: &Job) -> String {
+        let name = MergedName {
+            level: job.level,
+            resolution: job.resolution,
+        };
+        name.text(self.writer)
+    }
+}
+
+impl Job {
+    fn folder(&self, bench: &Bench<'_>) -> PathBuf {
+        bench.root.join(self.table.name())
+    }
+
+    fn target<'a>(&'a self, folder: &'a Path) -> Target<'a> {
+        Target {
+            table: self.table,
+            folder,
+            tenant: &self.tenant,
+            day: self.day,
+        }
+    }
+}
+
+fn write_stacks(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let mut set = StackSet::default();
+    for file in &job.inputs {
+        let path = bench.root.join(&file.path);
+        let mut input = Input::open(&path, job.table)?;
+        set.read(&mut input, bench.pace)
+            .map_err(|reason| StoreError::Damaged { path, reason })?;
+    }
+    let folder = job.folder(bench);
+    let name = bench.name(job);
+    written.paths.push(file_path(job, &folder, &name));
+    written
+        .files
+        .extend(set.write(job.target(&folder), &name, bench.effort, bench.faults)?);
+    Ok(())
+}
+
+fn write_series(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let mut set = SeriesSet::default();
+    for file in &job.inputs {
+        let path = bench.root.join(&file.path);
+        let mut input = Input::open(&path, job.table)?;
+        set.read(&mut input)
+            .map_err(|reason| StoreError::Damaged { path, reason })?;
+    }
+    let folder = job.folder(bench);
+    let name = bench.name(job);
+    written.paths.push(file_path(job, &folder, &name));
+    written
+        .files
+        .extend(set.write(job.target(&folder), &name, bench.effort, bench.faults)?);
+    Ok(())
+}
+
+fn file_path(job: &Job, folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!(
+        "tenant={}/day={}/{name}",
+        job.tenant,
+        crate::store::delta::day_text(job.day)
+    ))
+}
+
+fn write_profiles(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let inputs = bench.inputs(job)?;
+    let folder = job.folder(bench);
+    let schema = file_schema(job.table);
+    let mut open: Vec<((i64, usize), Output, FileStats)> = Vec::new();
+    let change = &job.change;
+    let mut kinds: Vec<String> = Vec::new();
+    profiles::merge(
+        inputs,
+        |row| {
+            if let Some(drop) = &change.drop
+                && drop.selects(row.kind, row.series, row.time)
+            {
+                return None;
+            }
+            let hour = if job.by_hour { row.time.div_euclid(HOUR_US) } else { 0 };
+            if job.by_kind && kinds.last().is_none_or(|last| last != row.kind) {
+                kinds.push(row.kind.to_owned());
+            }
+            Some((hour, kinds.len()))
+        },
+        |hour, batch| {
+            (bench.pace)()?;
+            let place = match open.iter().position(|(other, ..)| *other == hour) {
+                Some(place) => place,
+                None => {
+                    let name = bench.name(job);
+                    written.paths.push(file_path(job, &folder, &name));
+                    let output = Output::create(job.target(&folder), &name, bench.effort, bench.faults)?;
+                    open.push((hour, output, FileStats::default()));
+                    open.len() - 1
+                }
+            };
+            let (_, output, stats) = &mut open[place];
+            let batch = plain(&batch, &schema, output.path())?;
+            extend_stats(stats, &batch);
+            output.write(&batch)
+        },
+    )?;
+    for (_, output, stats) in open {
+        written.files.push(output.finish(stats)?);
+    }
+    Ok(())
+}
+
+/// The batch with the profile type as text.
+fn plain(batch: &RecordBatch, schema: &SchemaRef, path: &Path) -> Result<RecordBatch, StoreError> {
+    let failed = |error: arrow::error::ArrowError| StoreError::Parquet {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
+    let columns: Vec<ArrayRef> = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(|(column, field)| match column.data_type() == field.data_type() {
+            true => Ok(column.clone()),
+            false => cast(column, field.data_type()).map_err(failed),
+        })
+        .collect::<Result<_, _>>()?;
+    RecordBatch::try_new(schema.clone(), columns).map_err(failed)
+}
+
+fn extend_stats(stats: &mut FileStats, batch: &RecordBatch) {
+    stats.rows += batch.num_rows() as u64;
+    let times = batch.column(0).as_primitive::<TimestampMicrosecondType>().values();
+    let series = batch.column(1).as_primitive::<Int64Type>().values();
+    extend(&mut stats.time, times);
+    extend(&mut stats.series, series);
+    let kinds = batch.column(2).as_string::<i32>();
+    // Sorted by type: the first and the last row have the smallest and the largest.
+    for row in [0, kinds.len().saturating_sub(1)] {
+        if row < kinds.len() {
+            extend_text(&mut stats.profile_type, kinds.value(row));
+        }
+    }
+}
+
+fn extend(range: &mut Option<(i64, i64)>, values: &[i64]) {
+    for value in values {
+        *range = Some(range.map_or((*value, *value), |(low, high)| (low.min(*value), high.max(*value))));
+    }
+}
+
+fn extend_text(range: &mut Option<(Arc<str>, Arc<str>)>, text: &str) {
+    match range {
+        None => *range = Some((Arc::from(text), Arc::from(text))),
+        Some((low, high)) => {
+            if text < low.as_ref() {
+                *low = Arc::from(text);
+            }
+            if text > high.as_ref() {
+                *high = Arc::from(text);
+            }
+        }
+    }
+}
+
+fn write_samples(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let inputs = bench.inputs(job)?;
+    let folder = job.folder(bench);
+    let mut parts = Parts::new(job.by_hour, job.by_kind);
+    let change = &job.change;
+    let (mut pending, mut rows): (Option<Pending>, usize) = (None, 0);
+    let (effort, faults, writer) = (bench.effort, bench.faults, bench.writer);
+    let mut create = || {
+        let name = MergedName {
+            level: job.level,
+            resolution: job.resolution,
+        }
+        .text(writer);
+        written.paths.push(file_path(job, &folder, &name));
+        Output::create(job.target(&folder), &name, effort, faults)
+    };
+    samples::merge(inputs, |kinds, mut row| {
+        rows += 1;
+        if rows % PACE_ROWS == 0 {
+            (bench.pace)()?;
+        }
+        let kind = kinds.text(row.kind);
+        if let Some(drop) = &change.drop
+            && drop.selects(kind, row.series, row.time)
+        {
+            return Ok(());
+        }
+        if change.interval_us == 0 {
+            return parts.push(kind, &row, &mut create);
+        }
+        (row.span, row.trace) = (None, None);
+        row.time -= row.time.rem_euclid(change.interval_us);
+        if pending.as_mut().is_some_and(|sum| sum.adds(&row)) {
+            return Ok(());
+        }
+        match pending.replace(Pending::new(kind, &row)) {
+            Some(sum) => parts.push(&sum.kind, &sum.row, &mut create),
+            None => Ok(()),
+        }
+    })?;
+    if let Some(sum) = pending {
+        parts.push(&sum.kind, &sum.row, &mut create)?;
+    }
+    written.files.extend(parts.finish()?);
+    Ok(())
+}
+
+/// A row that further rows may be added to.
+struct Pending {
+    row: Row<'static>,
+    kind: Arc<str>,
+}
+
+impl Pending {
+    fn new(kind: &Arc<str>, row: &Row<'_>) -> Self {
+        Self {
+            kind: kind.clone(),
+            row: Row {
+                kind: row.kind,
+                series: row.series,
+                stack: row.stack,
+                time: row.time,
+                value: row.value,
+                span: None,
+                trace: None,
+            },
+        }
+    }
+
+    /// Adds the value of a row of the same key; false when it is another key, or the sum too large.
+    fn adds(&mut self, row: &Row<'_>) -> bool {
+        let own = &mut self.row;
+        if (own.kind, own.series, own.stack, own.time) != (row.kind, row.series, row.stack, row.time) {
+            return false;
+        }
+        match own.value.checked_add(row.value) {
+            Some(sum) => {
+                own.value = sum;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_level_resolution_and_writer() {
+        let name = MergedName {
+            level: 2,
+            resolution: 300,
+        };
+        let text = name.text("some-writer");
+        assert_eq!(MergedName::of(&format!("samples/tenant=t/day=2026-11-21/{text}")), name);
+        assert!(MergedName::is_of(&text, "some-writer"));
+        assert!(!MergedName::is_of(&text, "writer2"));
+        let flushed = MergedName::of("samples/tenant=t/day=2026-11-21/000000000012-1-w.parquet");
+        assert_eq!((flushed.level, flushed.resolution), (0, 0));
+    }
+
+    #[test]
+    fn a_sum_that_would_overflow_stays_two_rows() {
+        let kind: Arc<str> = "k".into();
+        let row = |value| Row {
+            kind: 0,
+            series: 1,
+            stack: 2,
+            time: 3,
+            value,
+            span: None,
+            trace: None,
+        };
+        let mut sum = Pending::new(&kind, &row(i64::MAX - 1));
+        assert!(sum.adds(&row(1)));
+        assert!(!sum.adds(&row(1)));
+        assert_eq!(sum.row.value, i64::MAX);
+    }
+}

@@ -1,0 +1,417 @@
+//! The thread of maintenance: rounds, requests, commits and publication, within a budget of CPU.
+//!
+//! Only this thread takes files out of tables. It commits and publishes under the lock that a flush holds too, so every view has each row once.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::store::StoreError;
+use crate::store::delta::{DeltaTable, NewFile, Replaced, UpdateTableOperation};
+use crate::store::engine::Shared;
+use crate::store::fault::Faults;
+use crate::store::files::COMPACTED;
+use crate::store::maintenance::plan;
+use crate::store::maintenance::rewrite::{self, Bench, Job, MergedName};
+use crate::store::maintenance::vacuum::{self, Vacuumed};
+use crate::store::maintenance::{Report, Work};
+use crate::store::metrics::JobLabel;
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
+
+/// A stretch of work between waits.
+const STRETCH: Duration = Duration::from_millis(20);
+/// Waits between rounds that fail.
+const FAILURE_WAIT: Duration = Duration::from_secs(30);
+/// Attempts to commit an exchange of files.
+const COMMIT_ATTEMPTS: usize = 3;
+
+/// The thread's state.
+pub struct Maintainer {
+    shared: Arc<Shared>,
+    tables: Vec<DeltaTable>,
+    writer: String,
+    /// Tables of which a commit failed: whether it is there must be read.
+    unsure: BTreeSet<Table>,
+    next_vacuum: Instant,
+}
+
+impl Maintainer {
+    /// Opens the tables and removes what an earlier process has left half done.
+    pub fn open(shared: Arc<Shared>, writer: String) -> Result<Self, StoreError> {
+        let tables = Table::ALL
+            .into_iter()
+            .map(|table| Ok(DeltaTable::open(&shared.root, table)?.with_faults(shared.config.faults.clone())))
+            .collect::<Result<_, StoreError>>()?;
+        let next_vacuum = Instant::now() + shared.config.maintenance.vacuum_interval.min(Duration::from_secs(60));
+        Ok(Self {
+            shared,
+            tables,
+            writer,
+            unsure: BTreeSet::new(),
+            next_vacuum,
+        })
+    }
+
+    /// Body of the thread; ends when the store stops.
+    pub fn run(mut self) {
+        let shared = self.shared.clone();
+        let config = &shared.config.maintenance;
+        let mut next_round = Instant::now() + config.interval;
+        loop {
+            let requests = {
+                let mut requests = shared.maintenance.requests.lock();
+                loop {
+                    if shared.stopped.load(Ordering::Acquire) {
+                        requests.closed = true;
+                        requests.waiting.clear();
+                        return;
+                    }
+                    if !requests.waiting.is_empty() {
+                        break std::mem::take(&mut requests.waiting);
+                    }
+                    let wait = next_round.saturating_duration_since(Instant::now());
+                    if wait.is_zero() {
+                        break Vec::new();
+                    }
+                    shared.maintenance.wake.wait_for(&mut requests, wait);
+                }
+            };
+            if requests.is_empty() {
+                next_round = Instant::now() + config.interval;
+                if let Err(error) = self.round(config.cpu_share)
+                    && !matches!(error, StoreError::Closed)
+                {
+                    tracing::error!(error = %error, "maintenance failed, it is tried again");
+                    next_round += FAILURE_WAIT;
+                }
+            }
+            for request in requests {
+                let result = self.work(&request.work);
+                let _ = request.reply.send(result);
+            }
+        }
+    }
+
+    fn work(&mut self, work: &Work) -> Result<Report, StoreError> {
+        match work {
+            Work::Due => self.round(1.0),
+            Work::Compact => {
+                let mut report = Report::default();
+                // One merge makes the next possible; each makes fewer files.
+                while self.compact(true, 1.0, &mut report)? > 0 {}
+                Ok(report)
+            }
+            Work::Vacuum(grace) => {
+                let mut report = Report::default();
+                self.vacuum(*grace, &mut report)?;
+                Ok(report)
+            }
+        }
+    }
+
+    /// Everything that is due.
+    fn round(&mut self, cpu_share: f64) -> Result<Report, StoreError> {
+        let shared = self.shared.clone();
+        let config = &shared.config.maintenance;
+        let mut report = Report::default();
+        self.settle()?;
+        if config.compaction {
+            while self.compact(false, cpu_share, &mut report)? > 0 {}
+        }
+        if Instant::now() >= self.next_vacuum {
+            self.next_vacuum = Instant::now() + config.vacuum_interval;
+            self.vacuum(config.deletion_delay, &mut report)?;
+        }
+        Ok(report)
+    }
+
+    /// One pass of merging. Returns how many jobs were done.
+    fn compact(&mut self, eager: bool, cpu_share: f64, report: &mut Report) -> Result<usize, StoreError> {
+        let config = &self.shared.config.maintenance;
+        let policy = match eager {
+            true => config.policy.eager(),
+            false => config.policy.clone(),
+        };
+        let jobs = plan::compactions(&self.files(), now_us(), &policy, eager);
+        self.run_jobs(jobs, cpu_share, report)
+    }
+
+    fn files(&self) -> Arc<[FileEntry]> {
+        self.shared.published.read().files.clone()
+    }
+
+    /// Runs jobs that share no files.
+    fn run_jobs(&mut self, jobs: Vec<Job>, cpu_share: f64, report: &mut Report) -> Result<usize, StoreError> {
+        let count = jobs.len();
+        for (index, job) in jobs.into_iter().enumerate() {
+            self.shared.metrics.jobs_waiting.set((count - index) as i64);
+            self.run_job(&job, cpu_share, report)?;
+        }
+        self.shared.metrics.jobs_waiting.set(0);
+        Ok(count)
+    }
+
+    fn run_job(&mut self, job: &Job, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
+        let start = Instant::now();
+        let label = JobLabel { job: job.reason };
+        let result = self.rewrite(job, cpu_share).and_then(|added| {
+            let operation = match job.reason {
+                "delete" => UpdateTableOperation::Delete,
+                _ => UpdateTableOperation::Optimize,
+            };
+            let changes = job.change.drop.is_some() || job.change.interval_us > 0;
+            self.exchange(job.table, &job.inputs, &added, &operation, changes)?;
+            Ok(added)
+        });
+        let metrics = &self.shared.metrics;
+        let added = match result {
+            Ok(added) => added,
+            Err(error) => {
+                if !matches!(error, StoreError::Closed) {
+                    metrics.job_errors.get_or_create(&label).inc();
+                }
+                return Err(error);
+            }
+        };
+        let bytes_in = job.inputs.iter().map(|file| file.size).sum::<u64>();
+        let bytes_out = added.iter().map(|file| file.size).sum::<u64>();
+        metrics.job_runs.get_or_create(&label).inc();
+        metrics.job_bytes_in.get_or_create(&label).inc_by(bytes_in);
+        metrics.job_bytes_out.get_or_create(&label).inc_by(bytes_out);
+        metrics
+            .job_seconds
+            .get_or_create(&label)
+            .observe(start.elapsed().as_secs_f64());
+        report.jobs += 1;
+        report.files_in += job.inputs.len() as u64;
+        report.files_out += added.len() as u64;
+        report.bytes_in += bytes_in;
+        report.bytes_out += bytes_out;
+        tracing::info!(
+            job = job.reason,
+            table = job.table.name(),
+            tenant = %job.tenant,
+            files_in = job.inputs.len(),
+            files_out = added.len(),
+            bytes_in,
+            bytes_out,
+            milliseconds = start.elapsed().as_millis() as u64,
+            "rewrote files"
+        );
+        Ok(())
+    }
+
+    fn rewrite(&self, job: &Job, cpu_share: f64) -> Result<Vec<NewFile>, StoreError> {
+        let shared = &self.shared;
+        let mut budget = Budget::new(cpu_share);
+        let mut pace = || {
+            if shared.stopped.load(Ordering::Acquire) {
+                return Err(StoreError::Closed);
+            }
+            budget.keep();
+            Ok(())
+        };
+        let mut bench = Bench {
+            root: &shared.root,
+            writer: &self.writer,
+            effort: COMPACTED,
+            faults: &shared.config.faults,
+            pace: &mut pace,
+        };
+        rewrite::run(job, &mut bench)
+    }
+
+    /// Commits and publishes: `removed` go, `added` come, in one step for every reader.
+    fn exchange(
+        &mut self,
+        table: Table,
+        removed: &[FileEntry],
+        added: &[NewFile],
+        operation: &UpdateTableOperation,
+        changes_data: bool,
+    ) -> Result<(), StoreError> {
+        let shared = self.shared.clone();
+        let _committing = shared.committing.lock();
+        let gone: HashSet<String> = removed.iter().map(|file| file.path.clone()).collect();
+        let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
+            return Err(StoreError::Closed);
+        };
+        let mut attempt = 1;
+        let replaced = loop {
+            match delta.replace(&gone, added, operation.clone(), changes_data) {
+                Ok(replaced) => break replaced,
+                Err(error) if attempt < COMMIT_ATTEMPTS => {
+                    tracing::warn!(error = %error, attempt, "cannot commit an exchange of files, trying again");
+                    attempt += 1;
+                }
+                Err(error) => {
+                    // It may have become visible: the next round reads the table and keeps or removes the files.
+                    self.unsure.insert(table);
+                    return Err(error);
+                }
+            }
+        };
+        delta.checkpoint_if_due();
+        if replaced == Replaced::Stale {
+            for file in added {
+                remove_quietly(&shared.root.join(table.name()).join(&file.path));
+            }
+            self.unsure.insert(table);
+            return Err(StoreError::Table {
+                action: "replace files of",
+                table,
+                reason: "another program has removed some of them; the list is read again".to_owned(),
+            });
+        }
+        let mut published = shared.published.write();
+        let files: Vec<FileEntry> = published
+            .files
+            .iter()
+            .filter(|file| !gone.contains(&file.path))
+            .cloned()
+            .chain(added.iter().map(|file| file.entry(table)))
+            .collect();
+        shared.metrics.files.set(files.len() as i64);
+        published.files = files.into();
+        Ok(())
+    }
+
+    /// After a commit of unknown outcome: publishes what the table says and removes our files that it does not name.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        let shared = self.shared.clone();
+        for table in self.unsure.clone() {
+            let _committing = shared.committing.lock();
+            let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
+                continue;
+            };
+            delta.reload()?;
+            let live = delta.files()?;
+            let paths: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
+            {
+                let mut published = shared.published.write();
+                let known: HashSet<String> = published.files.iter().map(|file| file.path.clone()).collect();
+                // Files of a flush that is under way are not published here: its head still shows their rows.
+                let ours = live.iter().filter(|file| {
+                    !known.contains(&file.path)
+                        && file
+                            .path
+                            .rsplit('/')
+                            .next()
+                            .is_some_and(|name| MergedName::is_of(name, &self.writer))
+                });
+                let files: Vec<FileEntry> = published
+                    .files
+                    .iter()
+                    .filter(|file| file.table != table || paths.contains(file.path.as_str()))
+                    .chain(ours)
+                    .cloned()
+                    .collect();
+                published.files = files.into();
+            }
+            remove_unnamed(&shared.root, table, &self.writer, &paths, &shared.config.faults)?;
+            self.unsure.remove(&table);
+        }
+        Ok(())
+    }
+
+    fn vacuum(&mut self, grace: Duration, report: &mut Report) -> Result<(), StoreError> {
+        let shared = self.shared.clone();
+        self.settle()?;
+        let start = Instant::now();
+        let label = JobLabel { job: "vacuum" };
+        let faults = &shared.config.faults;
+        let mut done = Vacuumed::default();
+        let result = self.tables.iter_mut().try_for_each(|delta| {
+            let table = delta.table();
+            delta.reload()?;
+            let live = delta.files()?;
+            let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
+            let dead = vacuum::dead_files(&shared.root, table, &live)?;
+            vacuum::delete(&dead, table, grace, faults, &mut done)?;
+            vacuum::trim_log(&shared.root, table, faults, &mut done)
+        });
+        let metrics = &shared.metrics;
+        if let Err(error) = result {
+            metrics.job_errors.get_or_create(&label).inc();
+            return Err(error);
+        }
+        metrics.job_runs.get_or_create(&label).inc();
+        metrics.job_bytes_in.get_or_create(&label).inc_by(done.bytes);
+        metrics
+            .job_seconds
+            .get_or_create(&label)
+            .observe(start.elapsed().as_secs_f64());
+        metrics.dead_files.set(done.waiting as i64);
+        if done.files + done.entries > 0 {
+            tracing::info!(
+                files = done.files,
+                bytes = done.bytes,
+                entries = done.entries,
+                "deleted files that nobody needs"
+            );
+        }
+        report.vacuumed = done;
+        Ok(())
+    }
+}
+
+/// Removes merged files of `writer` that the table does not name and whose removal its log does not know either: what a crash left.
+pub fn remove_unnamed(
+    root: &Path,
+    table: Table,
+    writer: &str,
+    live: &HashSet<&str>,
+    faults: &Faults,
+) -> Result<u64, StoreError> {
+    let mut done = Vacuumed::default();
+    let ours = |file: &vacuum::Dead| {
+        let name = file.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        file.removed.is_none() && name.is_some_and(|name| MergedName::is_of(&name, writer))
+    };
+    let mut dead = vacuum::dead_files(root, table, live)?;
+    dead.retain(ours);
+    for file in &mut dead {
+        file.modified = SystemTime::UNIX_EPOCH;
+    }
+    vacuum::delete(&dead, table, Duration::ZERO, faults, &mut done)?;
+    Ok(done.files)
+}
+
+fn remove_quietly(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::debug!(error = %error, path = %path.display(), "cannot remove a file that is not needed");
+    }
+}
+
+/// Microseconds since 1970.
+pub fn now_us() -> i64 {
+    chrono::Utc::now().timestamp_micros()
+}
+
+/// Keeps work to a share of the time.
+struct Budget {
+    share: f64,
+    since: Instant,
+}
+
+impl Budget {
+    fn new(share: f64) -> Self {
+        Self {
+            share: share.clamp(0.01, 1.0),
+            since: Instant::now(),
+        }
+    }
+
+    /// Waits when the last stretch of work has used up its share.
+    fn keep(&mut self) {
+        let worked = self.since.elapsed();
+        if self.share < 1.0 && worked >= STRETCH {
+            std::thread::sleep(worked.mul_f64(1.0 / self.share - 1.0).min(Duration::from_secs(1)));
+            self.since = Instant::now();
+        }
+    }
+}

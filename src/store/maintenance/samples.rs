@@ -1,0 +1,225 @@
+//! Samples of many sorted files as one sorted sequence of rows, merged by runs.
+//!
+//! In: [`Input`]s. Out: rows, in order, to a receiver. The cursors stand in a short list sorted by their next row; the first one gives rows as long as
+//! they come before the next cursor's, so a run of one stack costs one comparison a row.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::buffer::ScalarBuffer;
+use arrow::datatypes::{Int32Type, Int64Type, TimestampMicrosecondType};
+
+use crate::store::StoreError;
+use crate::store::maintenance::input::Input;
+
+/// One row of the samples table.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// Profile type, a number of the merge's [`Kinds`].
+    pub kind: u32,
+    /// Series.
+    pub series: i64,
+    /// Stack.
+    pub stack: i64,
+    /// Microseconds since 1970.
+    pub time: i64,
+    /// Value.
+    pub value: i64,
+    /// Span id.
+    pub span: Option<&'a str>,
+    /// Trace id.
+    pub trace: Option<&'a str>,
+}
+
+/// The profile types that a merge met.
+#[derive(Debug, Default)]
+pub struct Kinds(Vec<Arc<str>>);
+
+impl Kinds {
+    /// The text of a type.
+    pub fn text(&self, kind: u32) -> &Arc<str> {
+        &self.0[kind as usize]
+    }
+
+    fn number(&mut self, text: &str) -> u32 {
+        let found = self.0.iter().position(|known| known.as_ref() == text);
+        let index = found.unwrap_or_else(|| {
+            self.0.push(Arc::from(text));
+            self.0.len() - 1
+        });
+        index as u32
+    }
+}
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    kind: u32,
+    series: i64,
+    stack: i64,
+    time: i64,
+}
+
+impl Key {
+    #[inline]
+    fn compare(&self, other: &Self, kinds: &Kinds) -> Ordering {
+        let by_kind = match self.kind == other.kind {
+            true => Ordering::Equal,
+            false => kinds.text(self.kind).cmp(kinds.text(other.kind)),
+        };
+        by_kind
+            .then_with(|| self.series.cmp(&other.series))
+            .then_with(|| self.stack.cmp(&other.stack))
+            .then_with(|| self.time.cmp(&other.time))
+    }
+}
+
+/// Merges `inputs`; `receive` gets every row.
+pub fn merge(
+    inputs: Vec<Input>,
+    mut receive: impl FnMut(&Kinds, Row<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut kinds = Kinds::default();
+    let mut cursors = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        if let Some(cursor) = Cursor::new(input, &mut kinds)? {
+            cursors.push(cursor);
+        }
+    }
+    // Sorted so that the cursor whose row comes first is the last.
+    let mut order: Vec<usize> = (0..cursors.len()).collect();
+    order.sort_by(|left, right| cursors[*right].key().compare(&cursors[*left].key(), &kinds));
+    while let Some(current) = order.pop() {
+        let limit = order.last().map(|next| cursors[*next].key());
+        let cursor = &mut cursors[current];
+        loop {
+            receive(&kinds, cursor.row())?;
+            if !cursor.advance(&mut kinds)? {
+                break;
+            }
+            let key = cursor.key();
+            if limit.is_some_and(|limit| key.compare(&limit, &kinds) == Ordering::Greater) {
+                let place =
+                    order.partition_point(|other| cursors[*other].key().compare(&key, &kinds) == Ordering::Greater);
+                order.insert(place, current);
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The place in one input.
+struct Cursor {
+    input: Input,
+    kinds: ScalarBuffer<i32>,
+    /// By number of the batch's dictionary: the number in [`Kinds`].
+    numbers: Vec<u32>,
+    time: ScalarBuffer<i64>,
+    series: ScalarBuffer<i64>,
+    stack: ScalarBuffer<i64>,
+    value: ScalarBuffer<i64>,
+    links: Option<(StringArray, StringArray)>,
+    row: usize,
+}
+
+impl Cursor {
+    fn new(mut input: Input, kinds: &mut Kinds) -> Result<Option<Self>, StoreError> {
+        loop {
+            match input.next()? {
+                None => return Ok(None),
+                Some(batch) if batch.num_rows() == 0 => {}
+                Some(batch) => {
+                    let empty = || ScalarBuffer::from(Vec::new());
+                    let mut cursor = Self {
+                        input,
+                        kinds: ScalarBuffer::from(Vec::new()),
+                        numbers: Vec::new(),
+                        time: empty(),
+                        series: empty(),
+                        stack: empty(),
+                        value: empty(),
+                        links: None,
+                        row: 0,
+                    };
+                    cursor.load(&batch, kinds);
+                    return Ok(Some(cursor));
+                }
+            }
+        }
+    }
+
+    /// Takes the columns of a batch, which has the schema that [`Input`] reads with.
+    fn load(&mut self, batch: &RecordBatch, kinds: &mut Kinds) {
+        let integers = |column: usize| batch.column(column).as_primitive::<Int64Type>().values().clone();
+        let types = batch.column(2).as_dictionary::<Int32Type>();
+        self.kinds = types.keys().values().clone();
+        self.numbers.clear();
+        let names = types.values().as_string::<i32>();
+        self.numbers
+            .extend((0..names.len()).map(|index| kinds.number(names.value(index))));
+        self.time = batch
+            .column(0)
+            .as_primitive::<TimestampMicrosecondType>()
+            .values()
+            .clone();
+        self.series = integers(1);
+        self.stack = integers(3);
+        self.value = integers(4);
+        let (spans, traces) = (batch.column(5).as_string::<i32>(), batch.column(6).as_string::<i32>());
+        let linked = spans.null_count() < spans.len() || traces.null_count() < traces.len();
+        self.links = linked.then(|| (spans.clone(), traces.clone()));
+        self.row = 0;
+    }
+
+    fn advance(&mut self, kinds: &mut Kinds) -> Result<bool, StoreError> {
+        self.row += 1;
+        while self.row >= self.value.len() {
+            match self.input.next()? {
+                None => return Ok(false),
+                Some(batch) => self.load(&batch, kinds),
+            }
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    fn kind(&self) -> u32 {
+        self.numbers[self.kinds[self.row] as usize]
+    }
+
+    #[inline]
+    fn key(&self) -> Key {
+        Key {
+            kind: self.kind(),
+            series: self.series[self.row],
+            stack: self.stack[self.row],
+            time: self.time[self.row],
+        }
+    }
+
+    #[inline]
+    fn row(&self) -> Row<'_> {
+        let link = |column: &StringArray| match column.is_valid(self.row) {
+            true => Some(self.row),
+            false => None,
+        };
+        let (span, trace) = match &self.links {
+            None => (None, None),
+            Some((spans, traces)) => (
+                link(spans).map(|row| spans.value(row)),
+                link(traces).map(|row| traces.value(row)),
+            ),
+        };
+        Row {
+            kind: self.kind(),
+            series: self.series[self.row],
+            stack: self.stack[self.row],
+            time: self.time[self.row],
+            value: self.value[self.row],
+            span,
+            trace,
+        }
+    }
+}

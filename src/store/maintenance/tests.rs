@@ -1,0 +1,341 @@
+//! Tests of maintenance on a whole store: contents stay, files become fewer, and a failure at any write loses and repeats nothing.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::*;
+use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::{Labels, RawProfile, pprof};
+use crate::store::fault::{FaultHook, Faults, Place};
+use crate::store::schema::Table;
+use crate::store::snapshot::{ScanFilter, Snapshot, SnapshotSource};
+use crate::store::{Limits, Store, StoreConfig};
+use crate::telemetry::metrics::Scope;
+
+const SHAPE: Shape = Shape {
+    functions: 60,
+    samples: 80,
+    depth: 12,
+    labelled_every: 9,
+};
+/// 2027-01-15 08:00 UTC.
+const START_NS: i64 = 1_800_000_000_000_000_000;
+
+/// A store whose maintenance does nothing by itself.
+fn config(dir: &Path) -> StoreConfig {
+    StoreConfig {
+        limits: Limits {
+            reject_older_than: Duration::ZERO,
+            reject_newer_than: Duration::ZERO,
+            ..Limits::default()
+        },
+        maintenance: MaintenanceConfig {
+            interval: Duration::from_secs(3600),
+            ..MaintenanceConfig::default()
+        },
+        ..StoreConfig::new(dir)
+    }
+}
+
+fn open(config: StoreConfig) -> Arc<Store> {
+    Store::open(config, &Scope::new()).unwrap()
+}
+
+fn profile(names: &Names, service: &str, seed: u64, seconds: i64) -> RawProfile {
+    let mut profile = cpu_profile(names, SHAPE, seed % 5);
+    profile.time_nanos = START_NS + seconds * 1_000_000_000;
+    RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", service)]),
+        id: format!("id-{seed}").into(),
+        pprof: pprof::gzip(&pprof::encode(&profile)).into(),
+    }
+}
+
+/// `flushes` files with profiles of `per_flush` moments each, `step` seconds apart.
+async fn fill(store: &Store, tenant: &str, flushes: i64, per_flush: i64, step: i64) {
+    let names = Names::new(SHAPE.functions);
+    for flush in 0..flushes {
+        for moment in 0..per_flush {
+            let number = flush * per_flush + moment;
+            let profiles = ["shop", "cart"]
+                .iter()
+                .map(|service| profile(&names, service, number as u64, number * step))
+                .collect();
+            assert!(store.append(tenant, profiles).await.is_empty());
+        }
+        store.flush().await.unwrap();
+    }
+}
+
+/// All rows of a table in files and heads.
+fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
+    let mut batches = Vec::new();
+    for file in snapshot
+        .files
+        .iter()
+        .filter(|file| file.table == table && &*file.tenant == tenant)
+    {
+        let path = snapshot.root.join(&file.path);
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(file.checksum, Some(xxhash_rust::xxh3::xxh3_64(&bytes)), "{}", file.path);
+        let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
+        assert_eq!(reader.metadata().file_metadata().num_rows() as u64, file.rows);
+        batches.extend(reader.build().unwrap().map(Result::unwrap));
+    }
+    let filter = ScanFilter {
+        tenant: Some(tenant.into()),
+        ..ScanFilter::default()
+    };
+    for head in &snapshot.heads {
+        batches.extend(head.scan(table, &filter).iter().map(|batch| {
+            let columns: Vec<usize> = (2..batch.num_columns()).collect();
+            batch.project(&columns).unwrap()
+        }));
+    }
+    batches
+}
+
+type SampleKey = (String, i64, i64, i64, Option<String>);
+
+/// Samples as a multiset, and the rows of the other tables as sets of text.
+#[derive(Debug, PartialEq)]
+struct Contents {
+    samples: HashMap<SampleKey, Vec<i64>>,
+    profiles: Vec<String>,
+    stacks: Vec<String>,
+    series: Vec<String>,
+}
+
+fn contents(snapshot: &Snapshot, tenant: &str) -> Contents {
+    let mut samples: HashMap<SampleKey, Vec<i64>> = HashMap::new();
+    for batch in rows(snapshot, Table::Samples, tenant) {
+        let integers = |name: &str| batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().clone();
+        let (series, stack, value) = (integers("series"), integers("stack"), integers("value"));
+        let time = batch
+            .column_by_name("time")
+            .unwrap()
+            .as_primitive::<TimestampMicrosecondType>();
+        let kind = batch.column_by_name("profile_type").unwrap().as_string::<i32>();
+        let span = batch.column_by_name("span_id").unwrap().as_string::<i32>();
+        for row in 0..batch.num_rows() {
+            let span = span.is_valid(row).then(|| span.value(row).to_owned());
+            let key = (
+                kind.value(row).to_owned(),
+                series.value(row),
+                stack.value(row),
+                time.value(row),
+                span,
+            );
+            samples.entry(key).or_default().push(value.value(row));
+        }
+    }
+    samples.values_mut().for_each(|values| values.sort_unstable());
+    let text = |table: Table, distinct: bool| {
+        let mut lines: Vec<String> = rows(snapshot, table, tenant)
+            .iter()
+            .flat_map(|batch| {
+                let table = arrow::util::pretty::pretty_format_batches(std::slice::from_ref(batch))
+                    .unwrap()
+                    .to_string();
+                let lines: Vec<String> = table
+                    .lines()
+                    .skip(3)
+                    .filter(|line| line.starts_with('|'))
+                    .map(|line| line.split_whitespace().collect())
+                    .collect();
+                lines
+            })
+            .collect();
+        lines.sort();
+        if distinct {
+            lines.dedup();
+        }
+        lines
+    };
+    Contents {
+        samples,
+        profiles: text(Table::Profiles, false),
+        stacks: text(Table::Stacks, true),
+        series: text(Table::Series, true),
+    }
+}
+
+fn count(snapshot: &Snapshot, table: Table) -> usize {
+    snapshot.files.iter().filter(|file| file.table == table).count()
+}
+
+fn files_on_disk(dir: &Path) -> usize {
+    Table::ALL
+        .iter()
+        .map(|table| {
+            vacuum::parquet_files(&dir.join("tables").join(table.name()))
+                .unwrap()
+                .len()
+        })
+        .sum()
+}
+
+#[tokio::test]
+async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(config(dir.path()));
+    fill(&store, "t", 9, 4, 40).await;
+    fill(&store, "other", 2, 2, 40).await;
+    let before = store.snapshot();
+    let expected = contents(&before, "t");
+    assert_eq!(count(&before, Table::Samples), 11);
+    let report = store.maintain(Work::Due).await.unwrap();
+    assert!(report.jobs >= 3, "{report:?}");
+    let after = store.snapshot();
+    assert_eq!(contents(&after, "t"), expected);
+    // One file of the hour, and two of the other tenant that are too few to merge.
+    assert_eq!(count(&after, Table::Samples), 3);
+    // A view from before still has its files.
+    assert_eq!(contents(&before, "t"), expected);
+    // Readers of the folder see the same.
+    let read_only = Store::open_read_only(dir.path()).unwrap();
+    assert_eq!(contents(&read_only.snapshot(), "t"), expected);
+    // Nothing is left to do.
+    assert_eq!(store.maintain(Work::Due).await.unwrap().jobs, 0);
+    // Within the grace period nothing is deleted, after it all that left the tables.
+    let report = store.maintain(Work::Vacuum(Duration::from_secs(60))).await.unwrap();
+    assert_eq!(report.vacuumed.files, 0);
+    assert!(report.vacuumed.waiting > 0);
+    let report = store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
+    assert!(report.vacuumed.files > 0);
+    assert_eq!(files_on_disk(dir.path()), after.files.len());
+    assert_eq!(contents(&store.snapshot(), "t"), expected);
+    drop(store);
+    let store = open(config(dir.path()));
+    assert_eq!(contents(&store.snapshot(), "t"), expected);
+    assert_eq!(store.snapshot().files.len(), after.files.len());
+}
+
+#[tokio::test]
+async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(config(dir.path()));
+    // Each flush spans three hours.
+    fill(&store, "t", 9, 4, 2700).await;
+    let expected = contents(&store.snapshot(), "t");
+    store.maintain(Work::Due).await.unwrap();
+    let after = store.snapshot();
+    assert_eq!(contents(&after, "t"), expected);
+    for file in after
+        .files
+        .iter()
+        .filter(|file| file.table == Table::Samples && file.rows > 0)
+    {
+        let (low, high) = file.time.unwrap();
+        let merged = rewrite::MergedName::of(&file.path).level > 0;
+        assert!(!merged || low / rewrite::HOUR_US == high / rewrite::HOUR_US, "{file:?}");
+    }
+    // After a restart the same stacks are written again; a merge keeps each once.
+    drop(store);
+    let store = open(config(dir.path()));
+    fill(&store, "t", 9, 4, 2700).await;
+    store.maintain(Work::Compact).await.unwrap();
+    let days = 2;
+    assert_eq!(count(&store.snapshot(), Table::Stacks), days);
+    let stacks: usize = rows(&store.snapshot(), Table::Stacks, "t")
+        .iter()
+        .map(RecordBatch::num_rows)
+        .sum();
+    let distinct = contents(&store.snapshot(), "t").stacks.len();
+    assert!(stacks <= distinct * days);
+}
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (path, target) = entry.map(|entry| (entry.path(), to.join(entry.file_name()))).unwrap();
+        match path.is_dir() {
+            true => copy(&path, &target),
+            false => drop(std::fs::copy(&path, &target).unwrap()),
+        }
+    }
+}
+
+/// Fails once, at the nth operation.
+struct FailOnce {
+    left: AtomicUsize,
+}
+
+impl FaultHook for FailOnce {
+    fn check(&self, _place: Place) -> io::Result<()> {
+        match self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+        {
+            Ok(1) => Err(io::Error::from(io::ErrorKind::StorageFull)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
+    let first = tempfile::tempdir().unwrap();
+    let expected = {
+        let store = open(config(first.path()));
+        fill(&store, "t", 2, 1, 40).await;
+        contents(&store.snapshot(), "t")
+    };
+    for fails_at in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        copy(first.path(), dir.path());
+        let hook = Arc::new(FailOnce {
+            left: AtomicUsize::new(usize::MAX),
+        });
+        let store = open(StoreConfig {
+            faults: Faults::new(hook.clone()),
+            ..config(dir.path())
+        });
+        hook.left.store(fails_at, Ordering::SeqCst);
+        let merged = store.maintain(Work::Compact).await;
+        let vacuumed = store.maintain(Work::Vacuum(Duration::ZERO)).await;
+        let failed = hook.left.swap(usize::MAX, Ordering::SeqCst) == 0;
+        assert_eq!(
+            contents(&store.snapshot(), "t"),
+            expected,
+            "{fails_at}: {merged:?} {vacuumed:?}"
+        );
+        // A crash right here, or work that goes on: both end in the same place.
+        let store = match fails_at % 2 {
+            0 => store,
+            _ => {
+                drop(store);
+                open(config(dir.path()))
+            }
+        };
+        assert_eq!(
+            contents(&store.snapshot(), "t"),
+            expected,
+            "{fails_at}: after the start"
+        );
+        store.maintain(Work::Compact).await.unwrap();
+        store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
+        let last = store.snapshot();
+        assert_eq!(contents(&last, "t"), expected, "{fails_at}: repeated");
+        assert_eq!(count(&last, Table::Samples), 1, "{fails_at}");
+        assert_eq!(files_on_disk(dir.path()), last.files.len(), "{fails_at}: garbage");
+        if !failed {
+            assert!(
+                fails_at > 40,
+                "the writes of maintenance must be places of faults: {fails_at}"
+            );
+            break;
+        }
+    }
+}
