@@ -158,7 +158,7 @@ async fn a_single_receiver_sets_the_pace() {
     let append = tokio::spawn(async move { fanout.append(vec![profile("1", 1)]).await });
     let waited = tokio::time::timeout(Duration::from_millis(600), async {
         while !append.is_finished() {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     });
     assert!(waited.await.is_err(), "longer than any lane waits");
