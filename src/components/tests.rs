@@ -3,6 +3,7 @@
 mod engine;
 mod live;
 mod reference;
+mod reloads;
 
 use crate::components::ALL;
 use crate::components::common::testing::literal;
