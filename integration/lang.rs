@@ -5,12 +5,14 @@
 //! is then read by a person. How many cases each group has is printed and must not fall below its number.
 //!
 //! Groups: `lex` (a text and its tokens; `{NUL}`, `{CR}`, `{BOM}` are these characters, `{END}` ends it without a newline), `expr` (an expression a line and its value), `conv` (a type and an
-//! expression a line, and what comes out), `fmt` (a text and its canonical form), `check` (a configuration and its diagnostics), `engine` (loads one
-//! after another, what the components were told, and their state after each).
+//! expression a line, and what comes out), `fmt` (a text and its canonical form), `check` (a configuration and its diagnostics), `hcl` (a text and its
+//! conversion into the other syntax), `engine` (loads one after another, what the components were told, and their state after each),
+//! `modules` (files, loads and changes of files).
 
 mod catalogue;
 mod components;
 mod engine_tests;
+mod modules;
 mod values;
 
 use std::fmt::Write as _;
@@ -185,33 +187,39 @@ fn events(folder: &Path) -> String {
 }
 
 fn state(controller: &Controller) -> String {
-    controller
-        .components("")
-        .unwrap()
-        .iter()
-        .fold(String::new(), |mut out, component| {
-            let detail = controller.component(&component.local_id).unwrap();
-            let exports = detail.exports;
-            let exports: Vec<String> = exports
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|export| format!("{}={}", export["name"].as_str().unwrap(), export["value"]["value"]))
-                .collect();
-            let health = &component.health;
-            let message = match health.state {
-                "healthy" => String::new(),
-                _ => format!(" ({})", health.message),
-            };
-            let _ = writeln!(
-                out,
-                "{}: {}{message} {}",
-                component.local_id,
-                health.state,
-                exports.join(" ")
-            );
-            out
-        })
+    let mut out = String::new();
+    module_state(controller, "", &mut out);
+    out
+}
+
+/// The components of a module, each followed by those of the modules that it made.
+fn module_state(controller: &Controller, module: &str, out: &mut String) {
+    for component in controller.components(module).unwrap_or_default() {
+        let id = match module {
+            "" => component.local_id.clone(),
+            module => format!("{module}/{}", component.local_id),
+        };
+        // It may have gone in between.
+        let Some(detail) = controller.component(&id) else {
+            continue;
+        };
+        let exports = detail.exports;
+        let exports: Vec<String> = exports
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|export| format!("{}={}", export["name"].as_str().unwrap(), export["value"]["value"]))
+            .collect();
+        let health = &component.health;
+        let message = match health.state {
+            "healthy" => String::new(),
+            _ => format!(" ({})", health.message),
+        };
+        let _ = writeln!(out, "{id}: {}{message} {}", health.state, exports.join(" "));
+        for module in &component.created_module_ids {
+            module_state(controller, module, out);
+        }
+    }
 }
 
 proptest::proptest! {
@@ -284,10 +292,8 @@ fn shipped_configurations_are_formatted_and_valid() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if !path
-            .extension()
-            .is_some_and(|extension| extension == "river" || extension == "alloy")
-        {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if !extension.is_some_and(|extension| ["river", "alloy", "hcl"].contains(&extension)) {
             continue;
         }
         count += 1;
@@ -305,7 +311,39 @@ fn shipped_configurations_are_formatted_and_valid() {
         );
         assert!(found.is_empty(), "{}", found.render(false));
     }
-    assert!(count > 0);
+    assert!(count >= 2);
+}
+
+#[test]
+fn the_twin_in_hcl_is_the_same_configuration() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let read = |name: &str| Source::new(name, std::fs::read_to_string(folder.join(name)).unwrap());
+    let (river, hcl) = (read("alloy-like.river"), read("alloy-like.hcl"));
+    let (of_river, of_hcl) = (alluvium::lang::parse(&river).0, alluvium::lang::parse(&hcl).0);
+    // Names, values, literals: everything but places and comments.
+    assert_eq!(of_river, of_hcl);
+    let back = alluvium::lang::translate::to_alloy("alloy-like.hcl", hcl.text()).unwrap();
+    // The comments differ in the lines that name the files.
+    let different = river
+        .text()
+        .lines()
+        .zip(back.lines())
+        .filter(|(left, right)| left != right);
+    assert!(different.clone().all(|(line, _)| line.starts_with("// ")), "{back}");
+    assert_eq!(different.count(), 2, "{back}");
+}
+
+#[test]
+fn hcl_is_read_and_converted() {
+    check("hcl", 25, |sections| {
+        let (name, text) = &sections[0];
+        let converted = if name.ends_with(".hcl") {
+            alluvium::lang::translate::to_alloy(name, text)
+        } else {
+            alluvium::lang::translate::to_hcl(name, text)
+        };
+        converted.unwrap_or_else(|found| found.render(false))
+    });
 }
 
 // === The harness ===

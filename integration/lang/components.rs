@@ -216,19 +216,22 @@ impl Probe {
     }
 
     fn tell(&self, line: &str) {
-        let path = self.context.data_path.with_file_name("events");
+        // The storage path: above the folder of the component and of the modules that it is in.
+        let depth = self.context.id.split('/').count();
+        let path = self.context.data_path.ancestors().nth(depth).unwrap().join("events");
         let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
         file.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     fn export(&self, arguments: &Arguments) {
         let id = self.context.id.clone();
+        let kind = id.rsplit('/').next().unwrap().to_owned();
         let mut exports: BTreeMap<Arc<str>, Value> = BTreeMap::new();
-        if id.starts_with("test.value") {
+        if kind.starts_with("test.value") {
             exports.insert("output".into(), arguments.value("input").clone());
-        } else if id.starts_with("test.receiving") {
+        } else if kind.starts_with("test.receiving") {
             exports.insert("receiver".into(), Value::Capsule(Capsule::new(RECEIVER, id)));
-        } else if id.starts_with("test.checked") {
+        } else if kind.starts_with("test.checked") {
             for name in ["targets", "password", "limit"] {
                 exports.insert(name.into(), arguments.value(name).clone());
             }

@@ -4,6 +4,7 @@
 //! Each command has a file; what a command composes of the layers below is in `app`.
 
 pub mod completions;
+pub mod convert;
 pub mod diagnostics;
 mod diff;
 pub mod flamegraph;
@@ -85,6 +86,8 @@ pub enum Command {
     /// Print a configuration file in the canonical form.
     #[command(alias = "format")]
     Fmt(fmt::FmtArgs),
+    /// Convert a configuration from Alloy syntax to HCL or back.
+    Convert(convert::ConvertArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
 }
@@ -128,6 +131,7 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
         Command::Upload(args) => upload::run(args).await?,
         Command::Validate(args) => return validate::run(&args),
         Command::Fmt(args) => return fmt::run(&args),
+        Command::Convert(args) => return convert::run(&args),
         Command::Completions(args) => completions::run(args, &mut Cli::command())?,
     }
     Ok(ExitCode::SUCCESS)

@@ -37,6 +37,8 @@ codes! {
     MISSING_COMMA "E0106" "list elements, fields or arguments without a comma between them";
     BLOCK_AS_EXPRESSION "E0107" "a block where a value was expected";
     TOO_DEEP "E0108" "expressions or blocks nested too deeply";
+    BAD_HCL "E0109" "text of an .hcl file that is not HCL";
+    HCL_WITHOUT_EQUAL "E0110" "HCL that has no equal in Alloy, or the other way round";
     UNKNOWN_IDENTIFIER "E0201" "a name that neither a component nor the standard library has";
     WRONG_OPERAND "E0202" "an operator applied to values of the wrong type";
     UNKNOWN_FIELD "E0203" "a field that the value does not have";
@@ -68,6 +70,8 @@ codes! {
     UNKNOWN_EXPORT "E0410" "an export that the component does not have";
     NOT_BUILT "E0411" "a component that is known but not built yet, in a configuration that is to run";
     FOREIGN_COMPONENT "E0412" "a component of Alloy that Alluvium does not have";
+    MISPLACED_BLOCK "E0413" "a configuration block where it may not stand";
+    MODULE_RECURSION "E0414" "a module that instantiates or imports itself";
     BAD_ARGUMENT "E0501" "a value that the component does not accept";
     BUILD_FAILED "E0502" "a component could not be built";
     UPDATE_FAILED "E0503" "a running component refused its new arguments";

@@ -412,7 +412,10 @@ mod tests {
         ] {
             let source = Source::new("", text);
             let (expression, _) = parse_expression(&source);
-            let parsed = Evaluate(&NoScope).resolve(&source, &expression, &kind).unwrap().unwrap();
+            let parsed = Evaluate(&NoScope)
+                .resolve(&source, &expression, &kind)
+                .unwrap()
+                .unwrap();
             assert_eq!(convert(&literal(text).unwrap(), &kind), Ok(parsed), "{text}");
         }
         for text in ["010", "1.5", "-1", "[1]", "\"a\\n\"", "1 + 1", "\"a\" + \"b\"", ""] {

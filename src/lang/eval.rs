@@ -279,7 +279,8 @@ impl Evaluator<'_> {
     }
 }
 
-fn literal(kind: TokenKind, text: &str) -> Option<Value> {
+/// The value of a literal as written; `None` when nothing can represent it.
+pub(crate) fn literal(kind: TokenKind, text: &str) -> Option<Value> {
     Some(match kind {
         TokenKind::Number => Value::Number(integer(text)?),
         TokenKind::Float => Value::Number(Number::Float(

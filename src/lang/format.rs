@@ -7,7 +7,7 @@
 use crate::lang::ast::{File, Statement};
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::source::{Source, Span};
-use crate::lang::{parser, printer};
+use crate::lang::{hcl, parser, printer};
 
 /// Passes after which the text is taken to be unstable. All shipped Alloy files settle after the first.
 const MAX_PASSES: usize = 6;
@@ -19,6 +19,9 @@ pub fn fmt(text: &str) -> Result<String, Diagnostics> {
 
 /// Formats a configuration: the canonical text, or what is wrong with it. `path` is what diagnostics call the text.
 pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
+    if hcl::is_hcl(path) {
+        return hcl::fmt(path, text);
+    }
     let (file, diagnostics) = parser::parse(&Source::new(path, text));
     diagnostics.into_result(())?;
     if let Some(settled) = settle(&file, &file) {

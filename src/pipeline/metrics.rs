@@ -127,17 +127,17 @@ impl Metrics {
         Evaluating(&self.evaluating)
     }
 
-    /// Counts the evaluation of a component.
-    pub fn evaluated(&self, id: &str, took: Duration) {
+    /// Counts the evaluation of a component, whose id is asked for when it was slow.
+    pub fn evaluated(&self, took: Duration, id: impl FnOnce() -> String) {
         self.evaluation_seconds.observe(took.as_secs_f64());
         if took >= SLOW {
             self.slow_seconds
-                .get_or_create(&vec![("component_id", id.to_owned())])
+                .get_or_create(&vec![("component_id", id())])
                 .inc_by(took.as_secs_f64());
         }
     }
 
-    /// Counts how long a change waited for the evaluation of a component that uses it.
+    /// Counts how long a change waited for the evaluation of the components that use it.
     pub fn waited(&self, time: Duration) {
         self.wait_seconds.observe(time.as_secs_f64());
     }

@@ -5,11 +5,14 @@
 
 pub mod component;
 mod controller;
+mod engine;
 pub mod foreign;
 pub mod graph;
 pub mod live;
+mod load;
 pub mod logging;
 mod metrics;
+pub mod modules;
 mod names;
 mod node;
 mod plan;

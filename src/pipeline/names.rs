@@ -1,26 +1,49 @@
 //! What expressions can refer to in a running configuration.
 
+use std::sync::Arc;
+
 use crate::lang::eval::Scope;
 use crate::lang::value::Value;
-use crate::pipeline::graph::{CONSTANTS, prefixes};
-use crate::pipeline::plan::Nodes;
+use crate::pipeline::graph::{CONSTANTS, Graph, MODULE_PATH, prefixes};
+use crate::pipeline::modules::instance::Entry;
 
-/// The names that expressions see: exports of nodes, and the constants.
+/// The names that expressions of one scope see: values of its nodes, the item of a template, what surrounds a template, and the constants.
 pub(crate) struct Names<'a> {
-    /// Nodes by id.
-    pub(crate) nodes: &'a Nodes,
+    /// The scope.
+    pub(crate) graph: &'a Graph,
+    /// What runs for each node of it; those that failed are missing.
+    pub(crate) entries: &'a [Option<Entry>],
+    /// The item of a template: its name and value.
+    pub(crate) variable: Option<(&'a str, Value)>,
+    /// What surrounds a template.
+    pub(crate) outer: Option<&'a Names<'a>>,
     /// Value of `constants`.
     pub(crate) constants: &'a Value,
+    /// Folder of the text.
+    pub(crate) module_path: &'a Arc<str>,
+}
+
+impl Names<'_> {
+    fn find(&self, path: &[&str]) -> Option<(Value, usize)> {
+        for (id, length) in prefixes(path) {
+            if let Some(index) = self.graph.find(&id) {
+                return Some((self.entries.get(index)?.as_ref()?.value(), length));
+            }
+        }
+        match &self.variable {
+            Some((name, value)) if path.first() == Some(name) => Some((value.clone(), 1)),
+            _ => self.outer.and_then(|outer| outer.find(path)),
+        }
+    }
 }
 
 impl Scope for Names<'_> {
     fn lookup(&self, path: &[&str]) -> Option<(Value, usize)> {
-        for (id, length) in prefixes(path) {
-            if let Some(node) = self.nodes.get(id.as_str()) {
-                return Some((node.exports(), length));
-            }
-        }
-        (path.first() == Some(&CONSTANTS)).then(|| (self.constants.clone(), 1))
+        self.find(path).or_else(|| match path.first().copied() {
+            Some(CONSTANTS) => Some((self.constants.clone(), 1)),
+            Some(MODULE_PATH) => Some((Value::String(self.module_path.clone()), 1)),
+            _ => None,
+        })
     }
 }
 

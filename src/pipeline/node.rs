@@ -47,28 +47,39 @@ impl Default for RestartPolicy {
     }
 }
 
-/// Ids of components whose exports changed, for the controller to look at. Bounded by the number of components, and every change of one
-/// component between two looks counts once.
+/// What changed, for the controller to look at. Bounded by the number of components, and every change of one component between two looks counts once.
 #[derive(Default)]
 pub struct Changes {
-    ids: Mutex<BTreeMap<Arc<str>, Instant>>,
+    changed: Mutex<Changed>,
     wake: Notify,
+}
+
+/// What changed between two looks.
+#[derive(Default)]
+pub struct Changed {
+    /// Ids of components whose exports changed, and when they did first.
+    pub ids: BTreeMap<Arc<str>, Instant>,
+    /// Ids of imports and `foreach` blocks that have another shape.
+    pub shapes: Vec<Arc<str>>,
 }
 
 impl Changes {
     fn add(&self, id: &Arc<str>) {
-        self.ids.lock().entry(id.clone()).or_insert_with(Instant::now);
+        self.changed.lock().ids.entry(id.clone()).or_insert_with(Instant::now);
         self.wake.notify_one();
     }
 
-    /// Takes what has changed since the last call, with the time of its first change.
-    pub fn take(&self) -> BTreeMap<Arc<str>, Instant> {
-        std::mem::take(&mut *self.ids.lock())
+    /// Asks for a look at the shape of imports and `foreach` blocks.
+    pub fn add_shapes(&self, ids: Vec<Arc<str>>) {
+        if !ids.is_empty() {
+            self.changed.lock().shapes = ids;
+            self.wake.notify_one();
+        }
     }
 
-    /// Forgets the change of a component whose dependants will be evaluated anyway; whether there was one.
-    pub fn forget(&self, id: &str) -> bool {
-        self.ids.lock().remove(id).is_some()
+    /// Takes what has changed since the last call.
+    pub fn take(&self) -> Changed {
+        std::mem::take(&mut *self.changed.lock())
     }
 
     /// Returns when something may have changed.
@@ -139,7 +150,8 @@ impl Shared {
 }
 
 impl Health {
-    fn now(state: HealthState, message: impl Into<String>) -> Self {
+    /// From now on.
+    pub fn now(state: HealthState, message: impl Into<String>) -> Self {
         Self {
             state,
             message: message.into(),
@@ -149,9 +161,11 @@ impl Health {
 }
 
 impl Node {
-    /// Builds the component; it does not run yet.
+    /// Builds the component; it does not run yet. `module` is the id of the module that it is in; with `hidden` its metrics are not shown.
     pub fn build(
         id: Arc<str>,
+        module: &str,
+        hidden: bool,
         definition: &'static Definition,
         arguments: Arguments,
         around: &Surroundings,
@@ -170,12 +184,19 @@ impl Node {
             }),
         });
         let (for_exports, for_health) = (shared.clone(), shared.clone());
+        let local = id.strip_prefix(module).unwrap_or(&id).trim_start_matches('/');
+        let labels = [
+            ("component_path", format!("/{module}")),
+            ("component_id", local.to_owned()),
+        ];
+        let metrics = match hidden {
+            false => around.metrics.child(labels),
+            true => crate::telemetry::metrics::Scope::new(),
+        };
         let context = Context {
             id: id.clone(),
             data_path: around.storage_path.join(&*id),
-            metrics: around
-                .metrics
-                .child([("component_path", "/".to_owned()), ("component_id", id.to_string())]),
+            metrics,
             exports: Arc::new(move |exports| for_exports.set_exports(exports)),
             health: Arc::new(move |state, message| {
                 for_health.health.lock().reported = Some(Health::now(state, message));

@@ -12,9 +12,11 @@ use crate::lang::decode::default_of;
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::schema::{Arguments, Kind, RECEIVER, Schema};
 use crate::lang::value::{Number, Value};
-use crate::pipeline::controller::{Controller, Running, health_name};
-use crate::pipeline::graph::GraphNode;
-use crate::pipeline::node::{Health, Node};
+use crate::pipeline::controller::{Controller, health_name};
+use crate::pipeline::graph::NodeKind;
+use crate::pipeline::modules::blocks;
+use crate::pipeline::modules::instance::{Instance, What};
+use crate::pipeline::node::Health;
 
 /// One component; arguments, exports and debug info are empty unless it was asked for by id.
 #[derive(Debug, Clone, Serialize)]
@@ -84,23 +86,49 @@ pub struct LastLoadView {
 }
 
 impl Controller {
-    /// The components of a module (`""` is the root) sorted by id, without their values; `None` when there is no such module.
+    /// The components of a module (`""` is the root) sorted by id, without their values; `None` when there is no such module. Imports, modules and
+    /// `foreach` blocks count as components.
     pub fn components(&self, module_id: &str) -> Option<Vec<ComponentView>> {
-        if !module_id.is_empty() {
-            return None;
-        }
         let running = self.running();
-        Some(running.nodes.values().filter_map(|node| view(&running, node)).collect())
+        let instance = running.root.module(module_id)?;
+        let views = (0..instance.graph.nodes.len()).filter_map(|index| view(instance, index));
+        let mut views: Vec<ComponentView> = views.collect();
+        views.sort_by(|left, right| left.local_id.cmp(&right.local_id));
+        Some(views)
     }
 
-    /// One component with arguments, exports and debug info.
+    /// One component with arguments, exports and debug info; `id` is that of its module, a `/`, and its own.
     pub fn component(&self, id: &str) -> Option<ComponentView> {
         let running = self.running();
-        let node = running.nodes.get(id)?;
-        let mut view = view(&running, node)?;
-        view.arguments = body(&node.arguments(), node.definition.arguments, &[]);
-        view.exports = fields(&node.exports(), false);
-        view.debug_info = fields(&node.debug_info(), true);
+        let (instance, index) = running.root.locate(id)?;
+        let entry = instance.entry(index)?;
+        let mut view = view(instance, index)?;
+        let (arguments, exports, debug_info) = match &entry.what {
+            What::Component(node) => (
+                body(&node.arguments(), node.definition.arguments, &[]),
+                node.exports(),
+                node.debug_info(),
+            ),
+            What::Import(node) => (
+                body(&node.arguments(), node.definition.arguments, &[]),
+                Value::Null,
+                node.debug_info(),
+            ),
+            What::Custom(module) => {
+                let arguments = module.instance.arguments.lock().attributes.clone();
+                let arguments = fields(&Value::Object(arguments.into()), false);
+                (arguments, module.instance.exports(), Value::Null)
+            }
+            What::Foreach(children) => (
+                body(&children.arguments.lock(), &blocks::FOREACH, &[]),
+                Value::Null,
+                Value::Null,
+            ),
+            What::Argument | What::Export => return None,
+        };
+        view.arguments = arguments;
+        view.exports = fields(&exports, false);
+        view.debug_info = fields(&debug_info, true);
         Some(view)
     }
 
@@ -125,10 +153,13 @@ impl Controller {
     }
 }
 
-fn view(running: &Running, node: &Node) -> Option<ComponentView> {
-    let graph = &running.graph;
-    let index = graph.find(&node.id)?;
+fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
+    let graph = &instance.graph;
     let place = graph.nodes.get(index)?;
+    if matches!(place.kind, NodeKind::Argument | NodeKind::Export) {
+        return None;
+    }
+    let entry = instance.entry(index)?;
     let ids = |indices: &[usize]| -> Vec<String> {
         let mut ids: Vec<String> = indices
             .iter()
@@ -141,9 +172,7 @@ fn view(running: &Running, node: &Node) -> Option<ComponentView> {
     };
     // Data goes to whoever's receiver is referred to, and to whoever refers to a value.
     let takes = |export: &(usize, std::sync::Arc<str>)| {
-        graph
-            .export(export.0, &export.1)
-            .is_some_and(|export| is_receiver(&export.kind))
+        graph.export(export.0, &export.1).is_some_and(|kind| is_receiver(&kind))
     };
     let uses = |user: &&usize| {
         let exports = graph.nodes.get(**user).map(|user| user.used_exports.as_slice());
@@ -160,27 +189,26 @@ fn view(running: &Running, node: &Node) -> Option<ComponentView> {
         .collect();
     flows.extend(place.referenced_by.iter().filter(uses));
     Some(ComponentView {
-        name: node.definition.name.to_owned(),
+        name: place.block.block.name.name.to_string(),
         kind: "block",
-        local_id: node.id.to_string(),
-        module_id: String::new(),
-        label: label(place),
+        local_id: place.id.to_string(),
+        module_id: instance.path.to_string(),
+        label: place.label().to_owned(),
         references_to: ids(&place.references),
         referenced_by: ids(&place.referenced_by),
         data_flow_edges_to: ids(&flows),
-        health: health(&node.health()),
+        health: health(&entry.health()),
         original: "",
         arguments: json!([]),
         exports: json!([]),
         debug_info: json!([]),
-        created_module_ids: Vec::new(),
+        created_module_ids: instance
+            .modules(index)
+            .iter()
+            .map(|module| module.path.to_string())
+            .collect(),
         live_debugging_enabled: false,
     })
-}
-
-fn label(place: &GraphNode) -> String {
-    let label = place.block.block.label.as_ref();
-    label.map(|label| label.name.to_string()).unwrap_or_default()
 }
 
 fn is_receiver(kind: &Kind) -> bool {

@@ -3,7 +3,7 @@
 //! Pure: no component is built, no environment is read. Values that are known (literals, and functions of them) are evaluated and converted;
 //! for references the type of the export is compared; a component's own check runs when all its arguments are known.
 
-use crate::lang::ast::{Expression, ExpressionKind};
+use crate::lang::ast::{Expression, ExpressionKind, Identifier};
 use crate::lang::convert::{convert, full_kind_name, kind_name};
 use crate::lang::decode::{Resolve, decode, locate, wrong_type};
 use crate::lang::eval::{NoScope, evaluate, traversal};
@@ -12,19 +12,25 @@ use crate::lang::token::TokenKind;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse, stdlib};
 use crate::pipeline::component::{ArgumentError, Definition, Stability};
-use crate::pipeline::graph::{CONSTANTS, Graph, SourceBlock, walk_names};
+use crate::pipeline::graph::{
+    Analyzer, CONSTANTS, Catalog, Env, Graph, MODULE_PATH, NodeKind, ScopeKind, SourceBlock, walk_names,
+};
 use crate::pipeline::logging;
+use crate::pipeline::modules::blocks;
+use crate::pipeline::modules::declare::{attribute, decode_call};
 
 /// Checks a configuration of several files, each a name and a text. Warnings are among the answers.
 pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition], minimum: Stability) -> Diagnostics {
-    analyze(sources, definitions, minimum).1
+    analyze(sources, &Catalog::new(definitions), minimum, true).1
 }
 
-/// Parses, builds the graph, checks every block. The graph can be run when there is no error.
+/// Parses, builds the graph, checks every block. The graph can be run when there is no error. With `whole`, declarations that nobody
+/// instantiates are checked too.
 pub(crate) fn analyze(
     sources: &[(String, String)],
-    definitions: &[&'static Definition],
+    catalog: &Catalog,
     minimum: Stability,
+    whole: bool,
 ) -> (Graph, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let mut files = Vec::new();
@@ -36,30 +42,81 @@ pub(crate) fn analyze(
         files.push(file);
     }
     // Statements that could be read are checked even when others could not, so that one run shows all mistakes.
-    let (graph, mut found) = Graph::build(&files, definitions, minimum);
-    let resolve = Static { graph: &graph };
-    for node in &graph.nodes {
-        let SourceBlock { source, block } = &*node.block;
-        let decoded = decode(source, block.header(), &block.body, node.definition.arguments, &resolve);
-        let known = decoded.complete;
-        found.extend(broken.without_missing(node.block.as_ref(), decoded.diagnostics));
-        if known && let Err(diagnostic) = check_arguments(node.definition, &node.block, &decoded.arguments) {
-            found.push(diagnostic);
-        }
-    }
-    if let Some(text) = &graph.logging
-        && let Err(refused) = logging::settings(text, &resolve)
-    {
-        found.extend(broken.without_missing(text, refused));
-    }
+    let mut analyzer = Analyzer {
+        catalog,
+        minimum,
+        whole,
+        broken: &broken,
+        diagnostics: Diagnostics::new(),
+        stack: Vec::new(),
+    };
+    let graph = analyzer.root(&files);
+    let found = analyzer.diagnostics;
     diagnostics.extend(broken.without_echoes(found));
     diagnostics.sort();
     (graph, diagnostics)
 }
 
+/// Checks every block of a scope against what it may hold.
+pub(crate) fn check_graph(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env<'_>) {
+    let resolve = Static { graph, env: Some(env) };
+    for node in &graph.nodes {
+        let text = &node.block;
+        let found = match &node.kind {
+            NodeKind::Component(definition) | NodeKind::Import(definition) => {
+                check_component(definition, text, &resolve)
+            }
+            NodeKind::Argument => check_body(text, &blocks::ARGUMENT, &resolve),
+            NodeKind::Export => check_body(text, &blocks::EXPORT, &resolve),
+            NodeKind::Foreach(_) => check_body(text, &blocks::FOREACH, &resolve),
+            NodeKind::Custom(call) => match &call.declare {
+                // One that is still under analysis instantiates itself, and that was said.
+                Some(declare) => match declare.analysis() {
+                    Some(known) => decode_call(text, Some(known), &resolve).diagnostics,
+                    None => Diagnostics::new(),
+                },
+                None => decode_call(text, None, &resolve).diagnostics,
+            },
+        };
+        let found = analyzer.broken.without_missing(text, found);
+        analyzer.diagnostics.extend(found);
+    }
+    if let Some(text) = graph.settings.get("logging")
+        && let Err(refused) = logging::settings(text, &resolve)
+    {
+        let found = analyzer.broken.without_missing(text, refused);
+        analyzer.diagnostics.extend(found);
+    }
+}
+
+fn check_component(definition: &Definition, text: &SourceBlock, resolve: &dyn Resolve) -> Diagnostics {
+    let SourceBlock { source, block } = text;
+    let decoded = decode(source, block.header(), &block.body, definition.arguments, resolve);
+    let mut found = decoded.diagnostics;
+    if decoded.complete
+        && let Err(diagnostic) = check_arguments(definition, text, &decoded.arguments)
+    {
+        found.push(diagnostic);
+    }
+    found
+}
+
+fn check_body(text: &SourceBlock, schema: &crate::lang::schema::Schema, resolve: &dyn Resolve) -> Diagnostics {
+    let SourceBlock { source, block } = text;
+    decode(source, block.header(), &block.body, schema, resolve).diagnostics
+}
+
+/// The type of what an `export` block gives, as far as it can be told.
+pub(crate) fn export_kind(graph: &Graph, node: usize) -> Kind {
+    let body = graph.nodes.get(node).map(|node| node.block.block.body.as_slice());
+    let value = attribute(body.unwrap_or_default(), "value");
+    let resolve = Static { graph, env: None };
+    value.and_then(|value| resolve.kind_of(value)).unwrap_or(Kind::Any)
+}
+
 /// Where the syntax is broken. What is said about a place that could not be read is its echo.
 #[derive(Default)]
-struct Broken {
+pub(crate) struct Broken {
     places: Vec<(Source, usize)>,
 }
 
@@ -71,7 +128,7 @@ impl Broken {
     }
 
     /// Something is missing from a block of which a part could not be read: nobody knows.
-    fn without_missing(&self, text: &SourceBlock, diagnostics: Diagnostics) -> Diagnostics {
+    pub(crate) fn without_missing(&self, text: &SourceBlock, diagnostics: Diagnostics) -> Diagnostics {
         let span = text.block.span();
         let unread = self
             .places
@@ -124,11 +181,13 @@ pub(crate) fn check_arguments(
 /// Knows the types of references, not their values.
 struct Static<'a> {
     graph: &'a Graph,
+    /// What surrounds the graph; its own scope first.
+    env: Option<&'a Env<'a>>,
 }
 
 impl Resolve for Static<'_> {
     fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic> {
-        if is_constant(expression) {
+        if self.is_constant(expression) {
             let value = evaluate(source, expression, &NoScope)?;
             return convert(&value, kind)
                 .map(Some)
@@ -144,7 +203,7 @@ impl Resolve for Static<'_> {
 impl Static<'_> {
     fn check(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<(), Diagnostic> {
         match (&expression.kind, kind) {
-            _ if is_constant(expression) => self.resolve(source, expression, kind).map(|_| ()),
+            _ if self.is_constant(expression) => self.resolve(source, expression, kind).map(|_| ()),
             (ExpressionKind::Paren(inner), _) => self.check(source, inner, kind),
             (ExpressionKind::Array(items), _) if *kind == TARGETS => {
                 items.iter().try_for_each(|item| self.check_target(source, item))
@@ -179,7 +238,7 @@ impl Static<'_> {
             return self.check(source, expression, &Kind::Map(&Kind::String));
         };
         fields.iter().try_for_each(|field| {
-            let flag = match is_constant(&field.value) {
+            let flag = match self.is_constant(&field.value) {
                 true => matches!(evaluate(source, &field.value, &NoScope), Ok(Value::Bool(_))),
                 false => self.kind_of(&field.value) == Some(Kind::Bool),
             };
@@ -190,17 +249,59 @@ impl Static<'_> {
         })
     }
 
+    fn kind_of_names(&self, names: &[Identifier]) -> Option<Kind> {
+        let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+        let own = self.graph.resolve(&path).map(|found| (self.graph, found));
+        let (graph, (node, length)) = own.or_else(|| self.outside(&path))?;
+        let Some(export) = path.get(length) else {
+            return Some(Kind::Map(&Kind::Any));
+        };
+        let kind = graph.export(node, export)?;
+        path[length + 1..].iter().try_fold(kind, |kind, _| inner_of(&kind))
+    }
+
+    /// The node around a template that a path leads to.
+    fn outside(&self, path: &[&str]) -> Option<(&Graph, (usize, usize))> {
+        let mut env = self.env?;
+        loop {
+            let hidden = env.variable.as_deref() == path.first().copied();
+            if env.kind != ScopeKind::Template || hidden {
+                return None;
+            }
+            env = env.parent?;
+            let graph = env.graph?;
+            if let Some(found) = graph.resolve(path) {
+                return Some((graph, found));
+            }
+        }
+    }
+
+    /// True when the value depends on nothing but the text.
+    fn is_constant(&self, expression: &Expression) -> bool {
+        let mut constant = true;
+        walk_names(expression, &mut |names| {
+            let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+            let pure = match stdlib::lookup(&path) {
+                Some((Value::Function(function), _)) => stdlib::is_pure(function.name),
+                Some(_) => true,
+                None => false,
+            };
+            constant &= pure && !matches!(path.first(), Some(&(CONSTANTS | MODULE_PATH))) && !self.is_shadowed(&path);
+        });
+        constant
+    }
+
+    /// True when a name of the standard library means something else here.
+    fn is_shadowed(&self, path: &[&str]) -> bool {
+        let mut variables = self.env.iter().flat_map(|env| env.outward());
+        self.graph.resolve(path).is_some() || variables.any(|(_, env)| env.variable.as_deref() == path.first().copied())
+    }
+
     /// The type of an expression as far as it can be told.
     fn kind_of(&self, expression: &Expression) -> Option<Kind> {
         let names = traversal(expression);
         if !names.is_empty() {
-            let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
-            let (node, length) = self.graph.resolve(&path)?;
-            let Some(export) = path.get(length) else {
-                return Some(Kind::Map(&Kind::Any));
-            };
-            let kind = self.graph.export(node, export)?.kind;
-            return path[length + 1..].iter().try_fold(kind, |kind, _| inner_of(&kind));
+            return self.kind_of_names(&names);
         }
         match &expression.kind {
             ExpressionKind::Array(_) => Some(Kind::List(&Kind::Any)),
@@ -249,21 +350,6 @@ fn fits(from: &Kind, to: &Kind) -> bool {
         (from, to) if number(from) => number(to) || matches!(to, Kind::String | Kind::OptionalSecret),
         (from, to) => from == to,
     }
-}
-
-/// True when the value depends on nothing but the text.
-fn is_constant(expression: &Expression) -> bool {
-    let mut constant = true;
-    walk_names(expression, &mut |names| {
-        let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
-        let pure = match stdlib::lookup(&path) {
-            Some((Value::Function(function), _)) => stdlib::is_pure(function.name),
-            Some(_) => true,
-            None => false,
-        };
-        constant &= pure && path.first() != Some(&CONSTANTS);
-    });
-    constant
 }
 
 fn is_concat(callee: &Expression) -> bool {

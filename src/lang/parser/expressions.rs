@@ -358,6 +358,14 @@ impl Parser<'_> {
     }
 }
 
+/// How tightly an operator between two values binds; higher is tighter.
+pub(crate) const fn precedence_of(kind: TokenKind) -> u8 {
+    match kind {
+        TokenKind::Power => 6,
+        kind => precedence(kind),
+    }
+}
+
 const fn precedence(kind: TokenKind) -> u8 {
     match kind {
         TokenKind::Or => 1,

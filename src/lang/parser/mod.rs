@@ -5,6 +5,8 @@
 
 mod expressions;
 
+pub(crate) use expressions::precedence_of;
+
 use std::sync::Arc;
 
 use crate::lang::ast::{Attribute, Block, Expression, File, Identifier, Statement};

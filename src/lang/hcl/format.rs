@@ -1,0 +1,265 @@
+//! `fmt` for HCL: the layout of `terraform fmt`, worked out on tokens, so that nothing but white space changes and comments stay where they are.
+//!
+//! Two blanks a level; `=` of neighbour lines aligned, and comments behind them; one blank around operators; at most one empty line, none at the ends of a
+//! body. A line keeps what it holds. The result is checked to mean what the text meant.
+
+use super::tokens::{Kind, Token, tokens};
+use crate::lang::diagnostic::Diagnostics;
+use crate::lang::source::Source;
+
+/// A line of the output.
+#[derive(Default)]
+struct Line<'a> {
+    tokens: Vec<(Kind, &'a str)>,
+    /// Blanks before the line.
+    indent: usize,
+    /// Index of the `=` that is aligned, of the comment at the end.
+    assign: Option<usize>,
+    comment: Option<usize>,
+}
+
+/// The canonical text of an HCL configuration, or what is wrong with it.
+pub fn fmt(path: &str, text: &str) -> Result<String, Diagnostics> {
+    let (file, diagnostics) = super::parse(&Source::new(path, text));
+    diagnostics.into_result(())?;
+    let formatted = lay_out(text);
+    let (again, diagnostics) = super::parse(&Source::new(path, formatted.as_str()));
+    // Only white space was touched; should that ever not be so, the author's text is the better one.
+    if diagnostics.has_errors() || again != file || lay_out(&formatted) != formatted {
+        return Ok(text.to_owned());
+    }
+    Ok(formatted)
+}
+
+fn lay_out(text: &str) -> String {
+    let mut lines = lines(text);
+    indent(&mut lines);
+    for line in &mut lines {
+        cells(line);
+    }
+    let widths: Vec<(usize, usize)> = align(&lines);
+    let mut out = String::with_capacity(text.len() + text.len() / 8);
+    for (line, (assign, comment)) in lines.iter().zip(widths) {
+        write(line, assign, comment, &mut out);
+        out.push('\n');
+    }
+    if out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// The lines of a text: tokens without newlines, single empty lines kept inside of bodies.
+fn lines(text: &str) -> Vec<Line<'_>> {
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    let mut current = Line::default();
+    let mut blank = false;
+    let end = Token {
+        kind: Kind::Newline,
+        span: crate::lang::Span::new(text.len(), text.len()),
+    };
+    for token in tokens(text).into_iter().chain(std::iter::once(end)) {
+        if token.kind != Kind::Newline {
+            let raw = &text[token.span.start..token.span.end];
+            current.tokens.push((token.kind, raw));
+            continue;
+        }
+        if current.tokens.is_empty() {
+            blank = true;
+            continue;
+        }
+        let after_open = lines
+            .last()
+            .is_none_or(|line| matches!(line.tokens.last(), Some((Kind::Open, _))));
+        let closes = matches!(current.tokens.first(), Some((Kind::Close, _)));
+        if blank && !after_open && !closes {
+            lines.push(Line::default());
+        }
+        blank = false;
+        lines.push(std::mem::take(&mut current));
+    }
+    lines
+}
+
+/// Brackets opened on one line are one level, however many they are.
+fn indent(lines: &mut [Line<'_>]) {
+    let mut levels: Vec<usize> = Vec::new();
+    for line in lines {
+        let (mut depth, mut lowest) = (0i64, 0i64);
+        for (kind, _) in &line.tokens {
+            match kind {
+                Kind::Open => depth += 1,
+                Kind::Close => depth -= 1,
+                _ => {}
+            }
+            lowest = lowest.min(depth);
+        }
+        let mut closed = usize::try_from(-lowest).unwrap_or(0);
+        while closed > 0 {
+            match levels.last_mut() {
+                Some(last) if *last > closed => {
+                    *last -= closed;
+                    closed = 0;
+                }
+                Some(last) => {
+                    closed -= *last;
+                    levels.pop();
+                }
+                None => break,
+            }
+        }
+        line.indent = 2 * levels.len();
+        let opened = usize::try_from(depth - lowest).unwrap_or(0);
+        if opened > 0 {
+            levels.push(opened);
+        }
+    }
+}
+
+/// Finds what is aligned: the first `=` when its value ends on the line, and a comment behind something.
+fn cells(line: &mut Line<'_>) {
+    let count = line.tokens.len();
+    if count > 1 && matches!(line.tokens.last(), Some((Kind::Comment, _))) {
+        line.comment = Some(count - 1);
+    }
+    let found = line.tokens.iter().position(|(kind, _)| *kind == Kind::Assign);
+    let opens_before = |at: usize| {
+        line.tokens[..at]
+            .iter()
+            .any(|(kind, _)| matches!(kind, Kind::Open | Kind::Close))
+    };
+    if let Some(at) = found.filter(|at| *at > 0 && !opens_before(*at)) {
+        let net: i64 = line.tokens[at..]
+            .iter()
+            .map(|(kind, _)| match kind {
+                Kind::Open => 1,
+                Kind::Close => -1,
+                _ => 0,
+            })
+            .sum();
+        let heredoc = line.tokens[at..].iter().any(|(kind, _)| *kind == Kind::Heredoc);
+        if net == 0 && !heredoc {
+            line.assign = Some(at);
+        }
+    }
+}
+
+/// For each line the width up to its `=` and up to its comment, in characters.
+fn align(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
+    let mut assigns = vec![0; lines.len()];
+    runs(
+        lines,
+        |line| line.assign.map(|at| line.indent + width(&line.tokens[..at])),
+        &mut assigns,
+    );
+    let mut comments = vec![0; lines.len()];
+    let with_comment: Vec<Option<usize>> = lines
+        .iter()
+        .zip(&assigns)
+        .map(|(line, assign)| {
+            let end = line.comment?;
+            Some(match line.assign {
+                Some(at) => assign + 1 + width(&line.tokens[at..end]),
+                None => line.indent + width(&line.tokens[..end]),
+            })
+        })
+        .collect();
+    let mut index = 0;
+    runs(
+        lines,
+        |_| {
+            index += 1;
+            with_comment[index - 1]
+        },
+        &mut comments,
+    );
+    assigns.into_iter().zip(comments).collect()
+}
+
+/// Gives every line of a run of lines with a width the largest one.
+fn runs<'a, 'b>(lines: &'b [Line<'a>], mut width: impl FnMut(&'b Line<'a>) -> Option<usize>, out: &mut [usize]) {
+    let mut start = 0;
+    let mut widest = 0;
+    for (at, line) in lines.iter().enumerate() {
+        match width(line) {
+            Some(found) => widest = widest.max(found),
+            None => {
+                out[start..at].fill(widest);
+                (start, widest) = (at + 1, 0);
+            }
+        }
+    }
+    out[start..].fill(widest);
+}
+
+/// Width of tokens in characters, as they will be printed.
+fn width(tokens: &[(Kind, &str)]) -> usize {
+    let mut text = String::new();
+    print(tokens, 0, tokens.len(), &mut text);
+    text.chars().count()
+}
+
+fn write(line: &Line<'_>, assign: usize, comment: usize, out: &mut String) {
+    if line.tokens.is_empty() {
+        return;
+    }
+    let start = out.len();
+    out.extend(std::iter::repeat_n(' ', line.indent));
+    let end = line.comment.unwrap_or(line.tokens.len());
+    match line.assign {
+        Some(at) => {
+            print(&line.tokens, 0, at, out);
+            pad(out, start, assign + 1);
+            print(&line.tokens, at, end, out);
+        }
+        None => print(&line.tokens, 0, end, out),
+    }
+    if let Some((_, text)) = line.comment.and_then(|at| line.tokens.get(at)) {
+        pad(out, start, comment + 1);
+        out.push_str(text);
+    }
+}
+
+fn pad(out: &mut String, start: usize, width: usize) {
+    let now = out[start..].chars().count();
+    out.extend(std::iter::repeat_n(' ', width.saturating_sub(now)));
+}
+
+fn print(tokens: &[(Kind, &str)], from: usize, to: usize, out: &mut String) {
+    for at in from..to.min(tokens.len()) {
+        if at > from && blank_between(tokens, at) {
+            out.push(' ');
+        }
+        out.push_str(tokens[at].1);
+    }
+}
+
+/// Whether a blank stands before the token at `at`.
+fn blank_between(tokens: &[(Kind, &str)], at: usize) -> bool {
+    let (left, left_text) = tokens[at - 1];
+    let (right, right_text) = tokens[at];
+    let before = at.checked_sub(2).map(|at| tokens[at]);
+    match (left, right) {
+        // `a . b` and `a :: b` run together, but not `1 .b`.
+        (_, Kind::Comma | Kind::Path) | (Kind::Path, _) => false,
+        (Kind::Number, Kind::Dot) => true,
+        (_, Kind::Dot) | (Kind::Dot, _) => false,
+        (_, Kind::Operator) if right_text == "..." => false,
+        // Braces have blanks inside, other brackets have none.
+        (Kind::Open, Kind::Close) => false,
+        (Kind::Open, _) => left_text == "{",
+        (_, Kind::Close) => right_text == "}",
+        // Calls and indices.
+        (Kind::Name, Kind::Open) => right_text == "{",
+        (Kind::Close | Kind::String, Kind::Open) => right_text != "[",
+        // A sign or negation belongs to what follows, unless something stands before it.
+        (Kind::Operator, _) if left_text == "!" => false,
+        (Kind::Operator, _) if left_text == "-" => {
+            matches!(
+                before,
+                Some((Kind::Name | Kind::Number | Kind::String | Kind::Close, _))
+            )
+        }
+        _ => true,
+    }
+}

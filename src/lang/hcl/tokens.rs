@@ -1,0 +1,235 @@
+//! HCL cut into tokens: what the formatter and the search for comments need, no more.
+//!
+//! A string with everything in it is one token, so is a heredoc. Wrong text gives wrong tokens, never an error: the parser has the say.
+
+use crate::lang::source::{Source, Span};
+
+/// Deepest nesting of brackets and templates that the parser is asked to read.
+pub const MAX_DEPTH: usize = 200;
+
+/// A token and its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is.
+    pub span: Span,
+}
+
+/// Kinds of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Newline,
+    /// `# ...` and `// ...` without the newline, `/* ... */`.
+    Comment,
+    Name,
+    Number,
+    String,
+    /// From `<<` to the closing word.
+    Heredoc,
+    /// `{ [ (`
+    Open,
+    /// `} ] )`
+    Close,
+    Comma,
+    /// `.`
+    Dot,
+    /// `::`
+    Path,
+    /// `=`
+    Assign,
+    /// Any other operator or character.
+    Operator,
+}
+
+/// The tokens of a text, blanks left out.
+pub fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut at = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    while let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        let rest = &text[at..];
+        let (kind, length) = match letter {
+            ' ' | '\t' | '\r' => {
+                at += 1;
+                continue;
+            }
+            '\n' => (Kind::Newline, 1),
+            '#' => (Kind::Comment, line(rest)),
+            '/' if rest.starts_with("//") => (Kind::Comment, line(rest)),
+            '/' if rest.starts_with("/*") => (Kind::Comment, rest[2..].find("*/").map_or(rest.len(), |end| end + 4)),
+            '"' => (Kind::String, string_length(rest)),
+            '<' if rest.starts_with("<<") => match heredoc_length(rest) {
+                Some(length) => (Kind::Heredoc, length),
+                None => (Kind::Operator, 2),
+            },
+            '{' | '[' | '(' => (Kind::Open, 1),
+            '}' | ']' | ')' => (Kind::Close, 1),
+            ',' => (Kind::Comma, 1),
+            '.' if rest.starts_with("...") => (Kind::Operator, 3),
+            '.' => (Kind::Dot, 1),
+            ':' if rest.starts_with("::") => (Kind::Path, 2),
+            letter if letter.is_ascii_digit() => (Kind::Number, number_length(rest)),
+            letter if is_name(letter) => (
+                Kind::Name,
+                rest.find(|letter| !(is_name(letter) || letter == '-' || letter.is_numeric()))
+                    .unwrap_or(rest.len()),
+            ),
+            _ => {
+                let two = ["==", "!=", "<=", ">=", "&&", "||", "=>"];
+                match two.iter().find(|operator| rest.starts_with(**operator)) {
+                    Some(_) => (Kind::Operator, 2),
+                    None if letter == '=' => (Kind::Assign, 1),
+                    None => (Kind::Operator, letter.len_utf8()),
+                }
+            }
+        };
+        tokens.push(Token {
+            kind,
+            span: Span::new(at, at + length),
+        });
+        at += length;
+    }
+    tokens
+}
+
+/// The comments of a text; those on neighbouring lines with nothing between are a group.
+pub fn comment_groups(source: &Source) -> Vec<Vec<Span>> {
+    let mut groups: Vec<Vec<Span>> = Vec::new();
+    let mut last_line = None;
+    for token in tokens(source.text()) {
+        match token.kind {
+            Kind::Newline => {}
+            Kind::Comment => {
+                let line = source.line(token.span.start);
+                match (groups.last_mut(), last_line) {
+                    (Some(group), Some(last)) if line <= last + 1 => group.push(token.span),
+                    _ => groups.push(vec![token.span]),
+                }
+                last_line = Some(source.line(token.span.end));
+            }
+            _ => last_line = None,
+        }
+    }
+    groups
+}
+
+/// Where brackets and templates nest deeper than the parser should follow; also a long run of prefix operators.
+pub fn too_deep(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut prefixes = 0usize;
+    for token in tokens(text) {
+        let inside = &text[token.span.start..token.span.end];
+        match token.kind {
+            Kind::Open => depth += 1,
+            Kind::Close => depth = depth.saturating_sub(1),
+            // Templates nest inside of strings; their brackets are counted without a look at what they are.
+            Kind::String | Kind::Heredoc
+                if inside.bytes().filter(|byte| matches!(byte, b'{' | b'[' | b'(')).count() > MAX_DEPTH =>
+            {
+                return Some(token.span.start);
+            }
+            _ => {}
+        }
+        prefixes = match inside {
+            "!" | "-" | "?" => prefixes + 1,
+            _ if token.kind == Kind::Newline => 0,
+            _ => prefixes,
+        };
+        if depth > MAX_DEPTH || prefixes > MAX_DEPTH {
+            return Some(token.span.start);
+        }
+    }
+    None
+}
+
+/// The first string that never ends.
+pub fn open_string(text: &str) -> Option<Span> {
+    let open = |token: &Token| {
+        let inside = &text[token.span.start..token.span.end];
+        token.kind == Kind::String && (inside.len() < 2 || !inside.ends_with('"'))
+    };
+    tokens(text).into_iter().find(open).map(|token| token.span)
+}
+
+fn is_name(letter: char) -> bool {
+    letter.is_alphabetic() || letter == '_'
+}
+
+fn line(rest: &str) -> usize {
+    let length = rest.find('\n').unwrap_or(rest.len());
+    rest[..length].trim_end_matches('\r').len()
+}
+
+fn number_length(rest: &str) -> usize {
+    let bytes = rest.as_bytes();
+    let digits = |mut at: usize| {
+        while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+        at
+    };
+    let mut end = digits(0);
+    if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
+        end = digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        if bytes.get(end + 1 + sign).is_some_and(u8::is_ascii_digit) {
+            end = digits(end + 1 + sign);
+        }
+    }
+    end
+}
+
+/// Length of a quoted template with everything in it; an unclosed one ends with its line, when no interpolation is open.
+fn string_length(rest: &str) -> usize {
+    let bytes = rest.as_bytes();
+    // Inside of a string (true) or of an interpolation (false), outermost first.
+    let mut inside = vec![true];
+    let mut at = 1;
+    while let (Some(byte), Some(string)) = (bytes.get(at), inside.last().copied()) {
+        let next = bytes.get(at + 1);
+        match (string, byte) {
+            (true, b'\\') => at += 1,
+            (true, b'$' | b'%') if next == Some(byte) && bytes.get(at + 2) == Some(&b'{') => at += 2,
+            (true, b'$' | b'%') if next == Some(&b'{') => {
+                inside.push(false);
+                at += 1;
+            }
+            (true, b'"') => {
+                inside.pop();
+            }
+            (true, b'\n') if inside.len() == 1 => return at,
+            (false, b'"') => inside.push(true),
+            (false, b'{') => inside.push(false),
+            (false, b'}') => {
+                inside.pop();
+            }
+            _ => {}
+        }
+        at += 1;
+        if inside.is_empty() {
+            return at.min(rest.len());
+        }
+    }
+    rest.len()
+}
+
+fn heredoc_length(rest: &str) -> Option<usize> {
+    let head = rest[2..].trim_start_matches('-');
+    let word_end = head.find(|letter: char| !(is_name(letter) || letter.is_numeric() || letter == '-'))?;
+    let word = &head[..word_end];
+    if word.is_empty() {
+        return None;
+    }
+    let mut at = rest.find('\n')? + 1;
+    while at < rest.len() {
+        let length = rest[at..].find('\n').unwrap_or(rest.len() - at);
+        let line = &rest[at..at + length];
+        if line.trim() == word {
+            return Some(at + line.trim_end().len());
+        }
+        at += length + 1;
+    }
+    Some(rest.len())
+}

@@ -1,0 +1,67 @@
+//! Comments on their way into another text: in order, each once, before what they stood before or behind what they stood behind.
+
+use crate::lang::ast::File;
+use crate::lang::source::{Source, Span};
+
+pub struct Comments<'a> {
+    source: &'a Source,
+    list: Vec<Span>,
+    next: usize,
+}
+
+impl<'a> Comments<'a> {
+    pub fn new(file: &'a File) -> Self {
+        let mut list: Vec<Span> = file.comments.iter().flatten().copied().collect();
+        list.sort();
+        Self {
+            source: &file.source,
+            list,
+            next: 0,
+        }
+    }
+
+    /// The comments before `offset` that were not taken, as lines of their own.
+    pub fn before(&mut self, offset: usize) -> String {
+        let mut out = String::new();
+        let mut last_line = None;
+        while let Some(span) = self.list.get(self.next).filter(|span| span.start < offset) {
+            let line = self.source.line(span.start);
+            if last_line.is_some_and(|last| line > last + 1) {
+                out.push('\n');
+            }
+            out.push_str(&text(self.source.slice(*span)));
+            out.push('\n');
+            last_line = Some(self.source.line(span.end));
+            self.next += 1;
+        }
+        // A comment that stood apart from what follows stays apart.
+        if offset < self.source.text().len() && last_line.is_some_and(|last| self.source.line(offset) > last + 1) {
+            out.push('\n');
+        }
+        out
+    }
+
+    /// A comment on the line of `offset`, behind it, when nothing but `,` stands between; with a blank before it.
+    pub fn behind(&mut self, offset: usize) -> String {
+        let Some(span) = self.list.get(self.next) else {
+            return String::new();
+        };
+        let between = self.source.text().get(offset..span.start);
+        let comment = self.source.slice(*span);
+        let near = between.is_some_and(|between| between.chars().all(|letter| matches!(letter, ' ' | '\t' | ',')));
+        if !near || comment.contains('\n') {
+            return String::new();
+        }
+        self.next += 1;
+        format!(" {}", text(comment))
+    }
+}
+
+/// A comment in the form that both languages have.
+fn text(comment: &str) -> String {
+    let comment = comment.replace('\r', "");
+    match comment.strip_prefix('#') {
+        Some(rest) => format!("//{rest}"),
+        None => comment,
+    }
+}

@@ -1,0 +1,90 @@
+//! From one syntax to the other: Alloy text to HCL text and back, with the comments.
+//!
+//! Both parse to the same tree, so this is a printer for each: statements in their order, comments before the statements or elements they stood before,
+//! lists and objects over several lines where they were. The result is laid out by `fmt`, parsed again and compared: what does not come out meaning the same is
+//! refused, never written.
+
+mod alloy;
+mod comments;
+mod hcl;
+#[cfg(test)]
+mod tests;
+
+use crate::lang::ast::{Expression, ExpressionKind, File};
+use crate::lang::codes;
+use crate::lang::diagnostic::{Diagnostic, Diagnostics};
+use crate::lang::source::{Source, Span};
+use crate::lang::token::TokenKind;
+use crate::lang::{format, hcl as front, meaning, parse};
+
+/// The HCL text of an Alloy configuration.
+pub fn to_hcl(path: &str, text: &str) -> Result<String, Diagnostics> {
+    convert(path, text, false, |file| {
+        let written = hcl::write(file)?;
+        front::fmt("out.hcl", &written).map(|text| ("out.hcl", text))
+    })
+}
+
+/// The Alloy text of an HCL configuration.
+pub fn to_alloy(path: &str, text: &str) -> Result<String, Diagnostics> {
+    convert(path, text, true, |file| {
+        let written = alloy::write(file)?;
+        format::fmt_named("out.alloy", &written).map(|text| ("out.alloy", text))
+    })
+}
+
+fn convert(
+    path: &str,
+    text: &str,
+    from_hcl: bool,
+    write: impl Fn(&File) -> Result<(&'static str, String), Diagnostics>,
+) -> Result<String, Diagnostics> {
+    let source = Source::new(path, text);
+    let (file, diagnostics) = if from_hcl {
+        front::parse(&source)
+    } else {
+        crate::lang::parser::parse(&source)
+    };
+    diagnostics.into_result(())?;
+    let unfaithful = |detail: &str| {
+        let message = format!("this configuration cannot be converted: {detail}");
+        Diagnostics::from(Diagnostic::error(
+            codes::HCL_WITHOUT_EQUAL,
+            &source,
+            Span::new(0, 0),
+            message,
+        ))
+    };
+    let (name, written) = match write(&file) {
+        Ok(written) => written,
+        Err(found) if found.iter().all(|diagnostic| diagnostic.source == source) => return Err(found),
+        Err(found) => return Err(unfaithful(&found.to_string())),
+    };
+    let (again, diagnostics) = parse(&Source::new(name, written.as_str()));
+    if diagnostics.has_errors() {
+        return Err(unfaithful(&diagnostics.to_string()));
+    }
+    if !meaning::same(&file, &again) {
+        return Err(unfaithful("it would not mean the same"));
+    }
+    Ok(written)
+}
+
+/// What has no place in the other syntax.
+fn refuse(source: &Source, span: Span, message: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
+}
+
+/// True when the parts of a list began on lines of their own.
+fn over_lines(source: &Source, open: usize, first: Option<Span>) -> bool {
+    first.is_some_and(|first| source.line(open) != source.line(first.start))
+}
+
+/// How tightly an expression binds, by the operators of a language: higher is tighter, 100 for everything that needs no parentheses.
+fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
+    match &expression.kind {
+        ExpressionKind::Binary { operator, .. } => of(*operator),
+        ExpressionKind::Unary { .. } => 50,
+        _ => 100,
+    }
+}

@@ -1,0 +1,316 @@
+//! The references of a scope: which node refers to which, and what is used from further out.
+//!
+//! In: the nodes of a scope and what surrounds it. Out: links for each node, the graphs of the templates in it, and diagnostics for names that lead
+//! nowhere.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::lang::ast::Identifier;
+use crate::lang::diagnostic::nearest;
+use crate::lang::value::Value;
+use crate::lang::{Diagnostic, Source, Span, codes, stdlib};
+use crate::pipeline::component::Stability;
+use crate::pipeline::graph::build::{Analyzer, below_minimum};
+use crate::pipeline::graph::{
+    CONSTANTS, Call, Env, Graph, MODULE_PATH, NodeKind, ScopeKind, SourceBlock, prefixes, walk_body,
+};
+
+/// What a template uses of the scopes around it; levels count outwards from 1.
+#[derive(Debug, Default)]
+pub struct Outside {
+    /// Nodes.
+    nodes: BTreeSet<(usize, usize)>,
+    /// Exports of nodes.
+    exports: BTreeSet<(usize, usize, Arc<str>)>,
+    /// Items of templates further out.
+    variables: BTreeSet<usize>,
+}
+
+/// What one node uses; levels count outwards from 0, its own scope.
+#[derive(Default)]
+pub(super) struct Links {
+    uses: Outside,
+    namespaces: BTreeSet<(usize, Arc<str>)>,
+}
+
+/// What a name leads to.
+enum Target {
+    /// A node: how many scopes out, its index there, and how many parts of the path its id takes.
+    Node(usize, usize, usize),
+    /// The item of a template, and how many scopes out.
+    Variable(usize),
+    /// A node that was reported already.
+    Broken,
+    /// The standard library, the constants, the folder of the module.
+    Library,
+    /// Nothing.
+    Nothing,
+}
+
+/// The links of every node, and the graphs of the templates by node.
+pub(super) fn find(
+    analyzer: &mut Analyzer<'_>,
+    graph: &Graph,
+    env: &Env<'_>,
+    declared: &BTreeMap<String, Arc<SourceBlock>>,
+    templates: &HashMap<usize, Arc<SourceBlock>>,
+) -> (Vec<Links>, HashMap<usize, Graph>) {
+    let mut graphs = HashMap::new();
+    let mut all = Vec::with_capacity(graph.nodes.len());
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let mut finder = Finder {
+            analyzer: &mut *analyzer,
+            env,
+            declared,
+            links: Links::default(),
+        };
+        let text = &node.block;
+        walk_body(&text.block.body, &mut |names| {
+            finder.reference(Some(index), &text.source, names);
+        });
+        let mut links = finder.links;
+        match &node.kind {
+            NodeKind::Custom(call) => called(call, &mut links.namespaces),
+            NodeKind::Foreach(foreach) => {
+                if let Some(template) = templates.get(&index) {
+                    let variable = Some(foreach.variable.clone());
+                    let inner = analyzer.body(template, env, ScopeKind::Template, variable);
+                    inward(index, &inner, &mut links);
+                    graphs.insert(index, inner);
+                }
+            }
+            _ => {}
+        }
+        all.push(links);
+    }
+    for text in graph.settings.values() {
+        let mut finder = Finder {
+            analyzer: &mut *analyzer,
+            env,
+            declared,
+            links: Links::default(),
+        };
+        walk_body(&text.block.body, &mut |names| {
+            finder.reference(None, &text.source, names);
+        });
+    }
+    (all, graphs)
+}
+
+/// The namespaces that an instance needs, as its own scope sees them.
+fn called(call: &Call, namespaces: &mut BTreeSet<(usize, Arc<str>)>) {
+    if let Some(namespace) = &call.namespace {
+        namespaces.insert((call.level, namespace.clone()));
+    }
+    if let Some(known) = call.declare.as_ref().and_then(|declare| declare.analysis()) {
+        let outside = known.graph.namespaces_outside.iter();
+        namespaces.extend(outside.map(|(level, namespace)| (call.level + level - 1, namespace.clone())));
+    }
+}
+
+/// What a template uses is used by its `foreach`.
+fn inward(index: usize, template: &Graph, links: &mut Links) {
+    let outside = template.namespaces_outside.iter();
+    links
+        .namespaces
+        .extend(outside.map(|(level, namespace)| (level - 1, namespace.clone())));
+    let used = &template.outside;
+    let nodes = used.nodes.iter().filter(|node| **node != (1, index));
+    links.uses.nodes.extend(nodes.map(|(level, node)| (level - 1, *node)));
+    let exports = used.exports.iter();
+    let exports = exports.map(|(level, node, name)| (level - 1, *node, name.clone()));
+    links.uses.exports.extend(exports);
+    links
+        .uses
+        .variables
+        .extend(used.variables.iter().map(|level| level - 1));
+}
+
+/// Writes the links into the graph.
+pub(super) fn apply(graph: &mut Graph, all: Vec<Links>, mut templates: HashMap<usize, Graph>) {
+    for (index, links) in all.into_iter().enumerate() {
+        let Links { uses, namespaces } = links;
+        let mut references: BTreeSet<usize> = BTreeSet::new();
+        for (level, namespace) in namespaces {
+            if level > 0 {
+                graph.namespaces_outside.insert((level, namespace));
+            } else if let Some(import) = graph.imports.get(&namespace) {
+                references.insert(*import);
+            }
+        }
+        let own = |level: &usize| *level == 0;
+        references.extend(uses.nodes.iter().filter(|node| own(&node.0)).map(|node| node.1));
+        let used_exports = uses.exports.iter().filter(|export| own(&export.0));
+        let used_exports = used_exports.map(|(_, node, name)| (*node, name.clone())).collect();
+        let uses_outside = !uses.variables.is_empty() || uses.nodes.iter().any(|node| node.0 > 0);
+        for target in &references {
+            graph.nodes[*target].referenced_by.push(index);
+        }
+        let outer = &mut graph.outside;
+        outer.nodes.extend(uses.nodes.into_iter().filter(|node| node.0 > 0));
+        outer
+            .exports
+            .extend(uses.exports.into_iter().filter(|export| export.0 > 0));
+        outer
+            .variables
+            .extend(uses.variables.into_iter().filter(|level| *level > 0));
+        let node = &mut graph.nodes[index];
+        node.references = references.into_iter().collect();
+        node.used_exports = used_exports;
+        node.uses_outside = uses_outside;
+        if let (NodeKind::Foreach(foreach), Some(template)) = (&mut node.kind, templates.remove(&index)) {
+            foreach.template = Arc::new(template);
+        }
+    }
+}
+
+struct Finder<'f, 'a, 'e> {
+    analyzer: &'f mut Analyzer<'a>,
+    env: &'e Env<'e>,
+    declared: &'f BTreeMap<String, Arc<SourceBlock>>,
+    links: Links,
+}
+
+impl Finder<'_, '_, '_> {
+    fn push(&mut self, diagnostic: Diagnostic) {
+        self.analyzer.diagnostics.push(diagnostic);
+    }
+
+    /// A chain of names in the text of node `from`.
+    fn reference(&mut self, from: Option<usize>, source: &Source, names: &[Identifier]) {
+        match self.target(source, names) {
+            Target::Node(0, node, _) if Some(node) == from => {
+                let message = "a component cannot refer to itself";
+                self.push(Diagnostic::error(
+                    codes::SELF_REFERENCE,
+                    source,
+                    span_of(names),
+                    message,
+                ));
+            }
+            Target::Node(level, node, length) => {
+                self.links.uses.nodes.insert((level, node));
+                if let Some(export) = names.get(length) {
+                    self.export(source, level, node, export);
+                }
+            }
+            Target::Variable(level) => {
+                self.links.uses.variables.insert(level);
+            }
+            Target::Nothing => self.unknown(source, names),
+            Target::Broken | Target::Library => {}
+        }
+    }
+
+    fn export(&mut self, source: &Source, level: usize, node: usize, export: &Identifier) {
+        let Some(graph) = self.env.ancestor(level).and_then(|env| env.graph) else {
+            return;
+        };
+        if graph.export(node, &export.name).is_some() {
+            self.links.uses.exports.insert((level, node, export.name.clone()));
+            return;
+        }
+        let Some(exports) = graph.exports(node) else { return };
+        let id = &graph.nodes[node].id;
+        let hint = match nearest(&export.name, exports.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if exports.is_empty() => format!("{id} has no exports"),
+            None => format!("its exports: {}", exports.join(", ")),
+        };
+        let message = format!("{id} has no export \"{}\"", export.name);
+        let found = Diagnostic::error(codes::UNKNOWN_EXPORT, source, export.span, message).hint(hint);
+        self.push(found);
+    }
+
+    fn target(&mut self, source: &Source, names: &[Identifier]) -> Target {
+        let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+        let Some(first) = names.first() else {
+            return Target::Library;
+        };
+        for (level, env) in self.env.outward() {
+            if let Some((node, length)) = env.graph.and_then(|graph| graph.resolve(&path)) {
+                return Target::Node(level, node, length);
+            }
+            if level == 0 && prefixes(&path).any(|(id, _)| self.declared.contains_key(&id)) {
+                return Target::Broken;
+            }
+            if env.variable.as_ref() == Some(&first.name) {
+                return Target::Variable(level);
+            }
+            if env.kind != ScopeKind::Template {
+                break;
+            }
+        }
+        if let Some((value, _)) = stdlib::lookup(&path) {
+            if let Value::Function(function) = value {
+                self.check_function(source, first, function.name);
+            }
+            return Target::Library;
+        }
+        if matches!(&*first.name, CONSTANTS | MODULE_PATH) {
+            return Target::Library;
+        }
+        Target::Nothing
+    }
+
+    fn check_function(&mut self, source: &Source, first: &Identifier, name: &str) {
+        if let Some(new) = stdlib::replacement(&first.name) {
+            let message = format!("function `{}` has a new name", first.name);
+            self.push(
+                Diagnostic::warning(codes::DEPRECATED_FUNCTION, source, first.span, message)
+                    .hint(format!("write `{new}`")),
+            );
+        }
+        if stdlib::is_experimental(name) && self.analyzer.minimum > Stability::Experimental {
+            let what = format!("function \"{name}\"");
+            let level = Stability::Experimental;
+            self.push(below_minimum(source, first, &what, level, self.analyzer.minimum));
+        }
+    }
+
+    fn unknown(&mut self, source: &Source, names: &[Identifier]) {
+        let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+        let whole = path.join(".");
+        let diagnostic = if let [only] = path.as_slice() {
+            let variables = self.env.outward().filter_map(|(_, env)| env.variable.clone());
+            let variables: Vec<Arc<str>> = variables.collect();
+            let mut candidates: Vec<&str> = stdlib::names().collect();
+            candidates.extend(variables.iter().map(|name| &**name));
+            let near = nearest(only, candidates);
+            let near = near.map(|near| format!("did you mean `{near}`?"));
+            let hint = near.unwrap_or_else(|| format!("put text in quotes: \"{only}\""));
+            let message = format!("identifier \"{only}\" does not exist");
+            Diagnostic::error(codes::UNKNOWN_IDENTIFIER, source, span_of(names), message).hint(hint)
+        } else {
+            let ids = self.visible();
+            let near = nearest(&whole, ids.iter().map(String::as_str));
+            let message = format!("component \"{whole}\" does not exist or is out of scope");
+            Diagnostic::error(codes::UNKNOWN_REFERENCE, source, span_of(names), message)
+                .maybe_hint(near.map(|near| format!("did you mean `{near}`?")))
+        };
+        self.push(diagnostic);
+    }
+
+    /// Everything that could have been meant.
+    fn visible(&self) -> Vec<String> {
+        let mut ids = Vec::new();
+        for (_, env) in self.env.outward() {
+            for (index, node) in env.graph.iter().flat_map(|graph| graph.nodes.iter().enumerate()) {
+                let exports = env.graph.and_then(|graph| graph.exports(index)).unwrap_or_default();
+                ids.extend(exports.into_iter().map(|export| format!("{}.{export}", node.id)));
+            }
+            if env.kind != ScopeKind::Template {
+                break;
+            }
+        }
+        ids
+    }
+}
+
+fn span_of(names: &[Identifier]) -> Span {
+    match (names.first(), names.last()) {
+        (Some(first), Some(last)) => first.span.to(last.span),
+        _ => Span::default(),
+    }
+}

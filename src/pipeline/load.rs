@@ -1,0 +1,256 @@
+//! One load from its first step to the swap, and the passing on of changes: what a controller does while nobody waits for a component.
+//!
+//! In: texts, or an import or `foreach` whose shape changed. Out: the old tree and the new one in force, or a refusal that has changed nothing.
+
+use std::sync::Arc;
+
+use crate::lang::decode::Evaluate;
+use crate::lang::diagnostic::Severity;
+use crate::lang::schema::Arguments;
+use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
+use crate::pipeline::component::HealthState;
+use crate::pipeline::controller::Inner;
+use crate::pipeline::graph::Graph;
+use crate::pipeline::logging::{self, LoggingSettings};
+use crate::pipeline::modules::library;
+use crate::pipeline::modules::propagate::Propagate;
+use crate::pipeline::modules::stage::{Accept, Stage};
+use crate::pipeline::node::Node;
+use crate::pipeline::plan::{Plan, Running, plan};
+use crate::pipeline::validate::analyze;
+
+/// What is to be put in force.
+#[derive(Clone)]
+pub(super) enum Wanted {
+    /// A configuration: names and texts.
+    Load(Arc<Vec<(String, String)>>),
+    /// The new shape of one import or `foreach` of the configuration in force, by id.
+    Shape(Arc<str>),
+}
+
+/// A tree that is in force; its components still have to be stopped and started.
+pub(super) struct Swapped {
+    pub(super) old: Arc<Running>,
+    pub(super) plan: Plan,
+    pub(super) warnings: Diagnostics,
+}
+
+/// A load that has changed nothing.
+pub(super) struct Refused {
+    pub(super) diagnostics: Diagnostics,
+    /// Running components that may hold what it lacked.
+    pub(super) in_the_way: Vec<Arc<Node>>,
+}
+
+impl From<Diagnostics> for Refused {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self {
+            diagnostics,
+            in_the_way: Vec::new(),
+        }
+    }
+}
+
+/// A tree ready to be swapped in.
+struct Prepared {
+    running: Running,
+    logging: LoggingSettings,
+    /// What was updated on the way, with the arguments before.
+    updated: Vec<(Arc<Node>, Arguments)>,
+    /// Imports and `foreach` blocks whose shape changed on the way.
+    shape: Vec<Arc<str>>,
+    warnings: Diagnostics,
+}
+
+impl Inner {
+    pub(super) fn prepare_and_swap(&self, wanted: &Wanted) -> Result<Swapped, Refused> {
+        let _changing = self.changing.lock();
+        let _evaluating = self.engine.metrics.evaluate();
+        let current = self.running();
+        let prepared = match wanted {
+            Wanted::Load(sources) => self.prepare_load(sources, &current)?,
+            Wanted::Shape(cause) => {
+                let root = &current.root;
+                let accept = Accept::Only(cause.clone());
+                let folder = &root.surroundings.module_path;
+                self.prepare(&root.graph, folder, &current, accept, &Diagnostics::new())?
+            }
+        };
+        let Prepared {
+            running,
+            logging,
+            updated,
+            shape,
+            warnings,
+        } = prepared;
+        let plan = plan(&current, &running);
+        for (node, _) in &updated {
+            node.set_evaluation(HealthState::Healthy, "component evaluated");
+        }
+        // One that could not be evaluated may now have the very arguments that it last ran with: nothing to update, yet well again.
+        for node in running.nodes.values().filter(|node| node.evaluation_failed()) {
+            if !running.has_refused_content(node) {
+                node.set_evaluation(HealthState::Healthy, "component evaluated");
+            }
+        }
+        *self.running.write() = Arc::new(running);
+        // Updates on the way may have given an import or a `foreach` another shape.
+        self.changes.add_shapes(shape);
+        if matches!(wanted, Wanted::Load(_)) {
+            (self.on_logging)(&logging);
+        }
+        Ok(Swapped {
+            old: current,
+            plan,
+            warnings,
+        })
+    }
+
+    fn prepare_load(&self, sources: &[(String, String)], current: &Running) -> Result<Prepared, Refused> {
+        let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, false);
+        let warnings = self.engine.refuse_not_built(found);
+        if warnings.has_errors() {
+            return Err(warnings.into());
+        }
+        let graph = Arc::new(graph);
+        let folder = sources.first().map(|(path, _)| folder_of(path)).unwrap_or_default();
+        let all = self.prepare(&graph, &folder, current, Accept::All, &warnings);
+        if all.is_ok() || !current.nodes.values().any(|node| current.has_refused_content(node)) {
+            return all;
+        }
+        // New content of an import may be what is wrong: with its last good content the configuration may be right.
+        let old = self.prepare(&graph, &folder, current, Accept::AllButContent, &warnings);
+        old.or(all)
+    }
+
+    fn prepare(
+        &self,
+        graph: &Arc<Graph>,
+        folder: &Arc<str>,
+        current: &Running,
+        accept: Accept,
+        warnings: &Diagnostics,
+    ) -> Result<Prepared, Refused> {
+        let mut stage = Stage::new(&self.engine, current, accept);
+        let root = stage.root(graph.clone(), folder.clone());
+        let mut diagnostics = warnings.clone();
+        diagnostics.extend(std::mem::take(&mut stage.diagnostics));
+        let logging = match graph.settings.get("logging") {
+            None => LoggingSettings::default(),
+            Some(text) => {
+                let names = root.names(&self.engine.constants, None);
+                logging::settings(text, &Evaluate(&names)).unwrap_or_else(|found| {
+                    diagnostics.extend(found);
+                    LoggingSettings::default()
+                })
+            }
+        };
+        if !diagnostics.has_errors() && root.entries.iter().any(Option::is_none) {
+            let message = "a part of the configuration could not be evaluated";
+            let source = Source::new("", "");
+            diagnostics.push(Diagnostic::error(
+                codes::BUILD_FAILED,
+                &source,
+                Span::default(),
+                message,
+            ));
+        }
+        diagnostics.sort();
+        if diagnostics.has_errors() {
+            return Err(refused(diagnostics, &stage));
+        }
+        let mut pass = Propagate::of_load(&self.engine);
+        if let Err(found) = pass.pass(&root, None) {
+            take_back(pass.updated);
+            return Err(refused(found, &stage));
+        }
+        let (nodes, order, libraries) = (stage.nodes, stage.order, stage.libraries);
+        Ok(Prepared {
+            running: Running {
+                root,
+                nodes,
+                order,
+                libraries,
+            },
+            logging,
+            updated: pass.updated,
+            shape: pass.shape,
+            warnings: diagnostics,
+        })
+    }
+
+    /// Evaluates what refers to components whose exports changed, and updates what came out different. The answer are imports and `foreach` blocks that
+    /// need a new tree.
+    pub(super) fn pass_on(&self) -> Vec<Arc<str>> {
+        let _changing = self.changing.lock();
+        let _evaluating = self.engine.metrics.evaluate();
+        let changed = self.changes.take();
+        let running = self.running();
+        let mut causes = changed.shapes;
+        self.engine
+            .metrics
+            .queue_size
+            .set(i64::try_from(changed.ids.len()).unwrap_or(i64::MAX));
+        let mut waiting = Vec::new();
+        for (id, since) in changed.ids {
+            match (running.libraries.get(&id), running.nodes.get(&id)) {
+                (Some(library), Some(node)) => {
+                    if library::content(&node.exports()) != library.content {
+                        causes.push(id);
+                    } else if node.evaluation_failed() {
+                        node.set_evaluation(HealthState::Healthy, "component evaluated");
+                    }
+                }
+                _ if running.root.mark_changed(&id) => waiting.push(since),
+                _ => {}
+            }
+        }
+        let mut pass = Propagate::of_run(&self.engine);
+        // Failures are in the health of what failed.
+        let _ = pass.pass(&running.root, None);
+        causes.extend(pass.shape);
+        for since in waiting {
+            self.engine.metrics.waited(since.elapsed());
+        }
+        self.engine.metrics.queue_size.set(0);
+        causes
+    }
+}
+
+/// A refusal, and what may be in the way. A mistake in the text is not mended by room.
+fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
+    let lacks = |found: &Diagnostic| {
+        found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
+    };
+    let in_the_way = match diagnostics.iter().all(lacks) {
+        true => {
+            let running = stage.current.order.iter().rev();
+            let running = running.filter(|node| node.is_exclusive() && !stage.is_wanted(&node.id));
+            running.cloned().collect()
+        }
+        false => Vec::new(),
+    };
+    Refused {
+        diagnostics,
+        in_the_way,
+    }
+}
+
+/// Gives updated components their former arguments, last first.
+fn take_back(done: Vec<(Arc<Node>, Arguments)>) {
+    for (node, before) in done.into_iter().rev() {
+        if let Err(error) = node.update(before) {
+            let message = format!("former arguments could not be restored after a failed reload: {error}");
+            tracing::error!(component_id = %node.id, %error, "former arguments could not be restored");
+            node.set_evaluation(HealthState::Unhealthy, message);
+        }
+    }
+}
+
+/// The folder of a file, `.` when its name has none.
+fn folder_of(path: &str) -> Arc<str> {
+    match std::path::Path::new(path).parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.display().to_string().into(),
+        _ => ".".into(),
+    }
+}
