@@ -205,7 +205,8 @@ fn configuration(random: &mut StdRng) -> String {
             sinks[0]
         );
     }
-    for label in (0..3).filter(|_| random.random_bool(0.8)) {
+    let sources: Vec<usize> = (0..3).filter(|_| random.random_bool(0.8)).collect();
+    for label in sources {
         let near = match relabels.get(random.random_range(0..4)) {
             Some(relabel) => format!("pyroscope.relabel.r{relabel}.receiver"),
             None => format!("test.sink.{}.receiver", sinks[0]),
