@@ -78,41 +78,63 @@ impl Fanout {
             self.live.tell(|| Entry::Profile(ProfileFacts::of(profile)));
         }
         let mut met: Arc<[Arc<Output>]> = self.outputs.read().clone();
-        let mut failed = deliver(&met, &profiles).await;
-        for _ in 0..ROUNDS {
-            let mut gone: Vec<usize> = failed
-                .iter()
-                .filter(|(_, error)| error.kind == SinkErrorKind::Gone)
-                .map(|(index, _)| *index)
-                .collect();
-            gone.dedup();
+        let mut answers = deliver(met.iter().map(|output| (output, profiles.clone())).collect()).await;
+        let mut errors: Errors = Vec::new();
+        for round in 0..=ROUNDS {
+            // By receiver, the places of the profiles that met nobody there.
+            let gone: Vec<Vec<usize>> = answers.iter().map(|errors| places_of_gone(errors)).collect();
             let now = self.outputs.read().clone();
-            if gone.is_empty() || Arc::ptr_eq(&now, &met) {
+            if round == ROUNDS || gone.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &met) {
+                errors.extend(refusals(answers, met.len()));
                 break;
             }
-            // Who has had them must not have them twice; when nobody took the place of who is gone, nobody is to have them.
-            let fresh: Vec<Arc<Output>> = now
-                .iter()
-                .filter(|output| !met.iter().any(|old| Arc::ptr_eq(old, output)))
-                .cloned()
-                .collect();
-            let again: Vec<RawProfile> = gone.iter().filter_map(|index| profiles.get(*index)).cloned().collect();
-            failed.retain(|(_, error)| error.kind != SinkErrorKind::Gone);
-            let still = deliver(&fresh, &again).await;
-            failed.extend(
-                still
+            let by_nobody = |place: &usize| gone.iter().all(|places| places.contains(place));
+            let again = now.iter().enumerate().map(|(position, output)| {
+                // Who has had them must not have them twice.
+                let is_fresh = !met.iter().any(|old| Arc::ptr_eq(old, output));
+                // Who stands where another stood has its profiles; when the list has another form, what nobody had goes to all who are new.
+                let places: Vec<usize> = match gone.get(position).filter(|_| is_fresh) {
+                    Some(places) if now.len() == met.len() => places.clone(),
+                    _ if is_fresh => (0..profiles.len()).filter(by_nobody).collect(),
+                    _ => Vec::new(),
+                };
+                (output, places)
+            });
+            let again: Vec<(&Arc<Output>, Vec<usize>)> = again.collect();
+            for errors_of_one in &mut answers {
+                errors_of_one.retain(|(_, error)| error.kind != SinkErrorKind::Gone);
+            }
+            errors.extend(refusals(std::mem::take(&mut answers), met.len()));
+            let batches = again.iter().map(|(output, places)| {
+                let batch = places.iter().filter_map(|place| profiles.get(*place)).cloned();
+                (*output, batch.collect())
+            });
+            let failed = deliver(batches.collect()).await;
+            // Back from places in the smaller batches to places in ours.
+            let ours = |(of_one, (_, places)): (Errors, &(&Arc<Output>, Vec<usize>))| -> Errors {
+                let ours = of_one
                     .into_iter()
-                    .filter_map(|(place, error)| Some((*gone.get(place)?, error))),
-            );
-            failed.sort_by_key(|(index, _)| *index);
-            met = now;
+                    .filter_map(|(at, error)| Some((*places.get(at)?, error)));
+                ours.collect()
+            };
+            answers = failed.into_iter().zip(&again).map(ours).collect();
+            met = now.clone();
         }
-        refusals(failed, met.len())
+        errors.sort_by_key(|(index, _)| *index);
+        errors.dedup_by_key(|(index, _)| *index);
+        errors
     }
 }
 
+fn places_of_gone(errors: &Errors) -> Vec<usize> {
+    let gone = errors.iter().filter(|(_, error)| error.kind == SinkErrorKind::Gone);
+    gone.map(|(place, _)| *place).collect()
+}
+
 /// One error for each profile. `Gone` invites the caller to hand the profile out anew, which it may only when none of so many receivers took it.
-fn refusals(failed: Errors, receivers: usize) -> Errors {
+fn refusals(answers: Vec<Errors>, receivers: usize) -> Errors {
+    let mut failed: Errors = answers.into_iter().flatten().collect();
+    failed.sort_by_key(|(index, _)| *index);
     let mut errors: Errors = Vec::new();
     for of_one in failed.chunk_by(|left, right| left.0 == right.0) {
         let others = of_one.iter().filter(|(_, error)| error.kind != SinkErrorKind::Gone);
@@ -129,26 +151,22 @@ fn refusals(failed: Errors, receivers: usize) -> Errors {
     errors
 }
 
-/// Errors of all receivers, in the order of the profiles.
-async fn deliver(outputs: &[Arc<Output>], profiles: &[RawProfile]) -> Errors {
-    if profiles.is_empty() {
-        return Vec::new();
-    }
-    let bytes = profiles.iter().map(|profile| profile.pprof.len()).sum();
-    for output in outputs {
-        output.edge.count(profiles.len(), bytes);
-    }
-    // Cheap copies: labels and bytes are shared.
-    if let [only] = outputs {
-        return only.receiver.append(profiles.to_vec()).await;
-    }
-    let answers = join_all(
-        outputs
-            .iter()
-            .map(|output| output.lane.append(profiles.to_vec(), bytes)),
-    )
-    .await;
-    let mut errors: Errors = answers.into_iter().flatten().collect();
-    errors.sort_by_key(|(index, _)| *index);
-    errors
+/// Hands each receiver its batch; the errors of each.
+async fn deliver(batches: Vec<(&Arc<Output>, Vec<RawProfile>)>) -> Vec<Errors> {
+    let single = batches.len() == 1;
+    let hand = |(output, profiles): (&Arc<Output>, Vec<RawProfile>)| {
+        let output = output.clone();
+        async move {
+            if profiles.is_empty() {
+                return Vec::new();
+            }
+            let bytes = profiles.iter().map(|profile| profile.pprof.len()).sum();
+            output.edge.count(profiles.len(), bytes);
+            match single {
+                true => output.receiver.append(profiles).await,
+                false => output.lane.append(profiles, bytes).await,
+            }
+        }
+    };
+    join_all(batches.into_iter().map(hand)).await
 }
