@@ -4,6 +4,9 @@
 //! absent is absent. Paths, status codes and texts are those that Alloy's users and probes expect. What only the collector has, its components, is in
 //! [`web`]. Does not listen, log requests or authenticate.
 
+pub mod collector_page;
+pub mod live;
+pub mod page;
 mod pprof;
 mod support;
 pub mod web;

@@ -14,7 +14,7 @@ use crate::admin::{self, AdminState, Support};
 use crate::app::reload::Reloader;
 use crate::app::support::SupportBundle;
 use crate::app::web::CollectorWeb;
-use crate::app::{USER_AGENT, sources};
+use crate::app::{USER_AGENT, live, sources};
 use crate::base::Shutdown;
 use crate::base::net::listen_reason;
 use crate::components;
@@ -195,10 +195,12 @@ impl Routes {
                 .support_bundle
                 .then(|| self.support(profiling, options.flags.clone())),
         };
-        let page = admin::web::router(self.web.clone());
+        let page =
+            admin::web::router(self.web.clone()).merge(admin::live::router(live::state(&self.controller, shutdown)));
         admin::router(state)
             .merge(admin::web::component_router(self.web))
             .merge(nested(page, &options.ui_path_prefix))
+            .merge(admin::collector_page::router(&options.ui_path_prefix))
     }
 
     fn support(&self, profiling: Profiling, flags: Vec<String>) -> Support {

@@ -5,13 +5,18 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use crate::admin;
 use crate::app::collector::{self, CollectorOptions};
+use crate::app::live;
 use crate::app::server::{self, RunningServer, ServeOptions};
+use crate::app::web::CollectorWeb;
 use crate::base::Shutdown;
+use crate::base::net::hostname;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::store::Limits;
@@ -40,18 +45,18 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
         flush_age: Duration::from_secs(5 * 60),
         limits: Limits::default(),
         query: QueryLimits::default(),
-        http: ServerOptions::default(),
+        http: ServerOptions {
+            with_collector: true,
+            ..ServerOptions::default()
+        },
     };
-    let server = RunningServer::start(serve, &metrics, &shutdown).await?;
+    let prefix = serve.http.prefix.clone();
+    let mut server = RunningServer::start(serve, &metrics, &shutdown).await?;
     // The page and our own collector reach it here even when it listens on all addresses.
     let mut address = server.local_addr();
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
-    // The server must outlive the collector, whose last profiles go to it.
-    let server_shutdown = Shutdown::new();
-    let serving = tokio::spawn(server.run(server_shutdown.clone()));
-
     let storage = options.data.join("collector");
     std::fs::create_dir_all(&storage).with_context(|| format!("cannot create the folder {}", storage.display()))?;
     let config_path = storage.join("demo.river");
@@ -62,6 +67,18 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
         ..CollectorOptions::new(&config_path, storage)
     };
     let controller = collector::controller(&collector, metrics, logs, flags);
+    // The page shows the collector, too.
+    let web = CollectorWeb {
+        controller: controller.clone(),
+        node_name: hostname(),
+        address,
+    };
+    let routes = admin::web::router(Arc::new(web)).merge(admin::live::router(live::state(&controller, &shutdown)));
+    server.add_routes(axum::Router::new().nest(&prefix, routes.clone()));
+    server.add_routes(routes);
+    // The server must outlive the collector, whose last profiles go to it.
+    let server_shutdown = Shutdown::new();
+    let serving = tokio::spawn(server.run(server_shutdown.clone()));
     if let Err(diagnostics) = controller.load(vec![(config_path.display().to_string(), text)]).await {
         bail!(
             "the demo's own configuration has errors:\n{}",
@@ -78,6 +95,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
 fn configuration(address: &str, targets: &[String]) -> String {
     let mut text = format!(
         "// Written by `alluvium demo`; a real configuration that `alluvium run` would run too.\n\
+         livedebugging {{\n\tenabled = true\n}}\n\n\
          pyroscope.scrape \"self\" {{\n\
          \ttargets    = [{{\"__address__\" = \"{address}\", \"service_name\" = \"alluvium\"}}]\n\
          \tforward_to = [pyroscope.write.local.receiver]\n\n\

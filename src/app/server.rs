@@ -93,6 +93,11 @@ impl RunningServer {
         })
     }
 
+    /// Serves other routes, too: of a collector in the same process.
+    pub fn add_routes(&mut self, routes: axum::Router) {
+        self.routes = std::mem::take(&mut self.routes).merge(routes);
+    }
+
     /// The address with the real port.
     pub fn local_addr(&self) -> std::net::SocketAddr {
         self.listener.local_addr()

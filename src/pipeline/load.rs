@@ -11,6 +11,7 @@ use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::HealthState;
 use crate::pipeline::controller::Inner;
 use crate::pipeline::graph::Graph;
+use crate::pipeline::live;
 use crate::pipeline::logging::{self, LoggingSettings};
 use crate::pipeline::modules::library;
 use crate::pipeline::modules::propagate::Propagate;
@@ -55,6 +56,7 @@ impl From<Diagnostics> for Refused {
 struct Prepared {
     running: Running,
     logging: LoggingSettings,
+    live_debugging: bool,
     /// What was updated on the way, with the arguments before.
     updated: Vec<(Arc<Node>, Arguments)>,
     /// Imports and `foreach` blocks whose shape changed on the way.
@@ -79,6 +81,7 @@ impl Inner {
         let Prepared {
             running,
             logging,
+            live_debugging,
             updated,
             shape,
             warnings,
@@ -98,6 +101,7 @@ impl Inner {
         self.changes.add_shapes(shape);
         if matches!(wanted, Wanted::Load(_)) {
             (self.on_logging)(&logging);
+            self.engine.around.live.set_enabled(live_debugging);
         }
         Ok(Swapped {
             old: current,
@@ -145,6 +149,16 @@ impl Inner {
                 })
             }
         };
+        let live_debugging = match graph.settings.get("livedebugging") {
+            None => false,
+            Some(text) => {
+                let names = root.names(&self.engine.constants, None);
+                live::settings(text, &Evaluate(&names)).unwrap_or_else(|found| {
+                    diagnostics.extend(found);
+                    false
+                })
+            }
+        };
         if !diagnostics.has_errors() && root.entries.iter().any(Option::is_none) {
             let message = "a part of the configuration could not be evaluated";
             let source = Source::new("", "");
@@ -173,6 +187,7 @@ impl Inner {
                 libraries,
             },
             logging,
+            live_debugging,
             updated: pass.updated,
             shape: pass.shape,
             warnings: diagnostics,

@@ -92,6 +92,11 @@ impl Controller {
         let running = self.running();
         let instance = running.root.module(module_id)?;
         let views = (0..instance.graph.nodes.len()).filter_map(|index| view(instance, index));
+        let live_debugging_enabled = self.live().is_enabled();
+        let views = views.map(|view| ComponentView {
+            live_debugging_enabled,
+            ..view
+        });
         let mut views: Vec<ComponentView> = views.collect();
         views.sort_by(|left, right| left.local_id.cmp(&right.local_id));
         Some(views)
@@ -103,6 +108,7 @@ impl Controller {
         let (instance, index) = running.root.locate(id)?;
         let entry = instance.entry(index)?;
         let mut view = view(instance, index)?;
+        view.live_debugging_enabled = self.live().is_enabled();
         let (arguments, exports, debug_info) = match &entry.what {
             What::Component(node) => (
                 body(&node.arguments(), node.definition.arguments, &[]),

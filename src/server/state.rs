@@ -9,7 +9,7 @@ use crate::base::BoxFuture;
 use crate::profile::{RawProfile, SinkError, SinkErrorKind};
 use crate::query::QueryEngine;
 use crate::server::body::BodyBudget;
-use crate::server::page::Page;
+use crate::server::page::page;
 use crate::server::{Readiness, ServerMetrics};
 use crate::store::Store;
 
@@ -86,6 +86,8 @@ pub struct ServerOptions {
     pub prefix: String,
     /// True: the tenant is read from `X-Scope-OrgID` and must be there. False: everything belongs to `anonymous`.
     pub multi_tenant: bool,
+    /// A collector runs in this process, and its routes are served beside these: the page shows it.
+    pub with_collector: bool,
     /// See [`ServerLimits`].
     pub limits: ServerLimits,
 }
@@ -95,6 +97,7 @@ impl Default for ServerOptions {
         Self {
             prefix: "/profile".to_owned(),
             multi_tenant: false,
+            with_collector: false,
             limits: ServerLimits::default(),
         }
     }
@@ -116,7 +119,7 @@ pub struct Inner {
     pub readiness: Readiness,
     pub(crate) metrics: ServerMetrics,
     pub(crate) bodies: BodyBudget,
-    pub(crate) page: Page,
+    pub(crate) page: crate::admin::page::Page,
 }
 
 impl ServerState {
@@ -135,7 +138,7 @@ impl ServerState {
             readiness,
             metrics,
             bodies: BodyBudget::new(options.limits.bodies_bytes),
-            page: Page::default(),
+            page: page(options.with_collector),
             options,
         }))
     }

@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Answers shorter than this are not compressed: the gain is less than a packet.
-const COMPRESS_FROM_BYTES: usize = 4096;
+pub use crate::base::encoding::{accepts, compress};
 
 /// Longest timeout that the protocol can express: ten digits of milliseconds.
 const TIMEOUT_DIGITS: usize = 10;
@@ -343,19 +342,6 @@ fn read_bounded(reader: impl Read, compressed: usize, max_bytes: usize) -> std::
     Ok(out.into())
 }
 
-/// True when `Accept-Encoding` names `encoding` and does not give it the weight 0.
-pub fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
-    headers.get_all(ACCEPT_ENCODING).iter().any(|value| {
-        value.to_str().unwrap_or_default().split(',').any(|entry| {
-            let (name, weight) = entry.split_once(';').unwrap_or((entry, ""));
-            let refused = weight
-                .split_once('=')
-                .is_some_and(|(_, weight)| weight.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0));
-            name.trim().eq_ignore_ascii_case(encoding) && !refused
-        })
-    })
-}
-
 /// Body (already decompressed) to message. An empty JSON body is an error, as in protobuf's JSON; an empty binary one is the empty message.
 pub fn decode<M>(codec: Codec, body: Bytes) -> Result<M, ConnectError>
 where
@@ -380,19 +366,6 @@ where
         Codec::Json => serde_json::to_vec(message)
             .map(Bytes::from)
             .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the answer as JSON: {error}"))),
-    }
-}
-
-/// The body compressed by gzip where the caller accepts it and it is large enough to gain. True means compressed.
-pub fn compress(accepts_gzip: bool, body: Bytes) -> (Bytes, bool) {
-    if !accepts_gzip || body.len() < COMPRESS_FROM_BYTES {
-        return (body, false);
-    }
-    let mut encoder = flate2::read::GzEncoder::new(body.as_ref(), flate2::Compression::fast());
-    let mut out = Vec::with_capacity(body.len() / 3);
-    match encoder.read_to_end(&mut out) {
-        Ok(_) => (out.into(), true),
-        Err(_) => (body, false),
     }
 }
 

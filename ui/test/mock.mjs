@@ -1,5 +1,5 @@
 // A stand-in for the server, for developing and testing the page: answers Pyroscope's querier.v1 in JSON with seeded
-// data, serves ui/dist at `/` and under `/profile/`, with the strict Content-Security-Policy of the real server.
+// data, serves ui/dist/server at `/` and under `/profile/`, with the strict Content-Security-Policy of the real server.
 // Modes: `normal`, `empty` (nothing stored), `error` (every question fails), `one` (a single service), `slow`.
 
 import { createServer } from 'node:http';
@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const DIST = new URL('../dist/', import.meta.url);
+const DIST = new URL('../dist/server/', import.meta.url);
 const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 const INUSE = 'memory:inuse_space:bytes:space:bytes';
 const ALLOC = 'memory:alloc_space:bytes:space:bytes';

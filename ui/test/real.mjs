@@ -1,33 +1,16 @@
 // The browser test against the real thing: starts `alluvium demo`, which profiles itself, in a folder of its own, waits
 // until the program's CPU and memory can be asked for, sends its heap as a second service (so that there is a choice),
-// runs browser.mjs against it, stops it.
+// runs browser.mjs against it, stops it. Then collector.mjs, which starts a collector of its own.
 // ALLUVIUM_BIN names the program (else target/debug/alluvium, as cargo builds it). Without one nothing is tested, except
 // on CI, where that is a failure.
 
 import { spawn } from 'node:child_process';
-import { access, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { access } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort, program as BIN, sleep, start, stop, temporary } from './program.mjs';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const BIN = process.env.ALLUVIUM_BIN || join(process.env.CARGO_TARGET_DIR || join(ROOT, 'target'), 'debug', 'alluvium');
 const NEEDED = ['memory:inuse_space:bytes:space:bytes', 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'];
 const READY_MS = 90_000;
-const STOP_MS = 20_000;
-/** Lines of the program's log that are shown when it is to blame. */
-const LOG_LINES = 40;
-
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-async function freePort() {
-  const probe = createServer();
-  await new Promise((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 /** The total of the demo's own profiles of a type in the last ten minutes; throws what the server says when it cannot tell. */
 async function total(base, type) {
@@ -64,39 +47,8 @@ async function sendAnother(base) {
   if (!sent.ok) throw new Error(`/ingest was answered with status ${sent.status}: ${(await sent.text()).slice(0, 300)}`);
 }
 
-function start(port, data) {
-  const process = spawn(BIN, ['demo', '--listen', `127.0.0.1:${port}`, '--data', data], { cwd: data, stdio: ['ignore', 'pipe', 'pipe'] });
-  const demo = { log: [], ended: '', process, gone: null };
-  const keep = (chunk) => {
-    demo.log.push(...String(chunk).split('\n').filter(Boolean));
-    demo.log.splice(0, demo.log.length - LOG_LINES);
-  };
-  process.stdout.on('data', keep);
-  process.stderr.on('data', keep);
-  demo.gone = new Promise((resolve) => {
-    const end = (how) => {
-      demo.ended ||= how;
-      resolve();
-    };
-    process.once('error', (error) => end(error.message));
-    process.once('exit', (code, signal) => end(signal ? `by ${signal}` : `with code ${code}`));
-  });
-  return demo;
-}
-
-/** Asks the demo to end, and makes it end when it does not; true when it ended as it should. */
-async function stop(demo) {
-  if (demo.ended) return false;
-  demo.process.kill('SIGTERM');
-  await Promise.race([demo.gone, sleep(STOP_MS)]);
-  if (demo.ended) return demo.ended === 'with code 0';
-  demo.process.kill('SIGKILL');
-  await demo.gone;
-  return false;
-}
-
-async function browserTest(base) {
-  const test = spawn(process.execPath, ['--test', '--test-timeout=600000', fileURLToPath(new URL('browser.mjs', import.meta.url))], { stdio: 'inherit', env: { ...process.env, BASE_URL: base } });
+async function browserTest(name, base) {
+  const test = spawn(process.execPath, ['--test', '--test-timeout=600000', fileURLToPath(new URL(name, import.meta.url))], { stdio: 'inherit', env: { ...process.env, ...(base ? { BASE_URL: base } : {}) } });
   return new Promise((resolve) => test.once('exit', (code) => resolve(code ?? 1)));
 }
 
@@ -106,15 +58,15 @@ async function main() {
     console.error(`real: there is no ${BIN}: build it (\`cargo build\`), or name it by ALLUVIUM_BIN`);
     return process.env.CI ? 1 : 0;
   }
-  const data = await mkdtemp(join(tmpdir(), 'alluvium-page-'));
+  const data = await temporary();
   const port = await freePort();
   const base = `http://127.0.0.1:${port}/`;
-  const demo = start(port, data);
+  const demo = start(['demo', '--listen', `127.0.0.1:${port}`, '--data', data], data);
   let code = 1;
   try {
     await ready(base, demo);
     await sendAnother(base);
-    code = await browserTest(base);
+    code = await browserTest('browser.mjs', base);
   } catch (error) {
     console.error(`real: ${error.message}`);
   }
@@ -124,8 +76,7 @@ async function main() {
     code ||= 1;
   }
   if (code !== 0) console.error(`real: the last lines of the demo:\n${demo.log.join('\n')}`);
-  await rm(data, { recursive: true, force: true });
-  return code;
+  return (await browserTest('collector.mjs')) || code;
 }
 
 process.exitCode = await main();

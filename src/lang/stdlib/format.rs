@@ -180,14 +180,14 @@ impl Verb {
             ('T', _) => self.pad(go_type(operand)),
             // The elements one by one.
             (_, Value::Array(items)) => {
-                let items: Vec<String> = items.iter().map(|item| self.show(kind, item)).collect();
+                let items: Vec<String> = items.iter().map(|item| self.part(kind, item)).collect();
                 format!("[{}]", items.join(" "))
             }
             (_, Value::Object(fields)) => {
                 let name = |key: &Arc<str>| self.show(kind, &Value::String(key.clone()));
                 let fields: Vec<String> = fields
                     .iter()
-                    .map(|(key, value)| format!("{}:{}", name(key), self.show(kind, value)))
+                    .map(|(key, value)| format!("{}:{}", name(key), self.part(kind, value)))
                     .collect();
                 format!("map[{}]", fields.join(" "))
             }
@@ -195,6 +195,14 @@ impl Verb {
                 Value::Null => format!("%!{kind}(<nil>)"),
                 _ => format!("%!{kind}({}={})", go_type(operand), plain(operand)),
             }),
+        }
+    }
+
+    /// An element of a list or an object: null fits every verb there.
+    fn part(&self, kind: char, value: &Value) -> String {
+        match value {
+            Value::Null => "<nil>".to_owned(),
+            _ => self.show(kind, value),
         }
     }
 
@@ -254,6 +262,9 @@ impl Verb {
     }
 
     fn signed_float(&self, value: f64, digits: impl Fn(f64) -> String) -> String {
+        if !value.is_finite() {
+            return self.pad(boundless(value));
+        }
         self.number(value.is_sign_negative(), &digits(value.abs()))
     }
 
@@ -302,9 +313,18 @@ fn exponent(value: f64, precision: usize) -> String {
     }
 }
 
-/// Shortest form; an exponent below 1e-4 and from 1e21 on.
+/// Go's names for what has no digits.
+fn boundless(value: f64) -> &'static str {
+    match value {
+        value if value.is_nan() => "NaN",
+        value if value > 0.0 => "+Inf",
+        _ => "-Inf",
+    }
+}
+
+/// Shortest form; an exponent below 1e-4 and from a million on, as Go's `%v`.
 fn shortest(value: f64) -> String {
-    if value != 0.0 && !(1e-4..1e21).contains(&value) && value.is_finite() {
+    if value != 0.0 && !(1e-4..1e6).contains(&value) && value.is_finite() {
         let text = format!("{value:e}");
         if let Some((digits, power)) = text.split_once('e') {
             let (sign, power) = power.strip_prefix('-').map_or(('+', power), |power| ('-', power));
@@ -319,6 +339,7 @@ fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(value) => value.to_string(),
+        Value::Number(Number::Float(value)) if !value.is_finite() => boundless(*value).to_owned(),
         Value::Number(Number::Float(value)) => {
             let sign = if value.is_sign_negative() { "-" } else { "" };
             format!("{sign}{}", shortest(value.abs()))

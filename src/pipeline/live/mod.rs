@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 mod entry;
 mod flows;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -21,6 +22,8 @@ mod watch;
 
 pub use entry::{Change, Entry, LabelSet, Outcome, ProfileFacts, Step};
 pub use flows::{Edge, FlowCount, TargetCount};
+pub use settings::SCHEMA;
+pub(crate) use settings::settings;
 pub use view::{EdgeRate, Flow, WatchError};
 pub use watch::{Batch, Stamped, Watch};
 
@@ -110,6 +113,13 @@ impl LiveHandle {
     /// A handle that belongs to no controller: for tests, and for what is built only to be looked at.
     pub fn detached(id: &str) -> Self {
         LiveHub::default().handle(&Arc::from(id))
+    }
+
+    /// Looks at the component that this handle is of; for tests and benches, which have no controller.
+    pub fn watch(&self, probability: f64) -> Watch {
+        let watcher = Arc::new(Watcher::new(probability));
+        self.0.add(watcher.clone());
+        Watch::new(watcher, Arc::downgrade(&self.0))
     }
 
     /// A handle whose every word goes to one watcher.

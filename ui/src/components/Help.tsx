@@ -1,26 +1,40 @@
 // All keys, on `?`.
 
 import { For, onMount } from 'solid-js';
+import type { Route } from '../lib/base.ts';
 import { Icon } from './Icon.tsx';
 
-const KEYS: readonly (readonly [string, readonly string[]])[] = [
-  ['Search frames, filter services', ['/']],
-  ['Next, previous match', ['n', 'N']],
-  ['Zoom to frame', ['click', 'Enter']],
-  ['One frame up; clear', ['Esc']],
-  ['Move between frames or rows', ['←', '↑', '↓', '→']],
-  ['Zoom to the row of the table', ['z']],
-  ['Menu of a frame or row', ['right click', '⇧F10']],
-  ['Both, flame graph, table', ['1', '2', '3']],
-  ['Root on top or at the bottom', ['f']],
-  ['Earlier, later', ['[', ']']],
+/** What, by which keys, and in which views when not in all. */
+type Key = readonly [string, readonly string[], (readonly Route[])?];
+const PROFILE: readonly Route[] = ['profile'];
+const STORE: readonly Route[] = ['services', 'profile'];
+const PIPELINE: readonly Route[] = ['pipeline'];
+
+const KEYS: readonly Key[] = [
+  ['Search frames, filter services', ['/'], STORE],
+  ['Next, previous match', ['n', 'N'], PROFILE],
+  ['Zoom to frame', ['click', 'Enter'], PROFILE],
+  ['One frame up; clear', ['Esc'], PROFILE],
+  ['Move between frames or rows', ['←', '↑', '↓', '→'], PROFILE],
+  ['Zoom to the row of the table', ['z'], PROFILE],
+  ['Menu of a frame or row', ['right click', '⇧F10'], PROFILE],
+  ['Both, flame graph, table', ['1', '2', '3'], PROFILE],
+  ['Root on top or at the bottom', ['f'], PROFILE],
+  ['Earlier, later', ['[', ']'], STORE],
+  ['Filter components', ['/'], PIPELINE],
+  ['Move between components or rows', ['←', '↑', '↓', '→'], PIPELINE],
+  ['Open a component; a module', ['Enter', 'double click'], PIPELINE],
+  ['Close the panel; leave the module', ['Esc'], PIPELINE],
+  ['Graph, table', ['1', '2'], PIPELINE],
+  ['Zoom in, out, show all', ['+', '-', '0'], PIPELINE],
+  ['Pause the live data', ['p'], PIPELINE],
   ['Refresh', ['r']],
-  ['Pick service, profile type', ['s', 'p']],
+  ['Pick service, profile type', ['s', 'p'], PROFILE],
   ['Light, dark, as the system', ['t']],
   ['This list', ['?']],
 ];
 
-export function Help(props: { onClose: () => void }) {
+export function Help(props: { routes: readonly Route[]; onClose: () => void }) {
   let dialog!: HTMLDialogElement;
   onMount(() => dialog.showModal());
   return (
@@ -30,7 +44,7 @@ export function Help(props: { onClose: () => void }) {
         <button type="button" class="button plain square" aria-label="Close" onClick={() => dialog.close()}><Icon name="close" /></button>
       </header>
       <dl class="keys">
-        <For each={KEYS}>
+        <For each={KEYS.filter(([, , views]) => !views || views.some((view) => props.routes.includes(view)))}>
           {([what, keys]) => (
             <div>
               <dt>{what}</dt>

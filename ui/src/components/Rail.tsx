@@ -1,26 +1,22 @@
 // The left rail: the views that there are, the theme, the keys. On narrow screens it is a strip on top.
 
 import { For } from 'solid-js';
-import { BASE, type Route } from '../lib/base.ts';
+import type { View } from '../app.tsx';
+import { BASE } from '../lib/base.ts';
 import { nextTheme, theme } from '../lib/preferences.ts';
-import { go, href, route } from '../lib/router.ts';
+import { go, HOME, href, route } from '../lib/router.ts';
 import { Icon, type IconName } from './Icon.tsx';
 
-const VIEWS: readonly { route: Route; label: string; icon: IconName }[] = [
-  { route: 'services', label: 'Services', icon: 'services' },
-  { route: 'profile', label: 'Profile', icon: 'profile' },
-];
-
-export function Rail(props: { onHelp: () => void }) {
+export function Rail(props: { views: readonly View[]; onHelp: () => void }) {
   // A table's filter and the zoom belong to one view; time and service are carried along.
-  const forView = { filter: '', sort: '' };
+  const forView = { filter: '', sort: '', sel: '', view: 'both' } as const;
   const themeIcon = (): IconName => ({ system: 'system', light: 'sun', dark: 'moon' } as const)[theme()];
   return (
     <nav class="rail" aria-label="Views">
-      <a href={BASE} class="logo-link" aria-label="Alluvium" onClick={(event) => follow(event, () => go(forView, { to: 'services' }))}>
+      <a href={href(forView, HOME)} class="logo-link" aria-label="Alluvium" onClick={(event) => follow(event, () => go(forView, { to: HOME }))}>
         <img class="logo" src={`${BASE}favicon.svg`} alt="" width="28" height="28" />
       </a>
-      <For each={VIEWS}>
+      <For each={props.views}>
         {(view) => (
           <a
             class="rail-item"

@@ -27,6 +27,12 @@ export interface UrlState {
   sort: string;
   /** `flame` draws the root at the bottom. */
   orient: 'icicle' | 'flame';
+  /** Module whose graph is shown, empty for the root. */
+  module: string;
+  /** Part of the panel of a component. */
+  tab: string;
+  /** Health that components are filtered by. */
+  health: string;
   /** Seconds between refreshes, 0 for none. */
   refresh: number;
   /** Keys of others, in their order. */
@@ -47,11 +53,14 @@ export const DEFAULTS: UrlState = {
   filter: '',
   sort: '',
   orient: 'icicle',
+  module: '',
+  tab: '',
+  health: '',
   refresh: 0,
   extra: [],
 };
 
-const TEXT = ['service', 'type', 'q', 'from', 'until', 'by', 'focus', 'search', 'view', 'sel', 'filter', 'sort', 'orient'] as const;
+const TEXT = ['service', 'type', 'q', 'from', 'until', 'by', 'focus', 'search', 'view', 'sel', 'filter', 'sort', 'orient', 'module', 'tab', 'health'] as const;
 const KEYS = new Set<string>(['v', ...TEXT, 'refresh']);
 
 /** Reads the part behind `?`. Values that make no sense become their defaults. */

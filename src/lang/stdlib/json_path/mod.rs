@@ -28,8 +28,12 @@ struct Step {
 
 pub fn json_path(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 2)?;
-    let document = encoding::parse_json(&text(arguments, 0)?)?;
-    let path = text(arguments, 1)?;
+    let (document, path) = (text(arguments, 0)?, text(arguments, 1)?);
+    // As in Alloy: there is nothing in an empty document, and an empty path leads nowhere.
+    if document.trim().is_empty() || path.is_empty() {
+        return Ok(Value::array([]));
+    }
+    let document = encoding::parse_json(&document)?;
     let steps = parse(&path).map_err(|message| fail(1, message))?;
     Ok(Value::array(
         apply(&document, &document, &steps)
@@ -125,6 +129,9 @@ fn parse(path: &str) -> Result<Vec<Step>, String> {
             if name.is_empty() && !bare {
                 return Err(format!("a name is missing in path `{path}`"));
             }
+            if let Some(other) = name.chars().find(|character| name != "*" && !is_bare(*character)) {
+                return Err(format!("`{other}` in path `{path}`: write such a name as ['{name}']"));
+            }
             vec![if name == "*" {
                 Selector::All
             } else {
@@ -134,6 +141,11 @@ fn parse(path: &str) -> Result<Vec<Step>, String> {
         steps.push(Step { deep, selectors });
     }
     Ok(steps)
+}
+
+/// True for what a name may hold without brackets and quotes, as Alloy's JSONPath has it.
+fn is_bare(character: char) -> bool {
+    character.is_ascii_alphanumeric() || !character.is_ascii() || "_#%:;?^{|}~".contains(character)
 }
 
 /// Offset of the `]` that closes, not inside of quotes or of further brackets.

@@ -1,0 +1,43 @@
+//! What the hooks of live debugging cost while nobody looks, in instructions: run it under callgrind, which counts them.
+//!
+//! Arguments: how many events, and `bare` (a batch of one profile is summed up, as every hand-over does anyway), `hooked` (the same with the hooks) or `watched`
+//! (somebody looks at the component and reads nothing). `docs/pipeline-page.md` has the command and what it gave. Hooks are generic or inline, so only this
+//! file has to be compiled with optimisation.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use alluvium::pipeline::live::{Entry, LiveHandle, ProfileFacts};
+use alluvium::profile::{Labels, RawProfile};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|text| !text.starts_with('-')).collect();
+    let events: u64 = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(1000);
+    let mode = arguments.get(1).map_or("hooked", String::as_str);
+    let profiles = vec![RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "bench")]),
+        id: Arc::from(""),
+        pprof: vec![0; 100].into(),
+    }];
+    let live = LiveHandle::detached("pyroscope.scrape.bench");
+    let edge = live.edge("pyroscope.write.bench");
+    let _watch = (mode == "watched").then(|| live.watch(1.0));
+    if mode == "bare" {
+        for _ in 0..events {
+            black_box(size(black_box(&profiles)));
+        }
+    } else {
+        for _ in 0..events {
+            let profiles = black_box(&profiles);
+            edge.count(profiles.len(), black_box(size(profiles)));
+            for profile in profiles {
+                live.tell(|| Entry::Profile(ProfileFacts::of(profile)));
+            }
+        }
+    }
+}
+
+#[inline]
+fn size(profiles: &[RawProfile]) -> usize {
+    profiles.iter().map(|profile| profile.pprof.len()).sum()
+}

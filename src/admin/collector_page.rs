@@ -1,0 +1,84 @@
+//! The collector's page: the files of `ui/dist/collector`, embedded, and the routes under which they are served.
+//!
+//! In: the prefix of the collector's paths. Out: a router with `/graph`, its files, and the ways of Alloy's page that lead there. In debug builds the files are
+//! read from the source tree at run time.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rust_embed::RustEmbed;
+
+use crate::admin::page::{Page, PageSource};
+
+#[derive(RustEmbed)]
+#[folder = "ui/dist/collector"]
+#[allow_missing = true]
+struct Files;
+
+/// What stays as it is in the value of a query.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'/');
+
+#[derive(Clone)]
+struct Served {
+    page: Arc<Page>,
+    /// Without a slash at its end; empty for none.
+    prefix: Arc<str>,
+}
+
+/// The routes of the page, `prefix` before each.
+pub fn router(prefix: &str) -> Router {
+    let prefix = match prefix.trim_matches('/') {
+        "" => String::new(),
+        prefix => format!("/{prefix}"),
+    };
+    let page = Page::new(PageSource {
+        file: Files::get,
+        document: "collector.html",
+        views: &["graph"],
+        replace: None,
+    });
+    let mut router = Router::new()
+        .route(&format!("{prefix}/"), get(home))
+        .route(&format!("{prefix}/graph"), get(file))
+        .route(&format!("{prefix}/graph/"), get(home))
+        .route(&format!("{prefix}/graph/{{*module}}"), get(module))
+        .route(&format!("{prefix}/component/{{*id}}"), get(component))
+        .route(&format!("{prefix}/favicon.svg"), get(file))
+        .route(&format!("{prefix}/assets/{{*path}}"), get(file));
+    if !prefix.is_empty() {
+        router = router.route(&prefix, get(home));
+    }
+    router.with_state(Served {
+        page: Arc::new(page),
+        prefix: prefix.into(),
+    })
+}
+
+async fn home(State(served): State<Served>) -> Redirect {
+    Redirect::temporary(&format!("{}/graph", served.prefix))
+}
+
+async fn module(State(served): State<Served>, Path(module): Path<String>) -> Redirect {
+    let module = utf8_percent_encode(&module, PLAIN);
+    Redirect::temporary(&format!("{}/graph?v=1&module={module}", served.prefix))
+}
+
+/// Alloy's link to a component: the part of its id before the last slash is the module.
+async fn component(State(served): State<Served>, Path(id): Path<String>) -> Redirect {
+    let module = id.rsplit_once('/').map_or("", |(module, _)| module);
+    let (module, id) = (utf8_percent_encode(module, PLAIN), utf8_percent_encode(&id, PLAIN));
+    Redirect::temporary(&format!("{}/graph?v=1&module={module}&sel={id}", served.prefix))
+}
+
+async fn file(State(served): State<Served>, uri: Uri, headers: HeaderMap) -> Response {
+    let path = uri.path().strip_prefix(&*served.prefix).unwrap_or_default();
+    match served.page.get(path.trim_start_matches('/'), &headers) {
+        Some(response) => response,
+        None => (StatusCode::NOT_FOUND, format!("there is nothing at {}\n", uri.path())).into_response(),
+    }
+}

@@ -1,0 +1,204 @@
+//! An embedded page: its files, and the headers that let browsers keep them and keep them safe.
+//!
+//! In: a path without the prefix. Out: a file, the document for the page's own routes, or nothing. Files with a hash in their name never change
+//! and are kept for ever; everything else is asked for again with its tag. Which files there are is the owner's business: the collector and the
+//! server embed a folder of `ui/dist` each.
+
+use std::collections::HashMap;
+
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use parking_lot::Mutex;
+use rust_embed::EmbeddedFile;
+
+use crate::base::encoding;
+
+/// Nothing may come from another host, and nobody may frame the page.
+const CONTENT_SECURITY_POLICY: &str =
+    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
+
+/// Shown when the program was built without the page.
+const NO_PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Alluvium</title>\
+<h1>Alluvium is running</h1><p>This program was built without its page. In the source tree run \
+<code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build again.</p>\
+<p>The API works: see <code>docs/http-api.md</code>.</p></html>";
+
+/// The files of a page, with those compressed that are worth it.
+pub struct Page {
+    source: PageSource,
+    /// By path: tag of the file and its gzip form. As many entries as there are text files.
+    compressed: Mutex<HashMap<String, (String, Bytes)>>,
+}
+
+/// Where the files of a page come from.
+#[derive(Debug, Clone, Copy)]
+pub struct PageSource {
+    /// The file of a path, if there is one.
+    pub file: fn(&str) -> Option<EmbeddedFile>,
+    /// The document.
+    pub document: &'static str,
+    /// Paths that are views of the page: each is the document. Anything else that is no file is not found.
+    pub views: &'static [&'static str],
+    /// A text in the document and what is served in its place.
+    pub replace: Option<(&'static str, &'static str)>,
+}
+
+struct Asset {
+    bytes: Bytes,
+    tag: String,
+}
+
+impl Page {
+    /// The page of these files.
+    pub fn new(source: PageSource) -> Self {
+        Self {
+            source,
+            compressed: Mutex::default(),
+        }
+    }
+
+    /// The answer to GET of `path`, which has no prefix and no `/` at its start; `None` when there is no such file or view.
+    pub fn get(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
+        let path = path.trim_end_matches('/');
+        if path != self.source.document
+            && let Some(asset) = Some(path)
+                .filter(|path| is_clean(path))
+                .and_then(|path| self.asset(path))
+        {
+            return Some(self.respond(path, asset, headers));
+        }
+        if path != self.source.document && !self.source.views.contains(&path) {
+            return None;
+        }
+        Some(match self.asset(self.source.document) {
+            Some(asset) => self.respond(self.source.document, asset, headers),
+            None => with_headers(self.source.document, NO_PAGE.into_response()),
+        })
+    }
+
+    fn asset(&self, path: &str) -> Option<Asset> {
+        let file = (self.source.file)(path)?;
+        let hash = file.metadata.sha256_hash();
+        let mut tag: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let mut bytes = match file.data {
+            std::borrow::Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+            std::borrow::Cow::Owned(bytes) => bytes.into(),
+        };
+        if path == self.source.document
+            && let Some((from, to)) = self.source.replace
+            && let Ok(text) = std::str::from_utf8(&bytes)
+        {
+            bytes = text.replace(from, to).into();
+            tag.push_str("-1");
+        }
+        Some(Asset { bytes, tag })
+    }
+
+    fn respond(&self, path: &str, asset: Asset, headers: &HeaderMap) -> Response {
+        let quoted = format!("\"{}\"", asset.tag);
+        let is_known = headers
+            .get_all(IF_NONE_MATCH)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .any(|tag| tag.trim().trim_start_matches("W/") == quoted);
+        let mut response = match is_known {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => self.encoded(path, asset, headers),
+        };
+        if let Ok(value) = HeaderValue::from_str(&quoted) {
+            response.headers_mut().insert(ETAG, value);
+        }
+        with_headers(path, response)
+    }
+
+    /// The file in the best form that the browser accepts: made at build time (`.br`, `.gz`), else gzip made once here.
+    fn encoded(&self, path: &str, file: Asset, headers: &HeaderMap) -> Response {
+        let answer = |bytes: Bytes, encoding: &'static str| {
+            ([(CONTENT_ENCODING, HeaderValue::from_static(encoding))], bytes).into_response()
+        };
+        for (encoding, suffix) in [("br", "br"), ("gzip", "gz")] {
+            if encoding::accepts(headers, encoding)
+                && let Some(packed) = self.asset(&format!("{path}.{suffix}"))
+            {
+                return answer(packed.bytes, encoding);
+            }
+        }
+        if !is_text(path) || !encoding::accepts(headers, "gzip") {
+            return file.bytes.into_response();
+        }
+        let mut cache = self.compressed.lock();
+        if let Some((tag, packed)) = cache.get(path)
+            && *tag == file.tag
+        {
+            return answer(packed.clone(), "gzip");
+        }
+        let (bytes, is_compressed) = encoding::compress(true, file.bytes);
+        if !is_compressed {
+            return bytes.into_response();
+        }
+        cache.insert(path.to_owned(), (file.tag, bytes.clone()));
+        answer(bytes, "gzip")
+    }
+}
+
+/// In debug builds the path reaches the file system; rust-embed keeps it inside the folder, and this keeps oddities away from it.
+fn is_clean(path: &str) -> bool {
+    !path.is_empty()
+        && path
+            .split('/')
+            .all(|part| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', '\0']))
+}
+
+fn with_headers(path: &str, mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let is_hashed = path.starts_with("assets/");
+    let cache = if is_hashed {
+        "public, max-age=31536000, immutable"
+    } else {
+        "no-cache"
+    };
+    for (name, value) in [
+        (CONTENT_TYPE, content_type(path)),
+        (CACHE_CONTROL, cache),
+        (VARY, "accept-encoding"),
+        (
+            HeaderName::from_static("content-security-policy"),
+            CONTENT_SECURITY_POLICY,
+        ),
+        (HeaderName::from_static("x-content-type-options"), "nosniff"),
+        (HeaderName::from_static("referrer-policy"), "no-referrer"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn extension(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |(_, extension)| extension)
+}
+
+fn content_type(path: &str) -> &'static str {
+    match extension(path) {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" | "map" => "application/json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "wasm" => "application/wasm",
+        "txt" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+fn is_text(path: &str) -> bool {
+    matches!(
+        extension(path),
+        "html" | "js" | "mjs" | "css" | "json" | "map" | "svg" | "txt" | "wasm"
+    )
+}

@@ -1,0 +1,115 @@
+//! Joins the engine's live debugging with its routes: entries and flow counts as streams of text that end with the program.
+//!
+//! In: a controller. Out: the state of `admin::live`. Writing entries (which may look into profiles) happens off the runtime's threads.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use serde_json::json;
+
+use crate::admin::live::{Form, LiveState, Refusal, SEPARATOR};
+use crate::base::Shutdown;
+use crate::pipeline::Controller;
+use crate::pipeline::live::{Batch, WatchError};
+
+/// The routes' view of a controller; streams end at `shutdown`.
+pub fn state(controller: &Controller, shutdown: &Shutdown) -> LiveState {
+    let (watched, flowing, seen) = (controller.clone(), controller.clone(), controller.clone());
+    let (until_watched, until_flowing) = (shutdown.clone(), shutdown.clone());
+    LiveState {
+        watch: Arc::new(move |id, probability, form| {
+            let entries = watch(&watched, id, probability, form)?;
+            Ok(entries.take_until(until_watched.clone().cancelled_owned()).boxed())
+        }),
+        flow: Arc::new(move |module, window| {
+            let counts = flow(&flowing, module, window);
+            counts.take_until(until_flowing.clone().cancelled_owned()).boxed()
+        }),
+        overview: Arc::new(move || {
+            let is_enabled = seen.live().is_enabled();
+            json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "ready": seen.ready(),
+                "lastLoad": seen.last_load_view(),
+                "liveDebugging": {
+                    "enabled": is_enabled,
+                    "message": if is_enabled { String::new() } else { WatchError::Disabled.to_string() },
+                },
+            })
+        }),
+    }
+}
+
+fn watch(
+    controller: &Controller,
+    id: &str,
+    probability: f64,
+    form: Form,
+) -> Result<BoxStream<'static, Bytes>, Refusal> {
+    let watch = controller.watch(id, probability).map_err(|error| match error {
+        WatchError::Disabled => Refusal::Disabled(error.to_string()),
+        WatchError::Unknown(_) => Refusal::Unknown(error.to_string()),
+    })?;
+    let texts = stream::unfold(watch, move |mut watch| async move {
+        let batch = watch.next().await?;
+        let text = tokio::task::spawn_blocking(move || write(&batch, form)).await.ok()?;
+        Some((text, watch))
+    });
+    Ok(texts.boxed())
+}
+
+fn write(batch: &Batch, form: Form) -> Bytes {
+    let mut text = String::new();
+    for entry in &batch.entries {
+        match form {
+            Form::Text => text.push_str(&entry.entry.text().replace(SEPARATOR, "|\\x3b|")),
+            Form::Json => push_json(&mut text, &entry.json()),
+        }
+        text.push_str(SEPARATOR);
+    }
+    if batch.lost > 0 {
+        match form {
+            // Writing to a String cannot fail.
+            Form::Text => drop(write!(
+                text,
+                "({} entries were lost: they came faster than they were read)",
+                batch.lost
+            )),
+            Form::Json => push_json(&mut text, &json!({ "kind": "lost", "count": batch.lost })),
+        }
+        text.push_str(SEPARATOR);
+    }
+    text.into()
+}
+
+fn flow(controller: &Controller, module: &str, window: Duration) -> BoxStream<'static, Bytes> {
+    let flow = controller.flow(module);
+    let texts = stream::unfold((flow, Instant::now()), move |(mut flow, last)| async move {
+        tokio::time::sleep(window).await;
+        let now = Instant::now();
+        let mut text = String::new();
+        for rate in flow.next(now - last) {
+            push_json(&mut text, &serde_json::to_value(rate).unwrap_or_default());
+            text.push_str(SEPARATOR);
+        }
+        // Nothing flows: an empty entry shows that somebody is there, as Alloy's does.
+        if text.is_empty() {
+            text.push_str(SEPARATOR);
+        }
+        Some((Bytes::from(text), (flow, now)))
+    });
+    texts.boxed()
+}
+
+/// JSON in which the separator cannot occur: inside a string its middle is written as an escape.
+fn push_json(text: &mut String, value: &serde_json::Value) {
+    text.push_str(&value.to_string().replace(SEPARATOR, "|\\u003b|"));
+}
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

@@ -1,0 +1,38 @@
+//! `Content-Encoding`: does the caller take one, and gzip for those who take it.
+//!
+//! In: headers and bytes. Out: a word, and fewer bytes. Which answers are worth it is the caller's business.
+
+use std::io::Read;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::ACCEPT_ENCODING;
+
+/// Answers shorter than this are not compressed: the gain is less than a packet.
+const COMPRESS_FROM_BYTES: usize = 4096;
+
+/// True when `Accept-Encoding` names `encoding` and does not give it the weight 0.
+pub fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
+    headers.get_all(ACCEPT_ENCODING).iter().any(|value| {
+        value.to_str().unwrap_or_default().split(',').any(|entry| {
+            let (name, weight) = entry.split_once(';').unwrap_or((entry, ""));
+            let refused = weight
+                .split_once('=')
+                .is_some_and(|(_, weight)| weight.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0));
+            name.trim().eq_ignore_ascii_case(encoding) && !refused
+        })
+    })
+}
+
+/// The body compressed by gzip where the caller accepts it and it is large enough to gain. True means compressed.
+pub fn compress(accepts_gzip: bool, body: Bytes) -> (Bytes, bool) {
+    if !accepts_gzip || body.len() < COMPRESS_FROM_BYTES {
+        return (body, false);
+    }
+    let mut encoder = flate2::read::GzEncoder::new(body.as_ref(), flate2::Compression::fast());
+    let mut out = Vec::with_capacity(body.len() / 3);
+    match encoder.read_to_end(&mut out) {
+        Ok(_) => (out.into(), true),
+        Err(_) => (body, false),
+    }
+}

@@ -1,0 +1,219 @@
+// The components of a collector as its API gives them, and the graph that they make.
+// In: JSON of `/api/v0/web/*`. Out: plain values whose every field is there, whatever the answer left out.
+
+export type HealthState = 'healthy' | 'unknown' | 'unhealthy' | 'exited';
+
+export interface Health {
+  state: HealthState;
+  message: string;
+  /** Milliseconds since 1970, 0 when not known. */
+  updated: number;
+}
+
+/** A value of the configuration language, as the API writes it. */
+export interface Value {
+  type: string;
+  value: unknown;
+}
+
+/** An attribute or a block of arguments, exports or debug info. */
+export type Field = { name: string; type: 'attr'; value: Value } | { name: string; type: 'block'; label: string; body: Field[] };
+
+export interface Component {
+  /** Whole id: the module's, a slash, and the local one. */
+  id: string;
+  localId: string;
+  /** `pyroscope.scrape` */
+  name: string;
+  label: string;
+  module: string;
+  referencesTo: string[];
+  referencedBy: string[];
+  flowsTo: string[];
+  /** Local ids of those whose data comes here. */
+  feeders: string[];
+  health: Health;
+  /** Modules that it made, which open as graphs of their own. */
+  modules: string[];
+}
+
+export interface Detail extends Component {
+  arguments: Field[];
+  exports: Field[];
+  debugInfo: Field[];
+}
+
+export interface Load {
+  success: boolean;
+  time: number;
+  text: string;
+}
+
+export interface Overview {
+  version: string;
+  /** Null before the first load. */
+  load: Load | null;
+  live: { enabled: boolean; message: string };
+}
+
+/** What flowed from a component within a window. */
+export interface Rate {
+  from: string;
+  /** Empty for everyone that refers to it. */
+  to: string[];
+  type: string;
+  rate: number;
+  bytes: number;
+  /** Targets that it exports now; -1 when it exports none. */
+  targets: number;
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const object = (value: unknown): Record<string, unknown> => (typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {});
+const texts = (value: unknown): string[] => list(value).map(text).filter(Boolean);
+const STATES: readonly string[] = ['healthy', 'unknown', 'unhealthy', 'exited'];
+
+function moment(value: unknown): number {
+  const time = Date.parse(text(value));
+  return Number.isNaN(time) ? 0 : time;
+}
+
+function readHealth(value: unknown): Health {
+  const { state, message, updatedTime } = object(value);
+  return { state: STATES.includes(text(state)) ? (state as HealthState) : 'unknown', message: text(message), updated: moment(updatedTime) };
+}
+
+/** One component of the list. */
+export function readComponent(value: unknown): Component {
+  const fields = object(value);
+  const localId = text(fields.localID);
+  const module = text(fields.moduleID);
+  return {
+    id: wholeId(module, localId),
+    localId,
+    name: text(fields.name),
+    label: text(fields.label),
+    module,
+    referencesTo: texts(fields.referencesTo),
+    referencedBy: texts(fields.referencedBy),
+    flowsTo: texts(fields.dataFlowEdgesTo),
+    feeders: [],
+    health: readHealth(fields.health),
+    modules: texts(fields.createdModuleIDs),
+  };
+}
+
+export function readComponents(value: unknown): Component[] {
+  const components = list(value).map(readComponent).filter(({ localId }) => localId !== '');
+  const byId = new Map(components.map((component) => [component.localId, component]));
+  for (const { localId, flowsTo } of components) for (const to of flowsTo) byId.get(to)?.feeders.push(localId);
+  return components;
+}
+
+export function readDetail(value: unknown): Detail {
+  const fields = object(value);
+  return { ...readComponent(value), arguments: readFields(fields.arguments), exports: readFields(fields.exports), debugInfo: readFields(fields.debugInfo) };
+}
+
+function readFields(value: unknown): Field[] {
+  return list(value).map((entry): Field => {
+    const { name, type, label, body, value: inner } = object(entry);
+    if (type === 'block') return { name: text(name), type: 'block', label: text(label), body: readFields(body) };
+    const { type: kind, value: content } = object(inner);
+    return { name: text(name), type: 'attr', value: { type: text(kind) || 'null', value: content } };
+  });
+}
+
+export function readOverview(value: unknown): Overview {
+  const { version, lastLoad, liveDebugging } = object(value);
+  const load = object(lastLoad);
+  const live = object(liveDebugging);
+  return {
+    version: text(version),
+    load: lastLoad ? { success: load.success === true, time: moment(load.time), text: text(load.text) } : null,
+    live: { enabled: live.enabled === true, message: text(live.message) },
+  };
+}
+
+/** One entry of the stream of flow counts; null for one that says nothing. */
+export function readRate(value: unknown): Rate | null {
+  const fields = object(value);
+  const from = text(fields.componentID);
+  if (from === '') return null;
+  const number = (field: unknown, or: number): number => (typeof field === 'number' && Number.isFinite(field) ? field : or);
+  return { from, to: texts(fields.targetComponentIDs), type: text(fields.type), rate: number(fields.rate, 0), bytes: number(fields.bytesRate, 0), targets: number(fields.current, -1) };
+}
+
+export const wholeId = (module: string, localId: string): string => (module === '' ? localId : `${module}/${localId}`);
+
+/** The ids of a module and of those that it is inside of, outermost first; the root is not among them. */
+export function modulePath(module: string): string[] {
+  if (module === '') return [];
+  const parts = module.split('/');
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
+}
+
+export interface Edge {
+  /** Places in the list of components. */
+  from: number;
+  to: number;
+}
+
+/** Edges along which data goes, without those that lead to nothing that is shown. */
+export function edgesOf(components: readonly Component[]): Edge[] {
+  const places = new Map(components.map(({ localId }, index) => [localId, index]));
+  return components.flatMap(({ flowsTo }, from) =>
+    flowsTo.flatMap((id): Edge[] => {
+      const to = places.get(id);
+      return to === undefined || to === from ? [] : [{ from, to }];
+    }),
+  );
+}
+
+export interface Flow {
+  /** Profiles and bytes a second; null when no profiles go this way. */
+  profiles: { rate: number; bytes: number } | null;
+  /** Targets that go this way; -1 when none do. */
+  targets: number;
+}
+
+/** Rates by `from` and `to`, ready to be asked for an edge. */
+export class Flows {
+  readonly #profiles = new Map<string, { rate: number; bytes: number }>();
+  readonly #targets = new Map<string, number>();
+
+  copy(): Flows {
+    const copy = new Flows();
+    for (const [key, value] of this.#profiles) copy.#profiles.set(key, value);
+    for (const [key, value] of this.#targets) copy.#targets.set(key, value);
+    return copy;
+  }
+
+  add(rate: Rate): void {
+    if (rate.type === 'target') this.#targets.set(rate.from, rate.targets);
+    else for (const to of rate.to) this.#profiles.set(`${rate.from}\n${to}`, { rate: rate.rate, bytes: rate.bytes });
+  }
+
+  between(from: string, to: string): Flow {
+    const profiles = this.#profiles.get(`${from}\n${to}`) ?? null;
+    return { profiles, targets: profiles ? -1 : (this.#targets.get(from) ?? -1) };
+  }
+
+  /** Targets that a component exports, -1 when it exports none. */
+  targetsOf(id: string): number {
+    return this.#targets.get(id) ?? -1;
+  }
+
+  /** Profiles a second into and out of a component; null when it never had any. */
+  through(id: string): { in: number | null; out: number | null } {
+    let into: number | null = null;
+    let out: number | null = null;
+    for (const [key, { rate }] of this.#profiles) {
+      const [from, to] = key.split('\n');
+      if (from === id) out = (out ?? 0) + rate;
+      if (to === id) into = (into ?? 0) + rate;
+    }
+    return { in: into, out };
+  }
+}

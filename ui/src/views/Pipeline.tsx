@@ -1,0 +1,215 @@
+// The Pipeline view: the components of a collector as a graph or a table, what flows between them, how each is and why, its values, and
+// its live data. Modules open as graphs of their own. It asks the collector in whose process or port the page is.
+
+import '../style/pipeline.css';
+import { createEffect, createMemo, For, Match, on, onCleanup, onMount, Show, Switch } from 'solid-js';
+import { ComponentPanel, TABS, type Tab } from '../components/ComponentPanel.tsx';
+import { ComponentTable } from '../components/ComponentTable.tsx';
+import { Icon } from '../components/Icon.tsx';
+import { Command, Failure, Notice } from '../components/Notice.tsx';
+import { PipelineGraph } from '../components/PipelineGraph.tsx';
+import { ApiError } from '../lib/api.ts';
+import { formatMoment } from '../lib/format.ts';
+import { isTyping } from '../lib/keys.ts';
+import { go, state } from '../lib/router.ts';
+import { filterItems } from '../lib/suggest.ts';
+import { modulePath, type Component, type HealthState } from '../pipeline/model.ts';
+import { createPipeline } from './pipeline-data.ts';
+
+const STATES: readonly HealthState[] = ['exited', 'unhealthy', 'unknown', 'healthy'];
+
+export default function Pipeline() {
+  const data = createPipeline(() => state().module, () => state().sel);
+  let filter!: HTMLInputElement;
+
+  const components = createMemo(() => data.components.data(), undefined, { equals: (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b) });
+  const counts = createMemo(() => {
+    const found = new Map<HealthState, number>();
+    for (const { health } of components() ?? []) found.set(health.state, (found.get(health.state) ?? 0) + 1);
+    return STATES.flatMap((name) => (found.has(name) ? [{ name, count: found.get(name)! }] : []));
+  });
+  const matching = createMemo((): readonly Component[] | null => {
+    if (state().filter.trim() === '' && state().health === '') return null;
+    const left = (components() ?? []).filter(({ health }) => state().health === '' || health.state === state().health);
+    return filterItems(left, state().filter, ({ id, health }) => `${id} ${health.state} ${health.message}`);
+  });
+  const matched = createMemo(() => {
+    const found = matching();
+    if (found === null) return null;
+    const kept = new Set(found);
+    return new Set((components() ?? []).flatMap((component, place) => (kept.has(component) ? [place] : [])));
+  });
+  const rows = createMemo((): readonly Component[] => {
+    const kept = matched();
+    return (components() ?? []).filter((_, place) => kept === null || kept.has(place));
+  });
+  const selected = createMemo(() => components()?.find(({ id }) => id === state().sel));
+  const tab = (): Tab => TABS.find((name) => name === state().tab) ?? 'overview';
+  const isTable = (): boolean => state().view === 'table';
+
+  const select = (id: string): void => go({ sel: id }, { replace: state().sel !== '' && id !== '' });
+  const enter = (module: string): void => go({ module, sel: '', filter: '', health: '' });
+  const open = (component: Component): void => {
+    const module = component.modules[0];
+    if (module !== undefined) enter(module);
+  };
+  const leave = (): void => {
+    const path = modulePath(state().module);
+    enter(path[path.length - 2] ?? '');
+  };
+
+  const keys = (event: KeyboardEvent): void => {
+    if (isTyping(event) || event.defaultPrevented) return;
+    if (event.key === '/') filter.focus();
+    else if (event.key === '1') go({ view: 'both' }, { replace: true });
+    else if (event.key === '2') go({ view: 'table' }, { replace: true });
+    else if (event.key === 'Escape' && state().sel !== '') close();
+    else if (event.key === 'Escape' && state().module !== '') leave();
+    else return;
+    event.preventDefault();
+  };
+  const manual = (event: Event): void => {
+    if ((event as CustomEvent<string>).detail === 'refresh') data.refresh();
+  };
+  onMount(() => {
+    document.addEventListener('keydown', keys);
+    document.addEventListener('alluvium', manual);
+    onCleanup(() => {
+      document.removeEventListener('keydown', keys);
+      document.removeEventListener('alluvium', manual);
+    });
+  });
+  const close = (): void => {
+    go({ sel: '' });
+    // Who came by keys goes on by keys.
+    document.getElementById(isTable() ? 'components' : 'pipeline')?.focus({ preventScroll: true });
+  };
+  // A component that a reload took away has nothing to show.
+  createEffect(on([components, () => state().sel], ([found, id]) => {
+    if (found && id !== '' && !found.some((component) => component.id === id) && !data.components.pending()) go({ sel: '' }, { replace: true });
+  }));
+
+  const load = (): { success: boolean; time: number; text: string } | null => data.overview.data()?.load ?? null;
+  const loaded = createMemo(load, undefined, { equals: (a, b) => JSON.stringify(a) === JSON.stringify(b) });
+  return (
+    <main class="view pipeline-view" id="main" tabindex="-1">
+      <div class="bar">
+        <h1>Pipeline</h1>
+        <Show when={(components()?.length ?? 0) > 0}>
+          <div class="group" role="group" aria-label="Filter by health">
+            <For each={counts()}>
+              {({ name, count }) => (
+                <button type="button" class={`button health-button health-${name}`} aria-pressed={state().health === name} onClick={() => go({ health: state().health === name ? '' : name }, { replace: true })}>
+                  <i class="health-dot" />{count} {name}
+                </button>
+              )}
+            </For>
+          </div>
+        </Show>
+        <span class="grow" />
+        <Show when={loaded()?.success}>
+          <span class="muted wide-only load-note">configuration of {formatMoment(loaded()!.time, true)}</span>
+        </Show>
+        <span class="with-icon filter-box">
+          <Icon name="search" />
+          <input ref={filter} class="field" type="search" aria-label="Filter components" placeholder="Filter components" spellcheck={false} value={state().filter} onInput={(event) => go({ filter: event.currentTarget.value }, { replace: true })} />
+        </span>
+        <div class="group" role="group" aria-label="Show as">
+          <button type="button" class="button" aria-pressed={!isTable()} onClick={() => go({ view: 'both' }, { replace: true })}><Icon name="pipeline" />Graph</button>
+          <button type="button" class="button" aria-pressed={isTable()} onClick={() => go({ view: 'table' }, { replace: true })}><Icon name="table" />Table</button>
+        </div>
+      </div>
+      <Show when={data.components.error() && components()}>
+        <div class="banner" role="alert"><span>What is shown is old: {data.components.error()!.message}</span><button type="button" class="button" onClick={data.refresh}>Try again</button></div>
+      </Show>
+      <Show when={loaded() && !loaded()!.success}>
+        <div class="banner load-failed" role="alert">
+          <details>
+            <summary>The reload of {formatMoment(loaded()!.time, true)} failed; the configuration before it is in force</summary>
+            <pre tabindex="0">{loaded()!.text}</pre>
+          </details>
+        </div>
+      </Show>
+      <Show when={state().module !== ''}>
+        <nav class="crumbs" aria-label="Modules">
+          <ol>
+            <li><button type="button" onClick={() => enter('')}>root</button></li>
+            <For each={modulePath(state().module)}>
+              {(module, index) => (
+                <li>
+                  <Icon name="right" />
+                  <Show when={index() < modulePath(state().module).length - 1} fallback={<span class="here" aria-current="page">{module.split('/').pop()}</span>}>
+                    <button type="button" onClick={() => enter(module)}>{module.split('/').pop()}</button>
+                  </Show>
+                </li>
+              )}
+            </For>
+          </ol>
+        </nav>
+      </Show>
+      <div class="pipeline-body">
+        <Switch>
+          <Match when={data.components.error() && !components()}>
+            <div class="fill"><Unreadable error={data.components.error()!} retry={data.components.retry} module={state().module} onRoot={() => enter('')} /></div>
+          </Match>
+          <Match when={!components()}><div class="fill" aria-busy="true"><div class="skeleton graph-skeleton" /></div></Match>
+          <Match when={components()!.length === 0}>
+            <div class="fill">
+              <Notice icon="pipeline" title={state().module === '' ? 'The configuration has no components' : 'The module has no components'}>
+                <p>A pipeline needs a component that gives profiles and one that takes them, such as:</p>
+                <Command text={'pyroscope.scrape "default" { ... }   pyroscope.write "default" { ... }'} />
+                <p>After a change reload the collector: by SIGHUP, or by a request to <code>/-/reload</code>.</p>
+              </Notice>
+            </div>
+          </Match>
+          <Match when={true}>
+            <div class="pipeline-main" id="components" tabindex="-1">
+              <Show
+                when={isTable()}
+                fallback={<PipelineGraph components={components()!} flows={data.flows()} matched={matched()} selected={state().sel} onSelect={select} onOpen={open} />}
+              >
+                <ComponentTable components={rows()} flows={data.flows()} selected={state().sel} sort={state().sort} onSort={(sort) => go({ sort }, { replace: true })} onSelect={select} />
+              </Show>
+            </div>
+            <Show when={selected()?.id} keyed>
+              {(id) => (
+                <ComponentPanel
+                  component={selected() ?? components()!.find((component) => component.id === id)!}
+                  detail={data.detail}
+                  overview={data.overview.data()}
+                  flows={data.flows()}
+                  tab={tab()}
+                  onTab={(name) => go({ tab: name === 'overview' ? '' : name }, { replace: true })}
+                  onSelect={select}
+                  onOpen={open}
+                  onClose={close}
+                />
+              )}
+            </Show>
+          </Match>
+        </Switch>
+      </div>
+    </main>
+  );
+}
+
+function Unreadable(props: { error: Error; retry: () => void; module: string; onRoot: () => void }) {
+  const missing = (): boolean => props.error instanceof ApiError && props.error.status === 404;
+  return (
+    <Show when={missing()} fallback={<Failure what="The components could not be read" error={props.error} retry={props.retry} />}>
+      <Show
+        when={props.module !== ''}
+        fallback={
+          <Notice icon="compass" title="No collector runs here">
+            <p>This server keeps profiles and runs no components. A collector shows its pipeline on its own port:</p>
+            <Command text="alluvium run config.alloy   # http://localhost:12345/graph" />
+          </Notice>
+        }
+      >
+        <Notice icon="compass" title={`There is no module ${props.module}`} actions={<button type="button" class="button primary" onClick={() => props.onRoot()}>To the root</button>}>
+          <p>A reload may have taken it away.</p>
+        </Notice>
+      </Show>
+    </Show>
+  );
+}

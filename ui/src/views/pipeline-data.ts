@@ -1,0 +1,98 @@
+// What the Pipeline view asks the collector: its components and how it is, again and again while someone looks, and the stream of what flows.
+
+import { createEffect, createMemo, createSignal, on, onCleanup, onMount, type Accessor } from 'solid-js';
+import { ApiError } from '../lib/api.ts';
+import { BASE } from '../lib/base.ts';
+import { createLoader, type Loader } from '../lib/loader.ts';
+import { Flows, readComponents, readDetail, readOverview, readRate, type Component, type Detail, type Overview } from '../pipeline/model.ts';
+import { follow, parse } from '../pipeline/stream.ts';
+
+const POLL_MS = 3000;
+/** A long list is asked for less often: a megabyte every three seconds is too much to look at a graph. */
+const LONG_POLL_MS = 10_000;
+const LONG = 1000;
+/** Seconds over which flows are counted. */
+const WINDOW = 2;
+
+async function ask(path: string, signal: AbortSignal): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(`${BASE}api/v0/web/${path}`, { signal, headers: { accept: 'application/json' } });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new ApiError('the collector does not answer; is it running, and is the network up?', 'network', 0);
+  }
+  if (!response.ok) {
+    const text = (await response.text().catch(() => '')).trim().slice(0, 400);
+    throw new ApiError(text || `${path} was answered with status ${response.status}`, response.status === 404 ? 'not_found' : 'unknown', response.status);
+  }
+  return response.json();
+}
+
+/** An id in a path: its slashes stay. */
+export const pathOfId = (id: string): string => id.split('/').map(encodeURIComponent).join('/');
+
+async function components(module: string, signal: AbortSignal): Promise<Component[]> {
+  return readComponents(await ask(module === '' ? 'components' : `modules/${pathOfId(module)}/components`, signal));
+}
+
+export interface PipelineData {
+  components: Loader<Component[]>;
+  overview: Loader<Overview>;
+  detail: Loader<Detail>;
+  flows: Accessor<Flows>;
+  refresh: () => void;
+}
+
+/** Follows a module and, when there is one, the selected component. */
+export function createPipeline(moduleOf: Accessor<string>, selectedOf: Accessor<string>): PipelineData {
+  // As values: other parts of the URL change, and nothing is to be asked anew for that.
+  const module = createMemo(moduleOf);
+  const selected = createMemo(selectedOf);
+  const [tick, setTick] = createSignal(0);
+  const list = createLoader(() => ({ module: module(), tick: tick() }), ({ module: id }, signal) => components(id, signal));
+  const overview = createLoader(tick, async (_, signal) => readOverview(await ask('controller', signal)));
+  const detail = createLoader(
+    () => (selected() === '' ? null : { id: selected(), tick: tick() }),
+    async ({ id }, signal) => readDetail(await ask(`components/${pathOfId(id)}`, signal)),
+  );
+  const [flows, setFlows] = createSignal(new Flows());
+
+  const refresh = (): void => void setTick((count) => count + 1);
+  let last = Date.now();
+  onMount(() => {
+    const timer = setInterval(() => {
+      const wait = (list.data()?.length ?? 0) > LONG ? LONG_POLL_MS : POLL_MS;
+      if (document.visibilityState !== 'visible' || Date.now() - last < wait || list.pending()) return;
+      last = Date.now();
+      refresh();
+    }, POLL_MS / 3);
+    onCleanup(() => clearInterval(timer));
+  });
+  createEffect(on(module, (id) => {
+    const stop = new AbortController();
+    setFlows(new Flows());
+    // Every window names every edge, so the newest word on each is kept; a new object tells those who look.
+    let current = new Flows();
+    let dirty = false;
+    void follow(`api/v0/web/graph${id === '' ? '' : `/${pathOfId(id)}`}?window=${WINDOW}`, {
+      entries: (entries) => {
+        for (const entry of entries) {
+          const rate = readRate(parse(entry));
+          if (rate) current.add(rate);
+        }
+        dirty = true;
+      },
+      alive: () => {
+        if (!dirty) return;
+        dirty = false;
+        const shown = current;
+        current = shown.copy();
+        setFlows(shown);
+      },
+      state: () => undefined,
+    }, stop.signal);
+    onCleanup(() => stop.abort());
+  }));
+  return { components: list, overview, detail, flows, refresh };
+}
