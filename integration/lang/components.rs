@@ -13,7 +13,19 @@ use alluvium::pipeline::component::{
 use parking_lot::Mutex;
 
 /// Sorted by name.
-pub const DEFINITIONS: &[&Definition] = &[&CHECKED, &EXPERIMENT, &FAILING, &PLANNED, &RECEIVING, &STRICT, &VALUE];
+pub const DEFINITIONS: &[&Definition] = &[
+    &alluvium::components::import::file::DEFINITION,
+    &alluvium::components::import::git::DEFINITION,
+    &alluvium::components::import::http::DEFINITION,
+    &alluvium::components::import::string::DEFINITION,
+    &CHECKED,
+    &EXPERIMENT,
+    &FAILING,
+    &PLANNED,
+    &RECEIVING,
+    &STRICT,
+    &VALUE,
+];
 
 /// Gives its argument on as export.
 const VALUE: Definition = Definition {

@@ -4,6 +4,7 @@
 //! line here removes a component.
 
 use crate::components::discovery::{file as discovery_file, relabel as discovery_relabel};
+use crate::components::import::{file as import_file, git as import_git, http as import_http, string as import_string};
 use crate::components::pyroscope::{
     relabel as pyroscope_relabel, scrape as pyroscope_scrape, write as pyroscope_write,
 };
@@ -11,6 +12,7 @@ use crate::pipeline::component::Definition;
 
 pub mod common;
 pub mod discovery;
+pub mod import;
 pub mod known;
 pub mod pyroscope;
 
@@ -48,6 +50,10 @@ pub const ALL: &[&Definition] = &[
     &known::registries::SERVERSET,
     &known::private_clouds::TRITON,
     &known::registries::UYUNI,
+    &import_file::DEFINITION,
+    &import_git::DEFINITION,
+    &import_http::DEFINITION,
+    &import_string::DEFINITION,
     &known::local::FILE,
     &known::local::FILE_MATCH,
     &known::exporter_self::DEFINITION,

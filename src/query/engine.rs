@@ -8,13 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::base::BoxFuture;
-use crate::profile::flamegraph::Tree;
+use crate::profile::flamegraph::{DiffGraph, FlameGraph, Tree};
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
+use crate::query::blocks::BlockCache;
 use crate::query::runtime::Runtime;
 use crate::query::series::{self, SeriesCache};
 use crate::query::sql::{self, SqlResult};
 use crate::query::stacks::StackCache;
+use crate::query::totals::TotalsCache;
 use crate::query::{
     QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, timeline,
 };
@@ -32,6 +34,8 @@ struct Shared {
     runtime: Arc<Runtime>,
     stacks: Arc<StackCache>,
     series: Arc<SeriesCache>,
+    blocks: Arc<BlockCache>,
+    totals: Arc<TotalsCache>,
     template: sql::Template,
 }
 
@@ -49,6 +53,8 @@ pub(crate) struct Context {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) stacks: Arc<StackCache>,
     pub(crate) series: Arc<SeriesCache>,
+    pub(crate) blocks: Arc<BlockCache>,
+    pub(crate) totals: Arc<TotalsCache>,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) tenant: Arc<str>,
 }
@@ -64,6 +70,8 @@ impl QueryEngine {
                 runtime,
                 stacks: Arc::new(StackCache::new(limits.stack_cache_bytes)),
                 series: Arc::new(SeriesCache::default()),
+                blocks: Arc::new(BlockCache::new(limits.block_cache_bytes)),
+                totals: Arc::new(TotalsCache::new(limits.totals_cache_bytes)),
                 limits,
             }),
         })
@@ -89,13 +97,7 @@ impl QueryEngine {
         }
         let context = self.context(tenant);
         let time = range.map(TimeRange::micros);
-        let active = series::active(
-            context.runtime.clone(),
-            context.snapshot.clone(),
-            context.tenant.clone(),
-            None,
-            time,
-        );
+        let active = series::active(context, time);
         let active = self.limited(active).await?;
         let ids: BTreeSet<Arc<str>> = active.into_iter().map(|pair| pair.profile_type).collect();
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
@@ -163,6 +165,45 @@ impl QueryEngine {
         .await
     }
 
+    /// The flame graph of all stacks that the question is about, functions told apart by name alone, with about `max_nodes` nodes (0: all).
+    pub async fn flamegraph(
+        &self,
+        tenant: &str,
+        query: StackQuery,
+        max_nodes: usize,
+    ) -> Result<FlameGraph, QueryError> {
+        query.range.check(self.shared.limits.max_query_length)?;
+        let merged = flame::merge(self.context(tenant), query);
+        self.limited(Box::pin(async move {
+            let merged = merged.await?;
+            tokio::task::spawn_blocking(move || flame::graph(&merged, max_nodes))
+                .await
+                .map_err(|error| QueryError::internal(format!("drawing a flame graph failed: {error}")))
+        }))
+        .await
+    }
+
+    /// The difference of the stacks of two questions, functions told apart by name alone, with about `max_nodes` nodes (0: all).
+    pub async fn diff(
+        &self,
+        tenant: &str,
+        left: StackQuery,
+        right: StackQuery,
+        max_nodes: usize,
+    ) -> Result<DiffGraph, QueryError> {
+        left.range.check(self.shared.limits.max_query_length)?;
+        right.range.check(self.shared.limits.max_query_length)?;
+        let context = self.context(tenant);
+        let (left, right) = (flame::merge(context.clone(), left), flame::merge(context, right));
+        self.limited(Box::pin(async move {
+            let (left, right) = (left.await?, right.await?);
+            tokio::task::spawn_blocking(move || flame::diff(&left, &right, max_nodes))
+                .await
+                .map_err(|error| QueryError::internal(format!("drawing a difference failed: {error}")))
+        }))
+        .await
+    }
+
     /// The same as a pprof profile, not compressed.
     pub async fn merge_profile(&self, tenant: &str, query: StackQuery) -> Result<Vec<u8>, QueryError> {
         query.range.check(self.shared.limits.max_query_length)?;
@@ -183,14 +224,7 @@ impl QueryEngine {
     ) -> Result<Vec<Labels>, QueryError> {
         range.check(self.shared.limits.max_query_length)?;
         let context = self.context(tenant);
-        let sets = series::label_sets(
-            context.runtime.clone(),
-            context.series.clone(),
-            context.snapshot.clone(),
-            context.tenant.clone(),
-            matchers.to_vec(),
-            range,
-        );
+        let sets = series::label_sets(context, matchers.to_vec(), range);
         self.limited(sets).await
     }
 
@@ -199,6 +233,8 @@ impl QueryEngine {
             runtime: self.shared.runtime.clone(),
             stacks: self.shared.stacks.clone(),
             series: self.shared.series.clone(),
+            blocks: self.shared.blocks.clone(),
+            totals: self.shared.totals.clone(),
             snapshot: self.shared.source.snapshot(),
             tenant: tenant.into(),
         })

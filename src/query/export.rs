@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::datatypes::Int64Type;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
@@ -13,8 +11,7 @@ use crate::profile::pprof::{self, Function, Line, Location, Mapping, Profile, Va
 use crate::query::engine::Context;
 use crate::query::flame::{self, Merged};
 use crate::query::stacks::{Frame, StackTable};
-use crate::query::{QueryError, StackQuery, scan};
-use crate::store::schema::Table;
+use crate::query::{QueryError, StackQuery, totals};
 
 /// Answers the question as pprof bytes.
 pub(crate) fn merge_profile(
@@ -36,24 +33,15 @@ fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Resu
     let context = context.clone();
     Box::pin(async move {
         let filter = filter.await?;
-        let streams = scan::open(
-            &context.runtime,
-            &context.snapshot,
-            Table::Profiles,
-            &filter,
-            &["period"],
-        )?;
-        let found = scan::fold(
-            streams,
-            || 0i64,
-            |longest, batch| {
-                let periods = batch.column(0).as_primitive::<Int64Type>().values();
-                *longest = periods.iter().copied().fold(*longest, i64::max);
-                Ok(())
-            },
+        let chosen = totals::load(
+            context.runtime.clone(),
+            context.totals.clone(),
+            context.snapshot.clone(),
+            filter,
         )
         .await?;
-        Ok(found.into_iter().max().unwrap_or(0))
+        let periods = chosen.runs().filter_map(|run| run.longest_period(chosen.time()));
+        Ok(periods.max().unwrap_or(0).max(0))
     })
 }
 

@@ -9,13 +9,13 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use hashbrown::HashMap;
 use parking_lot::RwLock;
 
 use crate::base::BoxFuture;
-use crate::profile::flamegraph::{FrameId, FrameRef, Tree};
+use crate::profile::flamegraph::{self, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
 use crate::query::engine::Context;
 use crate::query::stacks::{self, StackTable};
+use crate::query::sums::{self, StackSums};
 use crate::query::{QueryError, StackQuery, scan, series};
 use crate::store::schema::Table;
 use crate::store::snapshot::ScanFilter;
@@ -95,10 +95,41 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
     })
 }
 
+/// The flame graph of merged stacks by name. CPU work of a millisecond: run it where it may block.
+pub(crate) fn graph(merged: &Merged, max_nodes: usize) -> FlameGraph {
+    let leaves = leaves(merged);
+    merged.table.read().paths().flamegraph(&leaves, max_nodes)
+}
+
+/// The difference of merged stacks by name. CPU work of a millisecond: run it where it may block.
+pub(crate) fn diff(left: &Merged, right: &Merged, max_nodes: usize) -> DiffGraph {
+    if !Arc::ptr_eq(&left.table, &right.table) {
+        // The table was renewed between the two.
+        return flamegraph::diff(&tree_by(left, false), &tree_by(right, false), max_nodes);
+    }
+    let (of_left, of_right) = (leaves(left), leaves(right));
+    left.table.read().paths().diff(&of_left, &of_right, max_nodes)
+}
+
+/// Values at the ends of the paths that the stacks are.
+fn leaves(merged: &Merged) -> Vec<(u32, i64)> {
+    let mut lost = 0i64;
+    let mut leaves = stacks::leaves(&merged.table, &merged.sums, &mut lost);
+    if lost != 0 {
+        tracing::warn!(value = lost, "stacks of samples are not in the stacks table");
+        leaves.push((merged.table.write().single(LOST), lost));
+    }
+    leaves
+}
+
 /// The tree of merged stacks. CPU work of milliseconds: run it where it may block.
 pub(crate) fn tree(merged: &Merged) -> Tree {
+    tree_by(merged, true)
+}
+
+fn tree_by(merged: &Merged, by_file: bool) -> Tree {
     let table = merged.table.read();
-    let mut tree = Tree::new(true);
+    let mut tree = Tree::new(by_file);
     // Frames are looked up in the tree once each, not once a stack.
     let mut known: Vec<Option<FrameId>> = vec![None; table.frame_count()];
     let mut path = Vec::new();
@@ -138,7 +169,7 @@ pub(crate) fn tree(merged: &Merged) -> Tree {
     tree
 }
 
-/// The sum of values by stack over all rows of `samples` that the filter lets through.
+/// The sum of values by stack over all rows of `samples` that the filter lets through, ascending by stack.
 pub(crate) fn sum_stacks(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -146,6 +177,10 @@ pub(crate) fn sum_stacks(
     spans: Option<HashSet<String>>,
     traces: Option<HashSet<String>>,
 ) -> BoxFuture<'static, Result<Vec<(i64, i64)>, QueryError>> {
+    if moments.is_none() && spans.is_none() && traces.is_none() {
+        let sums = sums::by_stack(context, filter);
+        return Box::pin(async move { Ok(sorted(sums.await?)) });
+    }
     let mut columns = vec!["stack", "value"];
     if moments.is_some() {
         columns.extend(["series", "time"]);
@@ -162,13 +197,10 @@ pub(crate) fn sum_stacks(
     let pool = context.runtime.environment.memory_pool.clone();
     Box::pin(async move {
         let make = || Sums {
-            values: HashMap::new(),
+            values: StackSums::new(),
             memory: MemoryConsumer::new("sums by stack").register(&pool),
         };
         let states = scan::fold(streams?, make, move |sums: &mut Sums, batch| {
-            if moments.is_none() && ids.is_none() {
-                return sums.add(batch);
-            }
             sums.add_where(batch, |row| {
                 let moment = moments.as_ref().is_none_or(|moments| {
                     let series = batch.column(2).as_primitive::<Int64Type>().value(row);
@@ -183,62 +215,36 @@ pub(crate) fn sum_stacks(
             })
         })
         .await?;
-        let mut states = states.into_iter();
-        let Some(mut all) = states.next() else {
-            return Ok(Vec::new());
-        };
-        for other in states {
-            for (stack, value) in other.values {
-                let sum = all.values.entry(stack).or_default();
-                *sum = sum.saturating_add(value);
-            }
+        let mut all = StackSums::new();
+        for (stack, value) in states.into_iter().flat_map(|state| state.values) {
+            let sum = all.entry(stack).or_default();
+            *sum = sum.saturating_add(value);
         }
-        let mut sums: Vec<(i64, i64)> = all.values.into_iter().collect();
-        // One order for one question, so that trees and pprof bytes come out the same each time.
-        sums.sort_unstable();
-        Ok(sums)
+        Ok(sorted(all))
     })
 }
 
+/// One order for one question, so that trees and pprof bytes come out the same each time.
+fn sorted(sums: StackSums) -> Vec<(i64, i64)> {
+    let mut sums: Vec<(i64, i64)> = sums.into_iter().collect();
+    sums.sort_unstable();
+    sums
+}
+
 struct Sums {
-    values: HashMap<i64, i64>,
+    values: StackSums,
     memory: MemoryReservation,
 }
 
 impl Sums {
-    fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
-        let stacks = batch.column(0).as_primitive::<Int64Type>().values();
-        let values = batch.column(1).as_primitive::<Int64Type>().values();
-        // Files sorted by stack have runs of one stack: one probe a run.
-        let mut run: Option<(i64, i64)> = None;
-        for (stack, value) in stacks.iter().zip(values) {
-            match &mut run {
-                Some((current, sum)) if current == stack => *sum = sum.saturating_add(*value),
-                _ => {
-                    if let Some((stack, sum)) = run.replace((*stack, *value)) {
-                        self.add_one(stack, sum);
-                    }
-                }
-            }
-        }
-        if let Some((stack, sum)) = run {
-            self.add_one(stack, sum);
-        }
-        Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
-    }
-
     fn add_where(&mut self, batch: &RecordBatch, keep: impl Fn(usize) -> bool) -> Result<(), QueryError> {
         let stacks = batch.column(0).as_primitive::<Int64Type>().values();
         let values = batch.column(1).as_primitive::<Int64Type>().values();
         for row in (0..batch.num_rows()).filter(|row| keep(*row)) {
-            self.add_one(stacks[row], values[row]);
+            let sum = self.values.entry(stacks[row]).or_default();
+            *sum = sum.saturating_add(values[row]);
         }
         Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
-    }
-
-    fn add_one(&mut self, stack: i64, value: i64) {
-        let sum = self.values.entry(stack).or_default();
-        *sum = sum.saturating_add(value);
     }
 }
 

@@ -4,6 +4,7 @@
 //! record batches. The only user of DataFusion. Every question has a tenant, a time limit and a memory limit, and stops when its future
 //! is dropped. It knows nothing of HTTP and writes nothing to disk.
 
+mod blocks;
 mod bounds;
 mod catalog;
 mod engine;
@@ -21,8 +22,10 @@ mod scan;
 mod series;
 mod sql;
 mod stacks;
+mod sums;
 mod time;
 mod timeline;
+mod totals;
 mod types;
 
 pub use engine::{QueryEngine, ScanStats};

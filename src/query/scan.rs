@@ -226,6 +226,20 @@ pub(crate) fn head_stream(
     Ok(batches.boxed())
 }
 
+/// As [`head_stream`] for one head.
+pub(crate) fn one_head_stream(
+    head: Arc<dyn HeadScan>,
+    table: Table,
+    filter: &ScanFilter,
+    columns: &[&str],
+) -> Result<BatchStream, QueryError> {
+    let snapshot = Snapshot {
+        heads: vec![head],
+        ..Snapshot::default()
+    };
+    head_stream(&Arc::new(snapshot), table, filter, columns)
+}
+
 /// Runs every stream to its end, each in a task of its own, and folds its batches. Dropping the future stops the tasks.
 pub(crate) fn fold<A: Send + 'static>(
     mut streams: Vec<BatchStream>,
@@ -263,7 +277,13 @@ pub(crate) fn fold<A: Send + 'static>(
     })
 }
 
-fn choose<'a>(runtime: &Runtime, snapshot: &'a Snapshot, table: Table, filter: &ScanFilter) -> Vec<&'a FileEntry> {
+/// The files of a table to read, counted.
+pub(crate) fn choose<'a>(
+    runtime: &Runtime,
+    snapshot: &'a Snapshot,
+    table: Table,
+    filter: &ScanFilter,
+) -> Vec<&'a FileEntry> {
     let files = live_files(snapshot, table, filter);
     let all = snapshot.files.iter().filter(|file| file.table == table).count();
     runtime.count_files(all - files.len(), files.len());

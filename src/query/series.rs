@@ -16,8 +16,9 @@ use crate::base::BoxFuture;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
+use crate::query::engine::Context;
 use crate::query::runtime::Runtime;
-use crate::query::{QueryError, TimeRange, scan};
+use crate::query::{QueryError, TimeRange, scan, totals};
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 
@@ -128,60 +129,33 @@ pub(crate) fn load(
     })
 }
 
-/// Which series occur with which type in `time` (microseconds); `profile_type` narrows it.
+/// Which series occur with which type in `time` (microseconds), ascending by type.
 pub(crate) fn active(
-    runtime: Arc<Runtime>,
-    snapshot: Arc<Snapshot>,
-    tenant: Arc<str>,
-    profile_type: Option<Arc<str>>,
+    context: Arc<Context>,
     time: Option<(i64, i64)>,
 ) -> BoxFuture<'static, Result<Vec<Active>, QueryError>> {
     Box::pin(async move {
         let filter = ScanFilter {
-            tenant: Some(tenant),
+            tenant: Some(context.tenant.clone()),
             time,
-            profile_type,
             ..ScanFilter::default()
         };
-        let streams = scan::open(
-            &runtime,
-            &snapshot,
-            Table::Profiles,
-            &filter,
-            &["series", "profile_type"],
-        )?;
-        let states = scan::fold(streams, HashSet::new, |found: &mut HashSet<Active>, batch| {
-            let series = batch.column(0).as_primitive::<Int64Type>().values();
-            let types = batch.column(1).as_string::<i32>();
-            let mut last: Option<Active> = None;
-            for row in 0..batch.num_rows() {
-                let name = types.value(row);
-                if let Some(last) = &mut last {
-                    if last.series == series[row] && last.profile_type.as_ref() == name {
-                        continue;
-                    }
-                    last.series = series[row];
-                    if last.profile_type.as_ref() != name {
-                        last.profile_type = name.into();
-                    }
-                }
-                let next = last.get_or_insert_with(|| Active {
-                    series: series[row],
-                    profile_type: name.into(),
-                });
-                if !found.contains(next) {
-                    found.insert(next.clone());
-                }
-            }
-            Ok(())
-        })
+        let chosen = totals::load(
+            context.runtime.clone(),
+            context.totals.clone(),
+            context.snapshot.clone(),
+            filter,
+        )
         .await?;
-        let mut all: Vec<Active> = states
-            .into_iter()
-            .flatten()
-            .collect::<HashSet<_>>()
-            .into_iter()
+        let found: HashSet<Active> = chosen
+            .runs()
+            .filter(|run| run.between(time).len() > 0)
+            .map(|run| Active {
+                series: run.series,
+                profile_type: run.profile_type.clone(),
+            })
             .collect();
+        let mut all: Vec<Active> = found.into_iter().collect();
         all.sort_unstable_by(|left, right| (&left.profile_type, left.series).cmp(&(&right.profile_type, right.series)));
         Ok(all)
     })
@@ -230,17 +204,21 @@ pub(crate) fn with_synthetic(labels: &Labels, profile_type: &ProfileType) -> Lab
 
 /// All label sets, synthetic labels included, of series that occur in the range and that at least one group of matchers accepts.
 pub(crate) fn label_sets(
-    runtime: Arc<Runtime>,
-    cache: Arc<SeriesCache>,
-    snapshot: Arc<Snapshot>,
-    tenant: Arc<str>,
+    context: Arc<Context>,
     groups: Vec<Vec<Matcher>>,
     range: TimeRange,
 ) -> BoxFuture<'static, Result<Vec<Labels>, QueryError>> {
     Box::pin(async move {
         let time = range.micros();
-        let labels = load(runtime.clone(), cache, snapshot.clone(), tenant.clone(), time).await?;
-        let active = active(runtime, snapshot, tenant, None, Some(time)).await?;
+        let labels = load(
+            context.runtime.clone(),
+            context.series.clone(),
+            context.snapshot.clone(),
+            context.tenant.clone(),
+            time,
+        )
+        .await?;
+        let active = active(context, Some(time)).await?;
         let mut sets = Vec::with_capacity(active.len());
         let mut last: Option<(Arc<str>, ProfileType)> = None;
         for pair in active {

@@ -11,10 +11,11 @@ use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use hashbrown::HashMap;
+use hashbrown::HashSet as FastSet;
 use parking_lot::{Mutex, RwLock};
 
 use crate::base::BoxFuture;
-use crate::profile::flamegraph::address_name;
+use crate::profile::flamegraph::{Paths, address_name};
 use crate::query::QueryError;
 use crate::query::runtime::Runtime;
 use crate::query::scan;
@@ -36,14 +37,25 @@ pub(crate) struct Frame {
 /// Stacks of one tenant.
 #[derive(Default)]
 pub(crate) struct StackTable {
-    strings: HashSet<Arc<str>>,
+    strings: FastSet<Arc<str>>,
     frames: Vec<Frame>,
     /// What people read for a frame: its function, or binary and address where the function is unknown.
     names: Vec<Arc<str>>,
     index: HashMap<Frame, u32>,
-    stacks: HashMap<i64, Box<[u32]>>,
+    stacks: HashMap<i64, Stack>,
+    /// The stacks as paths of names, as far as a flame graph by name asked for them.
+    paths: Paths,
     bytes: usize,
 }
+
+struct Stack {
+    /// Leaf first.
+    frames: Box<[u32]>,
+    /// Its end among the paths; [`NO_PATH`] before it was asked for.
+    leaf: u32,
+}
+
+const NO_PATH: u32 = u32::MAX;
 
 /// The tables of all tenants.
 pub(crate) struct StackCache {
@@ -59,7 +71,7 @@ const ENTRY_BYTES: usize = 64;
 impl StackTable {
     /// Frame indices of a stack, leaf first.
     pub(crate) fn stack(&self, id: i64) -> Option<&[u32]> {
-        self.stacks.get(&id).map(AsRef::as_ref)
+        self.stacks.get(&id).map(|stack| stack.frames.as_ref())
     }
 
     /// The frame at an index that [`StackTable::stack`] gave.
@@ -75,6 +87,35 @@ impl StackTable {
     /// Number of distinct frames.
     pub(crate) fn frame_count(&self) -> usize {
         self.frames.len()
+    }
+
+    /// The stacks as paths of names.
+    pub(crate) fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// Memory held, estimated.
+    fn bytes(&self) -> usize {
+        self.bytes + self.paths.bytes()
+    }
+
+    /// The end of the path that has one name.
+    pub(crate) fn single(&mut self, name: &str) -> u32 {
+        let name = self.paths.name(&name.into());
+        self.paths.insert([name])
+    }
+
+    /// Makes the path of a stack.
+    fn lay(&mut self, id: i64) {
+        let Some(stack) = self.stacks.get_mut(&id) else { return };
+        let (paths, names) = (&mut self.paths, &self.names);
+        let path: Vec<u32> = stack
+            .frames
+            .iter()
+            .rev()
+            .map(|frame| paths.name(&names[*frame as usize]))
+            .collect();
+        stack.leaf = paths.insert(path);
     }
 
     fn intern(&mut self, text: &str) -> Arc<str> {
@@ -140,7 +181,11 @@ impl StackTable {
                 indices.push(self.insert_frame(frame));
             }
             self.bytes += indices.len() * 4 + ENTRY_BYTES;
-            self.stacks.insert(*id, indices.into_boxed_slice());
+            let stack = Stack {
+                frames: indices.into_boxed_slice(),
+                leaf: NO_PATH,
+            };
+            self.stacks.insert(*id, stack);
         }
         Ok(())
     }
@@ -158,7 +203,7 @@ impl StackCache {
     fn table(&self, tenant: &Arc<str>) -> Arc<RwLock<StackTable>> {
         let mut tenants = self.tenants.lock();
         // A table that a query is filling right now is counted by the next query.
-        let size = |table: &Arc<RwLock<StackTable>>| table.try_read().map_or(0, |table| table.bytes);
+        let size = |table: &Arc<RwLock<StackTable>>| table.try_read().map_or(0, |table| table.bytes());
         let total: usize = tenants.values().map(size).sum();
         if total > self.limit {
             let share = self.limit / tenants.len().max(1);
@@ -170,6 +215,27 @@ impl StackCache {
         }
         tenants.entry(tenant.clone()).or_default().clone()
     }
+}
+
+/// The ends of the paths of stacks, with their values; those that the table has not are added to `lost`.
+pub(crate) fn leaves(table: &RwLock<StackTable>, sums: &[(i64, i64)], lost: &mut i64) -> Vec<(u32, i64)> {
+    let known = table.read();
+    let is_new = |(id, _): &&(i64, i64)| known.stacks.get(id).is_some_and(|stack| stack.leaf == NO_PATH);
+    let new: Vec<i64> = sums.iter().filter(is_new).map(|(id, _)| *id).collect();
+    drop(known);
+    if !new.is_empty() {
+        let mut table = table.write();
+        new.into_iter().for_each(|id| table.lay(id));
+    }
+    let known = table.read();
+    let mut leaves = Vec::with_capacity(sums.len());
+    for (id, value) in sums {
+        match known.stacks.get(id) {
+            Some(stack) => leaves.push((stack.leaf, *value)),
+            None => *lost = lost.saturating_add(*value),
+        }
+    }
+    leaves
 }
 
 /// A table that holds the frames of all `ids` that occur in the snapshot within `time` (microseconds).

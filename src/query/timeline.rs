@@ -6,15 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
 use crate::profile::Labels;
 use crate::query::engine::Context;
-use crate::query::{Aggregation, QueryError, SeriesPoints, SeriesQuery, scan, series};
-use crate::store::schema::Table;
+use crate::query::{Aggregation, QueryError, SeriesPoints, SeriesQuery, series, totals};
 use crate::store::snapshot::ScanFilter;
 
 /// Most points of an answer: a step of a millisecond over a month must not fill the memory.
@@ -60,39 +57,36 @@ pub(crate) fn select(
             series: series::select(&labels, &query.profile_type, &query.matchers),
             ..ScanFilter::default()
         };
-        let groups = Arc::new(Groups::new(&labels, &query));
-        let columns = ["time", "series", "total"];
-        let streams = scan::open(&context.runtime, &context.snapshot, Table::Profiles, &filter, &columns)?;
-        let lookup = groups.clone();
-        let states = scan::fold(
-            streams,
-            HashMap::new,
-            move |cells: &mut HashMap<(u32, i64), Cell>, batch| {
-                let times = batch.column(0).as_primitive::<TimestampMicrosecondType>().values();
-                let series = batch.column(1).as_primitive::<Int64Type>().values();
-                let totals = batch.column(2).as_primitive::<Int64Type>().values();
-                for row in 0..batch.num_rows() {
-                    let group = lookup.by_series.get(&series[row]).copied().unwrap_or(0);
-                    let cell = cells
-                        .entry((group, steps_after(start, times[row], step_us)))
-                        .or_default();
-                    cell.sum = cell.sum.saturating_add(totals[row]);
-                    cell.count += 1;
-                }
-                if cells.len() > MAX_POINTS {
-                    return Err(QueryError::Limit(format!(
-                        "the answer has more than {MAX_POINTS} points; take a longer step or fewer series"
-                    )));
-                }
-                Ok(())
-            },
+        let groups = Groups::new(&labels, &query);
+        let chosen = totals::load(
+            context.runtime.clone(),
+            context.totals.clone(),
+            context.snapshot.clone(),
+            filter,
         )
         .await?;
         let mut lines: BTreeMap<u32, BTreeMap<i64, Cell>> = BTreeMap::new();
-        for ((group, steps), cell) in states.into_iter().flatten() {
-            let into = lines.entry(group).or_default().entry(steps).or_default();
-            into.sum = into.sum.saturating_add(cell.sum);
-            into.count += cell.count;
+        let mut points = 0;
+        for run in chosen.runs() {
+            let group = groups.by_series.get(&run.series).copied().unwrap_or(0);
+            let mut profiles = run.between(chosen.time()).peekable();
+            // A line without points is no line.
+            if profiles.peek().is_none() {
+                continue;
+            }
+            let line = lines.entry(group).or_default();
+            let before = line.len();
+            for (time, total) in profiles {
+                let cell = line.entry(steps_after(start, time, step_us)).or_default();
+                cell.sum = cell.sum.saturating_add(total);
+                cell.count += 1;
+            }
+            points += line.len() - before;
+            if points > MAX_POINTS {
+                return Err(QueryError::Limit(format!(
+                    "the answer has more than {MAX_POINTS} points; take a longer step or fewer series"
+                )));
+            }
         }
         let step_ms = step_us / 1000;
         let edge = |steps: i64| query.range.start_ms.saturating_add(steps.saturating_mul(step_ms));

@@ -87,6 +87,10 @@ pub struct QueryLimits {
     pub max_query_length: Duration,
     /// Bytes of decoded stack frames kept between queries.
     pub stack_cache_bytes: usize,
+    /// Bytes of decoded sample rows kept between queries.
+    pub block_cache_bytes: usize,
+    /// Bytes of times and totals of profiles kept between queries.
+    pub totals_cache_bytes: usize,
     /// Bytes of Parquet footers kept between queries.
     pub footer_cache_bytes: usize,
     /// Tasks of one query that run at the same time; 0 for the number of cores.
@@ -153,6 +157,8 @@ impl Default for QueryLimits {
             max_rows: 1_000_000,
             max_query_length: Duration::ZERO,
             stack_cache_bytes: 256 << 20,
+            block_cache_bytes: 128 << 20,
+            totals_cache_bytes: 64 << 20,
             footer_cache_bytes: 64 << 20,
             parallelism: 0,
         }

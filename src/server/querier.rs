@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::response::Response;
 use http::Request;
 
-use crate::profile::flamegraph::{self, Tree};
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{Labels, ProfileType};
 use crate::query::{Aggregation, SeriesQuery, StackQuery, TimeRange};
@@ -21,6 +20,7 @@ use crate::wire::proto::querier::{self, ProfileFormat};
 use crate::wire::proto::types;
 use crate::wire::push::pairs;
 use crate::wire::querier::{diff_message, flamegraph_message, type_message};
+use crate::wire::{graph_json, pprof_json};
 
 /// Shortest step of a time line in seconds: points are told in milliseconds.
 const MIN_STEP: f64 = 0.001;
@@ -156,8 +156,7 @@ async fn stacktraces(
     let mut answer = querier::SelectMergeStacktracesResponse::default();
     match format {
         ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
-            let tree = state.engine.merge_stacktraces(&tenant, query).await?;
-            answer.flamegraph = Some(graph_message(tree, max_nodes, details).await?);
+            answer.flamegraph = Some(graph(&state, &tenant, query, max_nodes, details).await?);
         }
         ProfileFormat::Pprof => {
             let bytes = state.engine.merge_profile(&tenant, query).await?;
@@ -171,7 +170,7 @@ async fn stacktraces(
         ProfileFormat::Tree => return Err(unimplemented("the format TREE is")),
         ProfileFormat::Dot => return Err(unimplemented("the format DOT is")),
     }
-    Ok(Answer::Message(answer))
+    Ok(Answer::Large(answer, graph_json::stacktraces))
 }
 
 fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<StackQuery, ConnectError> {
@@ -207,20 +206,11 @@ pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> R
                 left.profile_type, right.profile_type
             )));
         }
-        let left = state.engine.merge_stacktraces(&tenant, left).await?;
-        let right = state.engine.merge_stacktraces(&tenant, right).await?;
-        let size = tree_bytes(&left) + tree_bytes(&right);
-        let graph = heavy(size, move || {
-            Ok(diff_message(flamegraph::diff(
-                &by_name(&left),
-                &by_name(&right),
-                max_nodes,
-            )))
-        })
-        .await?;
-        Ok(Answer::Message(querier::DiffResponse {
-            flamegraph: Some(graph),
-        }))
+        let graph = state.engine.diff(&tenant, left, right, max_nodes).await?;
+        let answer = querier::DiffResponse {
+            flamegraph: Some(diff_message(graph)),
+        };
+        Ok(Answer::Large(answer, graph_json::diff))
     })
     .await
 }
@@ -243,11 +233,11 @@ pub async fn merge_span_profile(State(state): State<ServerState>, request: Reque
             if query.span_ids.is_empty() {
                 return Err(ConnectError::invalid("span_selector must name at least one span"));
             }
-            let tree = state.engine.merge_stacktraces(&tenant, query).await?;
-            Ok(Answer::Message(querier::SelectMergeSpanProfileResponse {
-                flamegraph: Some(graph_message(tree, max_nodes, false).await?),
+            let answer = querier::SelectMergeSpanProfileResponse {
+                flamegraph: Some(graph(&state, &tenant, query, max_nodes, false).await?),
                 ..querier::SelectMergeSpanProfileResponse::default()
-            }))
+            };
+            Ok(Answer::Large(answer, graph_json::span_profile))
         },
     )
     .await
@@ -264,7 +254,7 @@ pub async fn merge_profile(State(state): State<ServerState>, request: Request<Bo
             query.profile_ids = ask.profile_id_selector;
             query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
             let bytes = state.engine.merge_profile(&tenant, query).await?;
-            Ok(Answer::<Profile>::Encoded(bytes.into()))
+            Ok(Answer::<Profile>::Encoded(bytes.into(), pprof_json::profile))
         },
     )
     .await
@@ -329,23 +319,22 @@ fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, Connect
     Ok(usize::try_from(nodes).unwrap_or_default())
 }
 
-/// A tree as the message. The engine tells functions of one name apart by file; a client that did not ask for files knows them by name only, so they
-/// are put together for it.
-async fn graph_message(tree: Tree, max_nodes: usize, details: bool) -> Result<querier::FlameGraph, ConnectError> {
-    heavy(tree_bytes(&tree), move || {
-        let tree = if details { tree } else { by_name(&tree) };
-        Ok(flamegraph_message(tree.to_flamegraph(max_nodes), details))
+/// A flame graph as the message. A client that did not ask for files and lines knows functions by name only.
+async fn graph(
+    state: &ServerState,
+    tenant: &str,
+    query: StackQuery,
+    max_nodes: usize,
+    details: bool,
+) -> Result<querier::FlameGraph, ConnectError> {
+    if !details {
+        let graph = state.engine.flamegraph(tenant, query, max_nodes).await?;
+        return Ok(flamegraph_message(graph, false));
+    }
+    let tree = state.engine.merge_stacktraces(tenant, query).await?;
+    // About the memory of the tree, to tell whether work on it is heavy.
+    heavy(tree.len().saturating_mul(64), move || {
+        Ok(flamegraph_message(tree.to_flamegraph(max_nodes), true))
     })
     .await
-}
-
-/// About the memory of a tree, to tell whether work on it is heavy.
-fn tree_bytes(tree: &Tree) -> usize {
-    tree.len().saturating_mul(64)
-}
-
-fn by_name(tree: &Tree) -> Tree {
-    let mut merged = Tree::new(false);
-    tree.for_each_stack(|stack, value| merged.insert(stack.iter().rev().copied(), value));
-    merged
 }

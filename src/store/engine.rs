@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::profile::{SinkError, SinkErrorKind};
 use crate::store::StoreError;
@@ -74,6 +74,10 @@ pub struct Shared {
     pub closing: AtomicBool,
     /// True once the flusher must end.
     pub stopped: AtomicBool,
+    /// Wakes appends that wait for a flush to make room.
+    pub room: Notify,
+    /// True while flushes fail: nobody waits for them.
+    pub flush_fails: AtomicBool,
     /// Held from a commit to its publication.
     pub committing: Mutex<()>,
     /// Requests for maintenance and what wakes its thread.
@@ -103,6 +107,25 @@ impl Shared {
     pub fn head_bytes(&self) -> u64 {
         let published = self.published.read();
         published.active.bytes() + published.frozen.as_ref().map_or(0, |frozen| frozen.head.bytes())
+    }
+
+    /// True while appends should wait: the heads hold the active one and more, and a flush is about to make room.
+    pub fn is_crowded(&self) -> bool {
+        self.head_bytes() > self.config.flush_bytes.saturating_mul(2)
+            && !self.flush_fails.load(Ordering::Acquire)
+            && !self.closing.load(Ordering::Acquire)
+    }
+
+    /// Returns when there is room, or when there is no point in waiting.
+    pub async fn wait_for_room(&self) {
+        loop {
+            let mut notified = std::pin::pin!(self.room.notified());
+            notified.as_mut().enable();
+            if !self.is_crowded() {
+                return;
+            }
+            notified.await;
+        }
     }
 
     /// Body of the applier's thread; ends when the log does.
@@ -167,6 +190,8 @@ impl Shared {
             };
             let start = Instant::now();
             let result = self.flush(&mut tables, &mut progress);
+            self.flush_fails.store(result.is_err(), Ordering::Release);
+            self.room.notify_waiters();
             match &result {
                 Ok(()) => failures = 0,
                 Err(error) => {

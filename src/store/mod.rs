@@ -34,7 +34,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::base::BoxFuture;
 use crate::profile::sink::Receiver;
@@ -58,6 +58,12 @@ pub use wal::SyncMode;
 
 /// Errors of an append, with the index of the profile in the batch.
 pub type AppendErrors = Vec<(usize, SinkError)>;
+
+/// Profiles of fewer compressed bytes together are decoded at once: it takes less than the half millisecond that a change of threads is worth.
+const HEAVY_FROM_BYTES: usize = 32 << 10;
+
+/// Longest time that an append waits for a flush to make room; after it, the limit on all heads decides.
+const ROOM_WAIT: Duration = Duration::from_secs(5);
 
 /// An open store. Dropping it stops its threads and flushes nothing: what is in the log is replayed at the next start.
 pub struct Store {
@@ -128,6 +134,8 @@ impl Store {
             known,
             closing: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
+            room: Notify::new(),
+            flush_fails: AtomicBool::new(false),
             requests: Mutex::default(),
             wake: Condvar::new(),
             committing: Mutex::default(),
@@ -169,15 +177,21 @@ impl Store {
                 return all(error);
             }
             let closed = || SinkError::new(SinkErrorKind::Unavailable, "the store is closing");
+            if shared.is_crowded() {
+                // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
+                let _ = tokio::time::timeout(ROOM_WAIT, shared.wait_for_room()).await;
+            }
             let Ok(permit) = decoding.acquire_owned().await else {
                 return all(closed());
             };
-            let accepted = tokio::task::spawn_blocking(move || {
-                let accepted = shared.accept(tenant, profiles);
-                drop(permit);
-                accepted
-            });
-            let Ok((mut errors, waiting)) = accepted.await else {
+            let bytes: usize = profiles.iter().map(|profile| profile.pprof.len()).sum();
+            let accepted = if bytes < HEAVY_FROM_BYTES {
+                Ok(shared.accept(tenant, profiles))
+            } else {
+                tokio::task::spawn_blocking(move || shared.accept(tenant, profiles)).await
+            };
+            drop(permit);
+            let Ok((mut errors, waiting)) = accepted else {
                 return all(SinkError::new(SinkErrorKind::Internal, "the decoder failed"));
             };
             if let Some((indices, durable)) = waiting {
@@ -212,6 +226,7 @@ impl Store {
     /// Refuses further profiles, flushes, and ends the threads. After `deadline` it gives up on the flush; the log keeps what is left.
     pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
         self.shared.closing.store(true, Ordering::Release);
+        self.shared.room.notify_waiters();
         Box::pin(async move {
             let flushed = tokio::time::timeout(deadline, self.flush()).await;
             match flushed {

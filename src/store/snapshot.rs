@@ -67,6 +67,12 @@ pub trait HeadScan: Send + Sync {
     /// The rows of `table` that the filter lets through.
     fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch>;
 
+    /// The sum of values by stack over the rows of `samples` that the filter lets through, each stack once; `None` from a head that can only
+    /// give rows. Spares the batches.
+    fn sum_stacks(&self, _filter: &ScanFilter) -> Option<Vec<(i64, i64)>> {
+        None
+    }
+
     /// True when [`HeadScan::scan`] applies tenant, time, profile type and series to the letter (time by the day where a table has only that), so
     /// that a reader need not ask for those columns only to check them: two of them are text.
     fn is_exact(&self) -> bool {

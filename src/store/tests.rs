@@ -479,6 +479,42 @@ async fn many_clients_at_once_lose_nothing_while_heads_are_flushed() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn appends_wait_for_the_flush_before_memory_grows() {
+    let dir = tempfile::tempdir().unwrap();
+    let flush_bytes = 100_000;
+    let store = open(StoreConfig {
+        flush_bytes,
+        ..config(dir.path())
+    });
+    let clients: Vec<_> = (0..8)
+        .map(|client| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let mut load = Load::new();
+                load.next = client * 1000;
+                let mut most = 0;
+                for _ in 0..40 {
+                    let (profile, _) = load.next();
+                    assert!(store.append("t", vec![profile]).await.is_empty());
+                    most = most.max(store.shared.head_bytes());
+                }
+                most
+            })
+        })
+        .collect();
+    let mut most = 0;
+    for client in clients {
+        most = most.max(client.await.unwrap());
+    }
+    store.flush().await.unwrap();
+    let rows: u64 = store.snapshot().files.iter().map(|file| file.rows).sum();
+    assert!(rows > 0);
+    // One profile of each client may still enter; the first profile of a head takes room for its names.
+    assert!(most < flush_bytes * 6, "{most} bytes at most");
+    store.close(Duration::from_secs(30)).await.unwrap();
+}
+
 #[tokio::test]
 async fn heads_that_cannot_be_flushed_push_back() {
     let dir = tempfile::tempdir().unwrap();

@@ -6,7 +6,10 @@
 pub mod call;
 pub mod client;
 pub mod connect;
+pub mod graph_json;
 pub mod ingest;
+pub(crate) mod json_writer;
+pub mod pprof_json;
 pub mod proto;
 pub mod push;
 pub mod querier;

@@ -6,11 +6,14 @@
 pub mod checks;
 pub mod discovery;
 pub mod fanout;
+pub mod folder_watcher;
 pub mod http_client;
+pub mod http_fetch;
 pub mod kubernetes_client;
 pub mod re2;
 pub mod relabel;
 pub mod server;
+pub mod source;
 pub mod targets;
 #[cfg(test)]
 pub(crate) mod testing;

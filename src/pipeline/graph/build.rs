@@ -415,7 +415,8 @@ impl Analyzer<'_> {
         self.check_definition(&text.source, &text.block.name, "block", definition);
         if reading.imports.contains(&label) {
             let other = reading.declared.iter().find(|(id, other)| {
-                id.starts_with(IMPORT) && other.block.label.as_ref().is_some_and(|other| other.name == label)
+                let another = id.starts_with(IMPORT) && **id != text.block.id();
+                another && other.block.label.as_ref().is_some_and(|other| other.name == label)
             });
             if let Some((id, first)) = other.map(|(id, first)| (id.clone(), first.clone())) {
                 self.already_declared(&text, &id, &first);

@@ -64,17 +64,36 @@ pub(crate) fn read(content: &Value, catalog: &Catalog) -> Result<Parsed, Diagnos
     let mut diagnostics = Diagnostics::new();
     if let Value::Object(texts) = content {
         for (name, text) in texts.iter() {
-            let (Value::String(text) | Value::Secret(text)) = text else {
+            let (Value::String(content) | Value::Secret(content)) = text else {
                 continue;
             };
-            let (file, found) = parse(&Source::new(name.clone(), text.clone()));
-            diagnostics.extend(found);
+            let (file, found) = parse(&Source::new(name.clone(), content.clone()));
+            let source = match text {
+                Value::Secret(_) => blank(&file.source),
+                _ => file.source.clone(),
+            };
+            diagnostics.extend(
+                found
+                    .into_iter()
+                    .map(|found| Diagnostic {
+                        source: source.clone(),
+                        ..found
+                    })
+                    .collect(),
+            );
             for statement in &file.body {
-                parsed.statement(&file.source, statement, catalog, &mut diagnostics);
+                parsed.statement(&source, statement, catalog, &mut diagnostics);
             }
         }
     }
     diagnostics.into_result(parsed)
+}
+
+/// The text with everything but its line ends replaced: places in it are right, and excerpts of it show nothing.
+fn blank(source: &Source) -> Source {
+    let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
+    let text: String = source.text().bytes().map(blank).collect();
+    Source::new(source.path().clone(), text)
 }
 
 impl Parsed {

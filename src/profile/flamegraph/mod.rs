@@ -6,12 +6,14 @@
 mod diff;
 mod from_profile;
 mod levels;
+mod paths;
 mod svg;
 mod tree;
 
 pub use diff::{DiffGraph, diff};
 pub use from_profile::address_name;
 pub use levels::{Block, FlameGraph};
+pub use paths::Paths;
 pub use svg::{SvgOptions, svg};
 pub use tree::{FrameId, FrameRef, Tree};
 

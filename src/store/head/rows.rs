@@ -81,20 +81,22 @@ impl SampleRows {
 
     /// Takes the rows as a batch.
     pub fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
-        let rows = std::mem::take(self);
-        batch(Table::Samples, shared, rows.len(), |column| match column {
-            2 => times(rows.time.clone()),
-            3 => integers(rows.series.clone()),
+        let mut rows = std::mem::take(self);
+        let count = rows.len();
+        // A projection names a column once.
+        batch(Table::Samples, shared, count, |column| match column {
+            2 => times(std::mem::take(&mut rows.time)),
+            3 => integers(std::mem::take(&mut rows.series)),
             4 => rows.kinds.array(shared.texts),
-            5 => integers(rows.stack.clone()),
-            6 => integers(rows.value.clone()),
-            _ => rows.link_array(column == 7, shared.texts),
+            5 => integers(std::mem::take(&mut rows.stack)),
+            6 => integers(std::mem::take(&mut rows.value)),
+            _ => rows.link_array(column == 7, count, shared.texts),
         })
     }
 
-    fn link_array(&self, span: bool, texts: &Texts) -> ArrayRef {
+    fn link_array(&self, span: bool, count: usize, texts: &Texts) -> ArrayRef {
         if self.links.is_empty() {
-            return new_null_array(&DataType::Utf8, self.len());
+            return new_null_array(&DataType::Utf8, count);
         }
         let text = |link: &(u32, u32)| match if span { link.0 } else { link.1 } {
             NO_TEXT => None,

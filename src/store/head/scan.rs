@@ -2,11 +2,12 @@
 
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
+use hashbrown::HashMap;
 
 use crate::profile::Labels;
 use crate::store::head::partition::{Group, NO_TEXT, Partition, ProfileRow};
 use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
-use crate::store::head::{DAY_US, HeadView};
+use crate::store::head::{DAY_US, HeadView, Identity};
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, ScanFilter};
 
@@ -40,6 +41,38 @@ impl HeadScan for HeadView {
             }
         }
         batches
+    }
+
+    fn sum_stacks(&self, filter: &ScanFilter) -> Option<Vec<(i64, i64)>> {
+        let mut all: HashMap<i64, i64, Identity> = HashMap::default();
+        let mut sums: Vec<i64> = Vec::new();
+        for ((tenant, day), partition) in self.head.partitions.read().iter() {
+            if filter.tenant.as_ref().is_some_and(|wanted| wanted != tenant) || !day_matches(*day, filter) {
+                continue;
+            }
+            sums.clear();
+            sums.resize(partition.stacks.len(), 0);
+            for (_, _, group) in groups(partition, filter) {
+                for (index, profile) in visible(group, self.applied) {
+                    if !time_matches(profile.time_us, filter) {
+                        continue;
+                    }
+                    let rows = group.rows_of(index);
+                    for (stack, value) in group.stacks[rows.clone()].iter().zip(&group.values[rows]) {
+                        let sum = &mut sums[*stack as usize];
+                        *sum = sum.saturating_add(*value);
+                    }
+                }
+            }
+            for (stack, value) in partition.stacks.iter().zip(&sums).filter(|(_, value)| **value != 0) {
+                let wanted = filter.stacks.as_ref().is_none_or(|wanted| wanted.contains(&stack.id));
+                if wanted {
+                    let sum = all.entry(stack.id).or_default();
+                    *sum = sum.saturating_add(*value);
+                }
+            }
+        }
+        Some(all.into_iter().collect())
     }
 
     fn is_exact(&self) -> bool {

@@ -10,7 +10,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::profile::Labels;
 use crate::store::head::Head;
-use crate::store::head::partition::{NO_TEXT, Partition};
+use crate::store::head::partition::{Group, NO_TEXT, Partition};
 use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::schema::Table;
 
@@ -87,40 +87,38 @@ fn samples<E>(
     receive: &mut impl FnMut(Result<RecordBatch, ArrowError>) -> Result<(), BatchError<E>>,
 ) -> Result<(), BatchError<E>> {
     let mut rows = SampleRows::default();
-    let mut order: Vec<(i64, i64, u32)> = Vec::new();
+    let mut order = Order::new(partition);
     for (kind, series) in group_order(partition) {
         let Some(group) = partition.groups.get(&(series, kind)) else {
             continue;
         };
-        order.clear();
+        if group.values.is_empty() {
+            continue;
+        }
+        order.sort(partition, group);
+        stats.rows += order.rows.len() as u64;
+        extend(&mut stats.series, series);
+        extend_text(&mut stats.profile_type, partition.texts.get(kind));
         for (index, profile) in group.profiles.iter().enumerate() {
-            for row in group.rows_of(index) {
-                let stack = partition.stacks[group.stacks[row] as usize].id;
-                order.push((stack, profile.time_us, row as u32));
-            }
             if !group.rows_of(index).is_empty() {
                 extend(&mut stats.time, profile.time_us);
             }
         }
-        if order.is_empty() {
-            continue;
+        for &stack in &order.stacks {
+            let stack = &partition.stacks[stack as usize];
+            extend(&mut stats.stack, stack.id);
         }
-        order.sort_unstable();
-        stats.rows += order.len() as u64;
-        extend(&mut stats.series, series);
-        extend_text(&mut stats.profile_type, partition.texts.get(kind));
-        for (stack, time, row) in &order {
-            let link = match group.links.binary_search_by_key(row, |link| link.0) {
-                Ok(found) => (group.links[found].1, group.links[found].2),
-                Err(_) => (NO_TEXT, NO_TEXT),
+        for &(row, time) in &order.rows {
+            let link = match group.links.is_empty() {
+                true => (NO_TEXT, NO_TEXT),
+                false => link_of(group, row),
             };
-            extend(&mut stats.stack, *stack);
             rows.push(SampleRow {
-                time: *time,
+                time,
                 series,
                 kind,
-                stack: *stack,
-                value: group.values[*row as usize],
+                stack: partition.stacks[group.stacks[row as usize] as usize].id,
+                value: group.values[row as usize],
                 link,
             });
             if rows.len() == BATCH_ROWS {
@@ -132,6 +130,89 @@ fn samples<E>(
         receive(rows.take(shared))?;
     }
     Ok(())
+}
+
+fn link_of(group: &Group, row: u32) -> (u32, u32) {
+    match group.links.binary_search_by_key(&row, |link| link.0) {
+        Ok(found) => (group.links[found].1, group.links[found].2),
+        Err(_) => (NO_TEXT, NO_TEXT),
+    }
+}
+
+/// Sorts the rows of groups by stack id and time: a counting sort over the stacks of the group, since rows stand by profile and so by time already.
+struct Order {
+    /// By stack of the partition: its place among all when sorted by id.
+    ranks: Vec<u32>,
+    /// By stack of the partition: its place in `stacks` while a group is sorted, [`UNSEEN`] between groups.
+    places: Vec<u32>,
+    /// Stacks of the group, by id.
+    stacks: Vec<u32>,
+    /// By place: where its next row goes.
+    next: Vec<u32>,
+    /// Row of the group and its time, sorted.
+    rows: Vec<(u32, i64)>,
+}
+
+/// No place.
+const UNSEEN: u32 = u32::MAX;
+
+impl Order {
+    fn new(partition: &Partition) -> Self {
+        let mut by_id: Vec<u32> = (0..partition.stacks.len() as u32).collect();
+        by_id.sort_unstable_by_key(|stack| partition.stacks[*stack as usize].id);
+        let mut ranks = vec![0; by_id.len()];
+        for (rank, stack) in by_id.into_iter().enumerate() {
+            ranks[stack as usize] = rank as u32;
+        }
+        Self {
+            places: vec![UNSEEN; ranks.len()],
+            ranks,
+            stacks: Vec::new(),
+            next: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn sort(&mut self, partition: &Partition, group: &Group) {
+        debug_assert_eq!(partition.stacks.len(), self.ranks.len());
+        self.stacks.clear();
+        self.next.clear();
+        for &stack in &group.stacks {
+            let place = &mut self.places[stack as usize];
+            if *place == UNSEEN {
+                *place = self.stacks.len() as u32;
+                self.stacks.push(stack);
+            }
+        }
+        self.stacks.sort_unstable_by_key(|stack| self.ranks[*stack as usize]);
+        for (place, &stack) in self.stacks.iter().enumerate() {
+            self.places[stack as usize] = place as u32;
+        }
+        self.next.resize(self.stacks.len(), 0);
+        for &stack in &group.stacks {
+            self.next[self.places[stack as usize] as usize] += 1;
+        }
+        let mut start = 0;
+        for next in &mut self.next {
+            start += std::mem::replace(next, start);
+        }
+        self.rows.clear();
+        self.rows.resize(group.stacks.len(), (0, 0));
+        let mut profiles: Vec<usize> = (0..group.profiles.len()).collect();
+        // Stable: of one time the one that came first stays first.
+        profiles.sort_by_key(|profile| group.profiles[*profile].time_us);
+        for profile in profiles {
+            let time = group.profiles[profile].time_us;
+            for row in group.rows_of(profile) {
+                let next = &mut self.next[self.places[group.stacks[row] as usize] as usize];
+                self.rows[*next as usize] = (row as u32, time);
+                *next += 1;
+            }
+        }
+        for &stack in &self.stacks {
+            self.places[stack as usize] = UNSEEN;
+        }
+    }
 }
 
 fn profiles<E>(

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use arrow::array::{Array, AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
+use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 
 use super::*;
@@ -116,6 +117,15 @@ fn a_view_stands_still_and_filters_hold() {
         ..filter()
     };
     assert!(now.scan(Table::Profiles, &time).is_empty());
+    for filter in [filter(), tenant.clone(), kind.clone(), time.clone()] {
+        for view in [&before, &now] {
+            let sums = view.sum_stacks(&filter).unwrap();
+            let distinct: HashSet<i64> = sums.iter().map(|(stack, _)| *stack).collect();
+            assert_eq!(distinct.len(), sums.len());
+            let all: i64 = sums.iter().map(|(_, value)| value).sum();
+            assert_eq!(all, sum(&view.scan(Table::Samples, &filter), 6));
+        }
+    }
     let projected = ScanFilter {
         projection: Some(Arc::from([6, 5])),
         ..filter()
@@ -202,4 +212,44 @@ fn sorted_batches_are_sorted_and_known_stacks_are_left_out() {
     let next = Head::new(known);
     next.apply(&tenant, &prepared("a", &profile));
     assert_eq!(rows(&next), 0);
+}
+
+#[test]
+fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
+    let names = Names::new(SHAPE.functions);
+    let head = Arc::new(Head::new(Arc::default()));
+    let tenant: Arc<str> = "t".into();
+    let mut total = 0;
+    // All on one day, out of order, two with one time.
+    for (place, service) in [5i64, 1, 3, 3, 9, 2].into_iter().zip(["a", "b", "a", "a", "b", "a"]) {
+        let mut profile = cpu_profile(&names, SHAPE, 4);
+        profile.time_nanos = 1_800_000_000_000_000_000 + place * 1_000_000_000;
+        total += profile.values.iter().sum::<i64>();
+        head.apply(&tenant, &prepared(service, &profile));
+    }
+    let (mut batches, mut rows) = (Vec::new(), Vec::new());
+    for (tenant, day) in head.days() {
+        let stats = head.sorted(Table::Samples, &tenant, day, |batch| {
+            batches.push(batch.clone());
+            Ok::<(), String>(())
+        });
+        let stats = stats.unwrap();
+        let count: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        assert_eq!(stats.rows as usize, count);
+        for batch in &batches {
+            let times = batch
+                .column(0)
+                .as_primitive::<arrow::datatypes::TimestampMicrosecondType>();
+            let column = |index: usize| batch.column(index).as_primitive::<Int64Type>().values().clone();
+            let (series, stacks) = (column(1), column(3));
+            for row in 0..batch.num_rows() {
+                let kind = batch.column(2).as_string::<i32>().value(row).to_owned();
+                rows.push((kind, series[row], stacks[row], times.value(row)));
+            }
+        }
+        assert_eq!(stats.stack.unwrap().0, rows.iter().map(|row| row.2).min().unwrap());
+        assert_eq!(stats.time.unwrap().1, rows.iter().map(|row| row.3).max().unwrap());
+    }
+    assert!(rows.is_sorted());
+    assert_eq!(sum(&batches, 4), total);
 }

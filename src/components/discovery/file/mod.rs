@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::folder_watcher::FolderWatcher;
 use crate::components::common::targets;
 use crate::lang::schema::{Arguments, Attribute, Kind, Schema, TARGETS};
 use crate::lang::value::{Number, Value};
@@ -24,11 +25,9 @@ mod metrics;
 mod reader;
 #[cfg(test)]
 mod tests;
-mod watcher;
 
 use metrics::FileMetrics;
 use reader::Files;
-use watcher::FolderWatcher;
 
 /// Changes that come within this time are read together: an editor writes a file in several steps.
 const SETTLE: Duration = Duration::from_millis(50);

@@ -1,0 +1,401 @@
+//! Call paths that many flame graphs share: a trie of function names that only grows. A question gives values to some of its nodes and gets the levels of a
+//! flame graph, or of the difference of two, without building a tree of its own.
+//!
+//! Functions are told apart by name alone, as Pyroscope does; the answers are those of [`Tree`](super::Tree) by name. Parents have smaller numbers than
+//! their children, so totals are one pass backwards. Values at most 0 are left out. Not here: files, lines and binaries of nodes.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::profile::flamegraph::levels::smallest_kept;
+use crate::profile::flamegraph::{DiffGraph, FlameGraph, OTHER, TOTAL};
+
+/// Names and the paths made of them. Node 0 is the root.
+pub struct Paths {
+    names: Vec<Arc<str>>,
+    name_ids: HashMap<Arc<str>, u32>,
+    parents: Vec<u32>,
+    node_names: Vec<u32>,
+    children: HashMap<(u32, u32), u32>,
+}
+
+/// Nodes with a value, ascending, the root first; one number a side.
+struct Touched<const SIDES: usize> {
+    nodes: Vec<u32>,
+    /// Positions in `nodes`.
+    parents: Vec<u32>,
+    own: Vec<[i64; SIDES]>,
+    totals: Vec<[i64; SIDES]>,
+}
+
+/// The nodes that are large enough to show.
+struct Kept<const SIDES: usize> {
+    touched: Touched<SIDES>,
+    /// By position: its shown children.
+    children: Vec<Vec<u32>>,
+    /// By position: the sum of its children that are too small.
+    other: Vec<[i64; SIDES]>,
+}
+
+/// What stands at a place of a level: a position, or an "other" with its value.
+#[derive(Clone, Copy)]
+enum Place<const SIDES: usize> {
+    Node(u32),
+    Other([i64; SIDES]),
+}
+
+/// No position.
+const NONE: u32 = u32::MAX;
+/// With fewer than one path for so many nodes, only the nodes of those paths are looked at.
+const SPARSE: usize = 24;
+
+impl Default for Paths {
+    fn default() -> Self {
+        Self {
+            names: vec![TOTAL.into()],
+            // The root's name is not found: a function may be called so.
+            name_ids: HashMap::new(),
+            parents: vec![0],
+            node_names: vec![0],
+            children: HashMap::new(),
+        }
+    }
+}
+
+impl Paths {
+    /// The number of a name, which is stored if it is new.
+    pub fn name(&mut self, text: &Arc<str>) -> u32 {
+        if let Some(id) = self.name_ids.get(text) {
+            return *id;
+        }
+        let id = self.names.len() as u32;
+        self.names.push(text.clone());
+        self.name_ids.insert(text.clone(), id);
+        id
+    }
+
+    /// The node of a path of names, root first, which is stored if it is new.
+    pub fn insert(&mut self, root_first: impl IntoIterator<Item = u32>) -> u32 {
+        let mut node = 0;
+        for name in root_first {
+            let next = self.parents.len() as u32;
+            let child = *self.children.entry((node, name)).or_insert(next);
+            if child == next {
+                self.parents.push(node);
+                self.node_names.push(name);
+            }
+            node = child;
+        }
+        node
+    }
+
+    /// Memory held, estimated, without the texts.
+    pub fn bytes(&self) -> usize {
+        self.names.len() * 48 + self.parents.len() * 28
+    }
+
+    /// The flame graph of values at nodes, with about `max_nodes` nodes (0: all).
+    pub fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
+        let kept = self.kept(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
+        let touched = &kept.touched;
+        let mut names = Names::new(self);
+        let mut graph = FlameGraph {
+            total: touched.totals[0][0],
+            ..FlameGraph::default()
+        };
+        let mut level: Vec<(Place<1>, i64)> = vec![(Place::Node(0), 0)];
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            let mut groups = Vec::with_capacity(level.len() * 4);
+            let mut end = 0i64;
+            for &(place, x) in &level {
+                let (total, own, name) = match place {
+                    Place::Other([total]) => (total, total, names.other()),
+                    Place::Node(at) => {
+                        let at = at as usize;
+                        let mut x = x.saturating_add(touched.own[at][0]);
+                        for child in &kept.children[at] {
+                            next.push((Place::Node(*child), x));
+                            x = x.saturating_add(touched.totals[*child as usize][0]);
+                        }
+                        if kept.other[at] != [0] {
+                            next.push((Place::Other(kept.other[at]), x));
+                        }
+                        (touched.totals[at][0], touched.own[at][0], names.of(touched.nodes[at]))
+                    }
+                };
+                groups.extend([x - end, total, own, name]);
+                graph.max_self = graph.max_self.max(own);
+                end = x.saturating_add(total);
+            }
+            graph.lines.push(vec![0; level.len()]);
+            graph.levels.push(groups);
+            level = next;
+        }
+        graph.names = names.shown;
+        graph.files = vec![String::new(); graph.names.len()];
+        graph.mappings = graph.files.clone();
+        graph
+    }
+
+    /// The difference of the values of two sides, with about `max_nodes` nodes (0: all) chosen by the sum of both.
+    pub fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
+        let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
+        let right = right.iter().map(|(node, value)| (*node, [0, *value]));
+        let kept = self.kept(left.chain(right), max_nodes);
+        let touched = &kept.touched;
+        let [left_ticks, right_ticks] = touched.totals[0];
+        let mut names = Names::new(self);
+        let mut graph = DiffGraph {
+            left_ticks,
+            right_ticks,
+            total: left_ticks.saturating_add(right_ticks),
+            ..DiffGraph::default()
+        };
+        let mut level: Vec<(Place<2>, [i64; 2])> = vec![(Place::Node(0), [0; 2])];
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            let mut groups = Vec::with_capacity(level.len() * 7);
+            let mut ends = [0i64; 2];
+            for &(place, x) in &level {
+                let (total, own, name) = match place {
+                    Place::Other(total) => (total, total, names.other()),
+                    Place::Node(at) => {
+                        let at = at as usize;
+                        let mut x = add(x, touched.own[at]);
+                        for child in &kept.children[at] {
+                            next.push((Place::Node(*child), x));
+                            x = add(x, touched.totals[*child as usize]);
+                        }
+                        if kept.other[at] != [0; 2] {
+                            next.push((Place::Other(kept.other[at]), x));
+                        }
+                        (touched.totals[at], touched.own[at], names.of(touched.nodes[at]))
+                    }
+                };
+                for side in 0..2 {
+                    groups.extend([x[side] - ends[side], total[side], own[side]]);
+                    graph.max_self = graph.max_self.max(own[side]);
+                }
+                groups.push(name);
+                ends = add(x, total);
+            }
+            graph.levels.push(groups);
+            level = next;
+        }
+        graph.names = names.shown;
+        graph.files = vec![String::new(); graph.names.len()];
+        graph.mappings = graph.files.clone();
+        graph
+    }
+
+    fn kept<const SIDES: usize>(
+        &self,
+        values: impl Iterator<Item = (u32, [i64; SIDES])>,
+        max_nodes: usize,
+    ) -> Kept<SIDES> {
+        let touched = self.touched(values);
+        let size = |totals: &[i64; SIDES]| totals.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
+        let smallest = smallest_kept(touched.totals.iter().skip(1).map(size), max_nodes);
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); touched.nodes.len()];
+        let mut other = vec![[0i64; SIDES]; touched.nodes.len()];
+        for (at, totals) in touched.totals.iter().enumerate().skip(1) {
+            let parent = touched.parents[at] as usize;
+            if size(totals) < smallest {
+                other[parent] = add(other[parent], *totals);
+            } else {
+                children[parent].push(at as u32);
+            }
+        }
+        for siblings in children.iter_mut().filter(|siblings| siblings.len() > 1) {
+            siblings.sort_unstable_by_key(|at| self.name_of(touched.nodes[*at as usize]));
+        }
+        Kept {
+            touched,
+            children,
+            other,
+        }
+    }
+
+    /// All nodes on the paths to those with a value above 0, with sums.
+    fn touched<const SIDES: usize>(&self, values: impl Iterator<Item = (u32, [i64; SIDES])>) -> Touched<SIDES> {
+        let values: Vec<(u32, [i64; SIDES])> = values
+            .filter(|(_, sides)| sides.iter().any(|value| *value > 0))
+            .map(|(node, sides)| (node, sides.map(|value| value.max(0))))
+            .collect();
+        let nodes = if values.len() * SPARSE < self.parents.len() {
+            self.walk(&values)
+        } else {
+            let mut marked = vec![false; self.parents.len()];
+            marked[0] = true;
+            for (node, _) in &values {
+                marked[*node as usize] = true;
+            }
+            for node in (1..marked.len()).rev() {
+                if marked[node] {
+                    marked[self.parents[node] as usize] = true;
+                }
+            }
+            (0..marked.len() as u32).filter(|node| marked[*node as usize]).collect()
+        };
+        let place = |node: u32| nodes.binary_search(&node).map_or(0, |at| at as u32);
+        // Dense positions where there are many nodes, a search where there are few.
+        let dense: Vec<u32> = match nodes.len() * SPARSE < self.parents.len() {
+            true => Vec::new(),
+            false => {
+                let mut dense = vec![NONE; self.parents.len()];
+                for (at, node) in nodes.iter().enumerate() {
+                    dense[*node as usize] = at as u32;
+                }
+                dense
+            }
+        };
+        let place = |node: u32| dense.get(node as usize).copied().unwrap_or_else(|| place(node));
+        let parents: Vec<u32> = nodes.iter().map(|node| place(self.parents[*node as usize])).collect();
+        let mut own = vec![[0i64; SIDES]; nodes.len()];
+        for (node, sides) in &values {
+            let at = place(*node) as usize;
+            own[at] = add(own[at], *sides);
+        }
+        let mut totals = own.clone();
+        for at in (1..nodes.len()).rev() {
+            let parent = parents[at] as usize;
+            totals[parent] = add(totals[parent], totals[at]);
+        }
+        Touched {
+            nodes,
+            parents,
+            own,
+            totals,
+        }
+    }
+
+    fn walk<const SIDES: usize>(&self, values: &[(u32, [i64; SIDES])]) -> Vec<u32> {
+        let mut seen: HashSet<u32> = HashSet::new();
+        seen.insert(0);
+        for (node, _) in values {
+            let mut node = *node;
+            while seen.insert(node) {
+                node = self.parents[node as usize];
+            }
+        }
+        let mut nodes: Vec<u32> = seen.into_iter().collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
+    fn name_of(&self, node: u32) -> &str {
+        &self.names[self.node_names[node as usize] as usize]
+    }
+}
+
+/// Gives names their index when they are first used.
+struct Names<'a> {
+    paths: &'a Paths,
+    /// By name: index in `shown` and one.
+    indices: Vec<u32>,
+    other: Option<i64>,
+    shown: Vec<String>,
+}
+
+impl<'a> Names<'a> {
+    fn new(paths: &'a Paths) -> Self {
+        Self {
+            paths,
+            indices: vec![0; paths.names.len()],
+            other: None,
+            shown: Vec::new(),
+        }
+    }
+
+    fn of(&mut self, node: u32) -> i64 {
+        let name = self.paths.node_names[node as usize] as usize;
+        if self.indices[name] == 0 {
+            self.shown.push(self.paths.names[name].as_ref().to_owned());
+            self.indices[name] = self.shown.len() as u32;
+        }
+        i64::from(self.indices[name]) - 1
+    }
+
+    fn other(&mut self) -> i64 {
+        *self.other.get_or_insert_with(|| {
+            self.shown.push(OTHER.to_owned());
+            self.shown.len() as i64 - 1
+        })
+    }
+}
+
+fn add<const SIDES: usize>(mut left: [i64; SIDES], right: [i64; SIDES]) -> [i64; SIDES] {
+    for (left, right) in left.iter_mut().zip(right) {
+        *left = left.saturating_add(right);
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::profile::flamegraph::{FrameRef, Tree, diff};
+
+    fn tree(stacks: &[(String, i64)]) -> Tree {
+        let mut tree = Tree::new(false);
+        for (stack, value) in stacks {
+            let frame = |function| FrameRef {
+                function,
+                ..FrameRef::default()
+            };
+            let names = stack.rsplit(';').filter(|name| !name.is_empty());
+            tree.insert(names.map(frame), *value);
+        }
+        tree
+    }
+
+    fn leaves(paths: &mut Paths, stacks: &[(String, i64)]) -> Vec<(u32, i64)> {
+        stacks
+            .iter()
+            .map(|(stack, value)| {
+                let names: Vec<u32> = stack
+                    .split(';')
+                    .filter(|name| !name.is_empty())
+                    .map(|name| paths.name(&Arc::from(name)))
+                    .collect();
+                (paths.insert(names), *value)
+            })
+            .collect()
+    }
+
+    fn stacks() -> impl Strategy<Value = Vec<(String, i64)>> {
+        let stack = prop::collection::vec("[a-d]|total|other", 0..6).prop_map(|names| names.join(";"));
+        prop::collection::vec((stack, 0i64..100), 0..40)
+    }
+
+    proptest! {
+        #[test]
+        fn answers_are_those_of_a_tree_made_for_the_question(
+            before in stacks(), left in stacks(), right in stacks(), max_nodes in 0usize..30, unrelated in 0usize..400
+        ) {
+            let mut paths = Paths::default();
+            // What other questions brought must not show.
+            leaves(&mut paths, &before);
+            let many: Vec<(String, i64)> = (0..unrelated).map(|index| (format!("x{index};y"), 1)).collect();
+            leaves(&mut paths, &many);
+            let (of_left, of_right) = (leaves(&mut paths, &left), leaves(&mut paths, &right));
+            let mut expected = tree(&left).to_flamegraph(max_nodes);
+            expected.lines.iter_mut().for_each(|line| line.fill(0));
+            prop_assert_eq!(paths.flamegraph(&of_left, max_nodes), expected);
+            let expected = diff(&tree(&left), &tree(&right), max_nodes);
+            prop_assert_eq!(paths.diff(&of_left, &of_right, max_nodes), expected);
+        }
+    }
+
+    #[test]
+    fn a_path_of_a_hundred_thousand_frames_is_no_problem() {
+        let mut paths = Paths::default();
+        let name = paths.name(&Arc::from("recursive"));
+        let leaf = paths.insert(std::iter::repeat_n(name, 100_000));
+        assert_eq!(paths.flamegraph(&[(leaf, 1)], 0).levels.len(), 100_001);
+    }
+}

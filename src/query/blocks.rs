@@ -1,0 +1,475 @@
+//! Sample rows kept decoded between questions: of one file, profile type and series, a quarter of an hour at a time.
+//!
+//! Files never change, so what is kept is never stale. A [`Block`] holds its rows by profile in six bytes a row or so, and a question sums those between two
+//! times exactly. The cache is bounded by bytes; what was not asked for the longest time goes first. Which rows are read into it is decided in `sums`.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+/// Length of the time that a block covers, microseconds.
+pub(crate) const CHUNK_US: i64 = 15 * 60 * 1_000_000;
+/// Overhead of a block and its place in the maps.
+const BLOCK_BYTES: usize = 256;
+
+/// Rows of one series and type within one chunk of time.
+pub(crate) struct Block {
+    /// Distinct stacks.
+    stacks: Box<[i64]>,
+    /// Times of the profiles, ascending.
+    times: Box<[i64]>,
+    /// By time: the end of its rows.
+    ends: Box<[u32]>,
+    /// By row: an index into `stacks`.
+    places: Places,
+    values: Values,
+}
+
+enum Places {
+    Narrow(Box<[u16]>),
+    Wide(Box<[u32]>),
+}
+
+/// By row: its value.
+enum Values {
+    /// Multiples of a unit.
+    Narrow(i64, Box<[u32]>),
+    Wide(Box<[i64]>),
+}
+
+/// Rows of one series on their way into blocks.
+#[derive(Default)]
+pub(crate) struct Builder {
+    stacks: Vec<i64>,
+    index: HashMap<i64, u32>,
+    last: Option<(i64, u32)>,
+    places: Vec<u32>,
+    times: Vec<i64>,
+    values: Vec<i64>,
+}
+
+/// Which rows a block has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) file: Arc<str>,
+    pub(crate) profile_type: Arc<str>,
+    /// Number of [`CHUNK_US`] since 1970.
+    pub(crate) chunk: i64,
+}
+
+/// What the cache has of a chunk, and what it lacks.
+pub(crate) struct Found {
+    pub(crate) blocks: Vec<Arc<Block>>,
+    pub(crate) missing: Missing,
+}
+
+/// Series that the cache lacks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    None,
+    Some(Vec<i64>),
+    All,
+}
+
+/// The blocks of all tenants: their files have different paths.
+pub(crate) struct BlockCache {
+    limit: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    chunks: HashMap<Key, Chunk>,
+    bytes: usize,
+    clock: u64,
+}
+
+#[derive(Default)]
+struct Chunk {
+    /// True when series that are not here have no rows.
+    complete: bool,
+    /// `None` for a series that has no rows.
+    series: HashMap<i64, Option<Arc<Block>>>,
+    bytes: usize,
+    used: u64,
+}
+
+impl Block {
+    /// Number of rows with `start <= time < end`.
+    pub(crate) fn rows_between(&self, time: (i64, i64)) -> usize {
+        self.rows(time).len()
+    }
+
+    /// Adds the values of the rows with `start <= time < end` by stack. `scratch` is reused from call to call.
+    pub(crate) fn add_to(&self, time: (i64, i64), sums: &mut HashMap<i64, i64>, scratch: &mut Vec<i64>) {
+        let rows = self.rows(time);
+        scratch.clear();
+        scratch.resize(self.stacks.len(), 0);
+        match &self.places {
+            Places::Narrow(places) => self.sum(places[rows.clone()].iter().map(|at| usize::from(*at)), rows, scratch),
+            Places::Wide(places) => self.sum(places[rows.clone()].iter().map(|at| *at as usize), rows, scratch),
+        }
+        for (stack, value) in self.stacks.iter().zip(scratch.iter()).filter(|(_, value)| **value != 0) {
+            let sum = sums.entry(*stack).or_default();
+            *sum = sum.saturating_add(*value);
+        }
+    }
+
+    fn sum(&self, places: impl Iterator<Item = usize>, rows: Range<usize>, scratch: &mut [i64]) {
+        match &self.values {
+            Values::Narrow(unit, values) => {
+                for (at, value) in places.zip(&values[rows]) {
+                    scratch[at] = scratch[at].saturating_add(i64::from(*value) * unit);
+                }
+            }
+            Values::Wide(values) => {
+                for (at, value) in places.zip(&values[rows]) {
+                    scratch[at] = scratch[at].saturating_add(*value);
+                }
+            }
+        }
+    }
+
+    fn rows(&self, (start, end): (i64, i64)) -> Range<usize> {
+        let bound = |time: i64| match self.times.partition_point(|at| *at < time) {
+            0 => 0,
+            before => self.ends[before - 1] as usize,
+        };
+        let first = bound(start);
+        first..bound(end).max(first)
+    }
+
+    fn bytes(&self) -> usize {
+        let places = match &self.places {
+            Places::Narrow(places) => places.len() * 2,
+            Places::Wide(places) => places.len() * 4,
+        };
+        let values = match &self.values {
+            Values::Narrow(_, values) => values.len() * 4,
+            Values::Wide(values) => values.len() * 8,
+        };
+        BLOCK_BYTES + self.stacks.len() * 8 + self.times.len() * 12 + places + values
+    }
+}
+
+impl Builder {
+    /// Adds a row. Rows may come in any order; neighbours with one stack cost least.
+    pub(crate) fn push(&mut self, time: i64, stack: i64, value: i64) {
+        let place = match self.last {
+            Some((last, place)) if last == stack => place,
+            _ => {
+                let next = self.stacks.len() as u32;
+                let place = *self.index.entry(stack).or_insert(next);
+                if place == next {
+                    self.stacks.push(stack);
+                }
+                self.last = Some((stack, place));
+                place
+            }
+        };
+        self.places.push(place);
+        self.times.push(time);
+        self.values.push(value);
+    }
+
+    /// Adds the rows of another.
+    pub(crate) fn extend(&mut self, other: &Builder) {
+        for ((place, time), value) in other.places.iter().zip(&other.times).zip(&other.values) {
+            self.push(*time, other.stacks[*place as usize], *value);
+        }
+    }
+
+    /// Memory held, estimated.
+    pub(crate) fn bytes(&self) -> usize {
+        self.times.capacity() * 20 + self.stacks.capacity() * 28
+    }
+
+    /// The blocks, by chunk.
+    pub(crate) fn finish(self) -> Vec<(i64, Block)> {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        times.dedup();
+        // Counting sort by time: there are few times and many rows.
+        let index: HashMap<i64, u32> = times.iter().zip(0..).map(|(time, at)| (*time, at)).collect();
+        let at_time: Vec<u32> = self.times.iter().map(|time| index[time]).collect();
+        let mut ends = vec![0u32; times.len()];
+        for at in &at_time {
+            ends[*at as usize] += 1;
+        }
+        let mut sum = 0;
+        let mut next: Vec<u32> = Vec::with_capacity(times.len());
+        for count in &mut ends {
+            next.push(sum);
+            sum += *count;
+            *count = sum;
+        }
+        let mut rows = vec![(0u32, 0i64); self.places.len()];
+        for ((at, place), value) in at_time.iter().zip(&self.places).zip(&self.values) {
+            let slot = &mut next[*at as usize];
+            rows[*slot as usize] = (*place, *value);
+            *slot += 1;
+        }
+        let mut blocks = Vec::new();
+        let mut local = vec![u32::MAX; self.stacks.len()];
+        let mut first = 0;
+        for times in times.chunk_by(|left, right| left.div_euclid(CHUNK_US) == right.div_euclid(CHUNK_US)) {
+            let last = first + times.len();
+            let start = first.checked_sub(1).map_or(0, |before| ends[before] as usize);
+            let rows = &rows[start..ends[last - 1] as usize];
+            let block = block(&self.stacks, times, start, &ends[first..last], rows, &mut local);
+            blocks.push((times[0].div_euclid(CHUNK_US), block));
+            first = last;
+        }
+        blocks
+    }
+}
+
+fn block(stacks: &[i64], times: &[i64], start: usize, ends: &[u32], rows: &[(u32, i64)], local: &mut [u32]) -> Block {
+    let mut own = Vec::new();
+    let places: Vec<u32> = rows
+        .iter()
+        .map(|(place, _)| {
+            let slot = &mut local[*place as usize];
+            if *slot == u32::MAX {
+                *slot = own.len() as u32;
+                own.push(stacks[*place as usize]);
+            }
+            *slot
+        })
+        .collect();
+    for (place, _) in rows {
+        local[*place as usize] = u32::MAX;
+    }
+    Block {
+        places: match own.len() <= usize::from(u16::MAX) {
+            true => Places::Narrow(places.iter().map(|place| *place as u16).collect()),
+            false => Places::Wide(places.into_boxed_slice()),
+        },
+        stacks: own.into_boxed_slice(),
+        times: times.into(),
+        ends: ends.iter().map(|end| end - start as u32).collect(),
+        values: values(rows),
+    }
+}
+
+fn values(rows: &[(u32, i64)]) -> Values {
+    let narrow = |unit: i64| {
+        rows.iter()
+            .map(|(_, value)| u32::try_from(value / unit).ok())
+            .collect::<Option<Box<[u32]>>>()
+            .map(|values| Values::Narrow(unit, values))
+    };
+    // CPU time comes in multiples of the sampling period.
+    let unit = || {
+        rows.iter().fold(0i64, |unit, (_, value)| {
+            if unit != 0 && value % unit == 0 {
+                unit
+            } else {
+                divisor(unit, *value)
+            }
+        })
+    };
+    let wide = || Values::Wide(rows.iter().map(|(_, value)| *value).collect());
+    narrow(1).or_else(|| narrow(unit().max(1))).unwrap_or_else(wide)
+}
+
+/// The greatest common divisor, by Euclid.
+fn divisor(mut left: i64, mut right: i64) -> i64 {
+    while right != 0 {
+        (left, right) = (right, left.checked_rem(right).unwrap_or(0));
+    }
+    left.saturating_abs()
+}
+
+impl BlockCache {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Most bytes that it keeps.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The blocks of a chunk for the series `wanted`, all for `None`.
+    pub(crate) fn look(&self, key: &Key, wanted: Option<&HashSet<i64>>) -> Found {
+        let mut state = self.state.lock();
+        state.clock += 1;
+        let clock = state.clock;
+        let Some(chunk) = state.chunks.get_mut(key) else {
+            let missing = wanted.map_or(Missing::All, |wanted| Missing::Some(wanted.iter().copied().collect()));
+            return Found {
+                blocks: Vec::new(),
+                missing,
+            };
+        };
+        chunk.used = clock;
+        let Some(wanted) = wanted else {
+            return match chunk.complete {
+                true => Found {
+                    blocks: chunk.series.values().flatten().cloned().collect(),
+                    missing: Missing::None,
+                },
+                false => Found {
+                    blocks: Vec::new(),
+                    missing: Missing::All,
+                },
+            };
+        };
+        let (mut blocks, mut lacking) = (Vec::new(), Vec::new());
+        for series in wanted {
+            match chunk.series.get(series) {
+                Some(block) => blocks.extend(block.clone()),
+                None if chunk.complete => {}
+                None => lacking.push(*series),
+            }
+        }
+        let missing = match lacking.is_empty() {
+            true => Missing::None,
+            false => Missing::Some(lacking),
+        };
+        Found { blocks, missing }
+    }
+
+    /// Keeps the blocks that were read of a chunk: those of the series `asked`, which have no rows where there is no block; all for `None`.
+    pub(crate) fn keep(&self, key: Key, blocks: Vec<(i64, Arc<Block>)>, asked: Option<&[i64]>) {
+        let mut state = self.state.lock();
+        state.clock += 1;
+        let clock = state.clock;
+        let chunk = state.chunks.entry(key).or_default();
+        let before = chunk.bytes;
+        chunk.used = clock;
+        chunk.complete |= asked.is_none();
+        for series in asked.unwrap_or_default() {
+            chunk.series.entry(*series).or_insert(None);
+        }
+        for (series, block) in blocks {
+            chunk.series.insert(series, Some(block));
+        }
+        let held = |block: &Option<Arc<Block>>| block.as_ref().map_or(24, |block| block.bytes());
+        chunk.bytes = BLOCK_BYTES + chunk.series.values().map(held).sum::<usize>();
+        let now = chunk.bytes;
+        state.bytes = state.bytes + now - before;
+        if state.bytes > self.limit {
+            state.shrink(self.limit / 4 * 3);
+        }
+    }
+}
+
+impl State {
+    /// Drops chunks, those first that were not used for the longest time, until no more than `bytes` are held.
+    fn shrink(&mut self, bytes: usize) {
+        let mut order: Vec<(u64, Key)> = self
+            .chunks
+            .iter()
+            .map(|(key, chunk)| (chunk.used, key.clone()))
+            .collect();
+        order.sort_unstable_by_key(|(used, _)| *used);
+        for (_, key) in order {
+            if self.bytes <= bytes {
+                return;
+            }
+            if let Some(chunk) = self.chunks.remove(&key) {
+                self.bytes -= chunk.bytes;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sums(blocks: &[(i64, Block)], time: (i64, i64)) -> BTreeMap<i64, i64> {
+        let (mut sums, mut scratch) = (HashMap::new(), Vec::new());
+        for (_, block) in blocks {
+            block.add_to(time, &mut sums, &mut scratch);
+        }
+        sums.into_iter().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_sum_as_the_rows_do(
+            rows in prop::collection::vec((0i64..40, 0i64..9, prop_oneof![1i64..5, Just(30_000_000_000), Just(i64::MAX)]), 1..200),
+            start in 0i64..40, length in 0i64..40
+        ) {
+            let minute = 120_000_000;
+            let mut builder = Builder::default();
+            let mut other = Builder::default();
+            for (index, (time, stack, value)) in rows.iter().enumerate() {
+                let to = if index % 3 == 0 { &mut other } else { &mut builder };
+                to.push(time * minute, *stack, *value);
+            }
+            builder.extend(&other);
+            let blocks = builder.finish();
+            for (chunk, block) in &blocks {
+                prop_assert!(block.times.iter().all(|time| time.div_euclid(CHUNK_US) == *chunk));
+            }
+            let time = (start * minute, (start + length) * minute);
+            let mut expected: BTreeMap<i64, i64> = BTreeMap::new();
+            for (at, stack, value) in rows.iter().filter(|row| (start..start + length).contains(&row.0)) {
+                let _ = at;
+                let sum = expected.entry(*stack).or_default();
+                *sum = sum.saturating_add(*value);
+            }
+            prop_assert_eq!(sums(&blocks, time), expected);
+        }
+    }
+
+    fn key(chunk: i64) -> Key {
+        Key {
+            file: "f".into(),
+            profile_type: "t".into(),
+            chunk,
+        }
+    }
+
+    fn one(value: i64) -> Arc<Block> {
+        let mut builder = Builder::default();
+        builder.push(5, 1, value);
+        Arc::new(builder.finish().remove(0).1)
+    }
+
+    #[test]
+    fn the_cache_says_what_it_lacks_and_knows_what_has_no_rows() {
+        let cache = BlockCache::new(1 << 20);
+        let wanted = HashSet::from([1, 2]);
+        assert_eq!(cache.look(&key(0), None).missing, Missing::All);
+        cache.keep(key(0), vec![(1, one(7))], Some(&[1, 2]));
+        let found = cache.look(&key(0), Some(&wanted));
+        assert_eq!((found.blocks.len(), found.missing), (1, Missing::None));
+        assert_eq!(
+            cache.look(&key(0), Some(&HashSet::from([3]))).missing,
+            Missing::Some(vec![3])
+        );
+        assert_eq!(cache.look(&key(0), None).missing, Missing::All);
+        cache.keep(key(0), vec![(1, one(7)), (3, one(8))], None);
+        let found = cache.look(&key(0), None);
+        assert_eq!((found.blocks.len(), found.missing), (2, Missing::None));
+        assert_eq!(cache.look(&key(0), Some(&HashSet::from([9]))).missing, Missing::None);
+    }
+
+    #[test]
+    fn the_cache_forgets_what_was_not_asked_for_the_longest_time() {
+        let cache = BlockCache::new(6 * 1024);
+        for chunk in 0..40 {
+            cache.keep(key(chunk), vec![(1, one(chunk))], None);
+            cache.look(&key(0), None);
+        }
+        assert!(cache.state.lock().bytes <= 6 * 1024);
+        assert_eq!(cache.look(&key(0), None).missing, Missing::None);
+        assert_eq!(cache.look(&key(39), None).missing, Missing::None);
+        assert_eq!(cache.look(&key(1), None).missing, Missing::All);
+    }
+}

@@ -1,0 +1,322 @@
+//! The sum of values by stack: the heart of every flame graph.
+//!
+//! In: a filter. Out: stacks with their sums, in no order. Rows of files come from the blocks that are kept between questions (`blocks`); what is missing there
+//! is read and kept when it is small enough to stay, and only summed when it is not. Heads sum their own rows. Integers only: no string is touched for a row.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use hashbrown::HashMap;
+
+use crate::base::BoxFuture;
+use crate::query::blocks::{Block, Builder, CHUNK_US, Key, Missing};
+use crate::query::engine::Context;
+use crate::query::{QueryError, scan};
+use crate::store::schema::Table;
+use crate::store::snapshot::{FileEntry, ScanFilter};
+
+/// Stacks and their sums.
+pub(crate) type StackSums = HashMap<i64, i64>;
+
+/// A map entry with its share of the empty places.
+const SUM_BYTES: usize = 24;
+/// Bytes of a kept row, about.
+const ROW_BYTES: u64 = 7;
+/// Rows that one thread sums in about a millisecond.
+const ROWS_OF_A_TASK: usize = 500_000;
+/// A set of series up to this size is taken for a small part of a file.
+const FEW_SERIES: usize = 64;
+
+/// The sum of values by stack over all rows of `samples` that the filter lets through.
+pub(crate) fn by_stack(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+) -> BoxFuture<'static, Result<StackSums, QueryError>> {
+    let (context, filter) = (context.clone(), filter.clone());
+    Box::pin(async move {
+        let (Some(kind), Some(time), None) = (&filter.profile_type, filter.time, &filter.stacks) else {
+            return by_scan(&context, &filter, None).await;
+        };
+        let (mut blocks, mut scanned) = (Vec::new(), Vec::new());
+        for file in scan::choose(&context.runtime, &context.snapshot, Table::Samples, &filter) {
+            match file.time {
+                Some(span) if is_small(&context, file, span, time, &filter) => {
+                    blocks.extend(blocks_of(&context, file, span, kind, time, &filter).await?);
+                }
+                _ => scanned.push(file.clone()),
+            }
+        }
+        let mut sums = match scanned.is_empty() {
+            true => StackSums::new(),
+            false => by_scan(&context, &filter, Some(scanned)).await?,
+        };
+        for part in sum_blocks(blocks, time).await? {
+            add(&mut sums, part);
+        }
+        for head in &context.snapshot.heads {
+            match head.sum_stacks(&filter) {
+                Some(part) => add(&mut sums, part),
+                None => {
+                    let streams = scan::one_head_stream(head.clone(), Table::Samples, &filter, &["stack", "value"])?;
+                    add(&mut sums, fold(&context, vec![streams]).await?);
+                }
+            }
+        }
+        Ok(sums)
+    })
+}
+
+/// The same by a scan of `files`, or of all that the filter lets through and of the heads.
+fn by_scan(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+    files: Option<Vec<FileEntry>>,
+) -> BoxFuture<'static, Result<StackSums, QueryError>> {
+    let columns = ["stack", "value"];
+    let (runtime, snapshot) = (&context.runtime, &context.snapshot);
+    let streams = match files {
+        None => scan::open(runtime, snapshot, Table::Samples, filter, &columns),
+        Some(files) => {
+            let files: Vec<&FileEntry> = files.iter().collect();
+            scan::open_files(runtime, snapshot, Table::Samples, &files, filter, &columns)
+        }
+    };
+    let context = context.clone();
+    Box::pin(async move { fold(&context, streams?).await })
+}
+
+async fn fold(context: &Context, streams: Vec<scan::BatchStream>) -> Result<StackSums, QueryError> {
+    let pool = &context.runtime.environment.memory_pool;
+    let make = || Sums {
+        values: StackSums::new(),
+        memory: MemoryConsumer::new("sums by stack").register(pool),
+    };
+    let states = scan::fold(streams, make, Sums::add).await?;
+    let mut all = StackSums::new();
+    for state in states {
+        add(&mut all, state.values);
+    }
+    Ok(all)
+}
+
+/// Adds sums to sums; takes the larger as the start.
+fn add(all: &mut StackSums, more: impl IntoIterator<Item = (i64, i64)>) {
+    for (stack, value) in more {
+        let sum = all.entry(stack).or_default();
+        *sum = sum.saturating_add(value);
+    }
+}
+
+struct Sums {
+    values: StackSums,
+    memory: MemoryReservation,
+}
+
+impl Sums {
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+        let stacks = batch.column(0).as_primitive::<Int64Type>().values();
+        let values = batch.column(1).as_primitive::<Int64Type>().values();
+        // Files sorted by stack have runs of one stack: one probe a run.
+        let mut run: Option<(i64, i64)> = None;
+        for (stack, value) in stacks.iter().zip(values) {
+            match &mut run {
+                Some((current, sum)) if current == stack => *sum = sum.saturating_add(*value),
+                _ => add(&mut self.values, run.replace((*stack, *value))),
+            }
+        }
+        add(&mut self.values, run);
+        Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
+    }
+}
+
+/// Whether what a question needs of a file may be kept: it must not push out everything else.
+fn is_small(context: &Context, file: &FileEntry, span: (i64, i64), time: (i64, i64), filter: &ScanFilter) -> bool {
+    let length = (span.1 - span.0).max(0) as u64 + 1;
+    let (first, last) = chunks(span, time);
+    let read = ((last - first + 1).max(0) as u64)
+        .saturating_mul(CHUNK_US as u64)
+        .min(length);
+    let rows = (u128::from(file.rows) * u128::from(read) / u128::from(length)) as u64;
+    // A file has several types, of which one is asked for.
+    let rows = match &filter.series {
+        Some(series) if series.len() <= FEW_SERIES => rows / 8,
+        _ => rows / 2,
+    };
+    rows * ROW_BYTES <= context.blocks.limit() as u64 / 2
+}
+
+/// First and last chunk of a file that a question touches.
+fn chunks(span: (i64, i64), time: (i64, i64)) -> (i64, i64) {
+    let first = span.0.max(time.0).div_euclid(CHUNK_US);
+    let last = span.1.min(time.1.saturating_sub(1)).div_euclid(CHUNK_US);
+    (first, last)
+}
+
+/// The blocks of a file with rows that the filter lets through, and others' rows of their chunks.
+async fn blocks_of(
+    context: &Arc<Context>,
+    file: &FileEntry,
+    span: (i64, i64),
+    kind: &Arc<str>,
+    time: (i64, i64),
+    filter: &ScanFilter,
+) -> Result<Vec<Arc<Block>>, QueryError> {
+    let path: Arc<str> = file.path.as_str().into();
+    let key = |chunk| Key {
+        file: path.clone(),
+        profile_type: kind.clone(),
+        chunk,
+    };
+    let (first, last) = chunks(span, time);
+    let mut blocks = Vec::new();
+    let mut missing: Vec<(i64, Missing)> = Vec::new();
+    for chunk in first..=last {
+        let found = context.blocks.look(&key(chunk), filter.series.as_deref());
+        blocks.extend(found.blocks);
+        if found.missing != Missing::None {
+            missing.push((chunk, found.missing));
+        }
+    }
+    let (Some((low, _)), Some((high, _))) = (missing.first(), missing.last()) else {
+        return Ok(blocks);
+    };
+    // One read for all that is missing: neighbours in time, the same series in nearly every case.
+    let mut series: Option<HashSet<i64>> = Some(HashSet::new());
+    for (_, lacking) in &missing {
+        match (lacking, &mut series) {
+            (Missing::Some(ids), Some(series)) => series.extend(ids),
+            (Missing::All, _) => series = None,
+            _ => {}
+        }
+    }
+    let wanted = ScanFilter {
+        time: Some((low.saturating_mul(CHUNK_US), (high + 1).saturating_mul(CHUNK_US))),
+        series: series.clone().map(Arc::new),
+        ..filter.clone()
+    };
+    let read = read(context, file, wanted).await?;
+    let asked: Option<Vec<i64>> = series.map(|series| series.into_iter().collect());
+    let mut by_chunk: HashMap<i64, Vec<(i64, Arc<Block>)>> = HashMap::new();
+    for (series, chunk, block) in read {
+        by_chunk.entry(chunk).or_default().push((series, block));
+    }
+    for (chunk, lacking) in missing {
+        let read = by_chunk.remove(&chunk).unwrap_or_default();
+        let needed = |series: &i64| match &lacking {
+            Missing::Some(ids) => ids.contains(series),
+            _ => true,
+        };
+        blocks.extend(
+            read.iter()
+                .filter(|(series, _)| needed(series))
+                .map(|(_, block)| block.clone()),
+        );
+        context.blocks.keep(key(chunk), read, asked.as_deref());
+    }
+    Ok(blocks)
+}
+
+/// Series, chunk and block of all rows of a file that the filter lets through.
+async fn read(
+    context: &Arc<Context>,
+    file: &FileEntry,
+    filter: ScanFilter,
+) -> Result<Vec<(i64, i64, Arc<Block>)>, QueryError> {
+    let columns = ["series", "time", "stack", "value"];
+    let streams = scan::open_files(
+        &context.runtime,
+        &context.snapshot,
+        Table::Samples,
+        &[file],
+        &filter,
+        &columns,
+    )?;
+    let pool = &context.runtime.environment.memory_pool;
+    let make = || Rows {
+        series: HashMap::new(),
+        memory: MemoryConsumer::new("sample rows").register(pool),
+    };
+    let mut states = scan::fold(streams, make, Rows::add).await?.into_iter();
+    let Some(mut all) = states.next() else {
+        return Ok(Vec::new());
+    };
+    for state in states {
+        for (series, builder) in state.series {
+            match all.series.get_mut(&series) {
+                Some(known) => known.extend(&builder),
+                None => drop(all.series.insert(series, builder)),
+            }
+        }
+    }
+    let finished = tokio::task::spawn_blocking(move || {
+        let blocks = all.series.into_iter().flat_map(|(series, builder)| {
+            let blocks = builder.finish().into_iter();
+            blocks.map(move |(chunk, block)| (series, chunk, Arc::new(block)))
+        });
+        blocks.collect()
+    });
+    finished
+        .await
+        .map_err(|error| QueryError::internal(format!("sorting sample rows failed: {error}")))
+}
+
+/// Rows by series.
+struct Rows {
+    series: HashMap<i64, Builder>,
+    memory: MemoryReservation,
+}
+
+impl Rows {
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+        let series = batch.column(0).as_primitive::<Int64Type>().values();
+        let times = batch.column(1).as_primitive::<TimestampMicrosecondType>().values();
+        let stacks = batch.column(2).as_primitive::<Int64Type>().values();
+        let values = batch.column(3).as_primitive::<Int64Type>().values();
+        let mut start = 0;
+        for run in series.chunk_by(|left, right| left == right) {
+            let end = start + run.len();
+            let builder = self.series.entry(run[0]).or_default();
+            for row in start..end {
+                builder.push(times[row], stacks[row], values[row]);
+            }
+            start = end;
+        }
+        let bytes = self.series.values().map(Builder::bytes).sum();
+        Ok(self.memory.try_resize(bytes)?)
+    }
+}
+
+/// Sums by stack of the rows of blocks between two times, one map a task.
+async fn sum_blocks(blocks: Vec<Arc<Block>>, time: (i64, i64)) -> Result<Vec<StackSums>, QueryError> {
+    let sum = move |blocks: Vec<Arc<Block>>| {
+        let (mut sums, mut scratch) = (StackSums::new(), Vec::new());
+        for block in blocks {
+            block.add_to(time, &mut sums, &mut scratch);
+        }
+        sums
+    };
+    let rows: usize = blocks.iter().map(|block| block.rows_between(time)).sum();
+    if rows < ROWS_OF_A_TASK / 10 {
+        return Ok(vec![sum(blocks)]);
+    }
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let tasks = (rows / ROWS_OF_A_TASK + 1).min(cores);
+    let mut parts: Vec<Vec<Arc<Block>>> = (0..tasks).map(|_| Vec::new()).collect();
+    for (index, block) in blocks.into_iter().enumerate() {
+        parts[index % tasks].push(block);
+    }
+    let running: Vec<_> = parts
+        .into_iter()
+        .map(|part| tokio::task::spawn_blocking(move || sum(part)))
+        .collect();
+    let mut sums = Vec::with_capacity(tasks);
+    for task in running {
+        let part = task.await;
+        sums.push(part.map_err(|error| QueryError::internal(format!("summing stacks failed: {error}")))?);
+    }
+    Ok(sums)
+}
