@@ -172,12 +172,13 @@ async fn what_meets_a_receiver_that_has_ended_goes_to_the_one_in_its_place() {
     for stays in [false, true] {
         let bench = Bench::new();
         let (kept, new) = (Arc::new(Collector::default()), Arc::new(Collector::default()));
-        let mut after: Vec<Receiver> = vec![new.clone()];
-        let (fanout, mut before) = (bench.fanout.clone(), Vec::<Receiver>::new());
+        let (mut before, mut after) = (Vec::<Receiver>::new(), Vec::<Receiver>::new());
         if stays {
-            after.push(kept.clone());
             before.push(kept.clone());
+            after.push(kept.clone());
         }
+        after.push(new.clone());
+        let fanout = bench.fanout.clone();
         let swap = move || fanout.update(&forward_to(after.clone()));
         before.push(Arc::new(Ended { then: Box::new(swap) }));
         bench.fanout.update(&forward_to(before));
