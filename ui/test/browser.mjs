@@ -525,3 +525,23 @@ describe('when there is nothing to show', () => {
     await done();
   });
 });
+
+describe('the collector in the same process', () => {
+  it('is a view of the page, and only where there is one', async (t) => {
+    const document = await (await fetch(base)).text();
+    const { page, done } = await open();
+    await page.locator('.rail').waitFor();
+    const link = page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Pipeline' });
+    if (!document.includes('data-collector="yes"')) {
+      assert.equal(await link.count(), 0);
+      await done();
+      return t.diagnostic('no collector runs in this process');
+    }
+    await link.click();
+    await page.waitForFunction(() => Number(document.querySelector('.pipeline-graph canvas')?.dataset.nodes) >= 2);
+    await page.goto(`${base}pipeline?v=1&sel=pyroscope.scrape.self&tab=live`);
+    await page.getByRole('list', { name: 'Live data, newest first' }).locator('li').first().waitFor({ timeout: 40_000 });
+    await accessible(page, 'pipeline of the demo');
+    await done();
+  });
+});

@@ -80,13 +80,14 @@ pyroscope.write "main" {
 
 pyroscope.write "archive" {
 	endpoint {
-		url = "http://127.0.0.1:9"
+		url                = "http://127.0.0.1:9"
+		max_backoff_period = "1s"
 	}
 }
 `;
 
 async function get(path) {
-  const response = await fetch(base + path, { signal: AbortSignal.timeout(5000) });
+  const response = await fetch(base + path, { signal: AbortSignal.timeout(60_000) });
   return { status: response.status, text: await response.text() };
 }
 

@@ -53,7 +53,8 @@ export function createPipeline(moduleOf: Accessor<string>, selectedOf: Accessor<
   const list = createLoader(() => ({ module: module(), tick: tick() }), ({ module: id }, signal) => components(id, signal));
   const overview = createLoader(tick, async (_, signal) => readOverview(await ask('controller', signal)));
   const detail = createLoader(
-    () => (selected() === '' ? null : { id: selected(), tick: tick() }),
+    // After each list, so that nobody asks for what the list knows to be gone.
+    () => (list.data()?.some(({ id }) => id === selected()) ? { id: selected() } : null),
     async ({ id }, signal) => readDetail(await ask(`components/${pathOfId(id)}`, signal)),
   );
   const [flows, setFlows] = createSignal(new Flows());

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { columnsOf, layout, neighbour, nodeAt, NODE_HEIGHT, NODE_WIDTH } from '../../src/pipeline/layout.ts';
 import { edgesOf, Flows, modulePath, readComponents, readDetail, readOverview, readRate, type Edge } from '../../src/pipeline/model.ts';
+import { baseOf, pathOf, routeOf } from '../../src/lib/base.ts';
+import { isBad, readEntry, searchable, summary, Tail } from '../../src/pipeline/live.ts';
 import { Entries, parse } from '../../src/pipeline/stream.ts';
 
 const edges = (...pairs: [number, number][]): Edge[] => pairs.map(([from, to]) => ({ from, to }));
@@ -138,5 +140,47 @@ describe('streams', () => {
     }
     expect(parse('{"x":"|\\u003b|"}')).toEqual({ x: '|;|' });
     expect(parse('tail')).toBeNull();
+  });
+});
+
+describe('entries of live data', () => {
+  const read = (value: unknown) => readEntry(value, 1, 5);
+
+  it('are read whatever is left out, and said in one line', () => {
+    const dropped = read({ kind: 'relabel', time: '2026-01-02T03:04:05.678Z', before: { __address__: 'h:1' }, after: null, steps: [{ rule: 0, action: 'replace', set: { a: '1' } }, { rule: 1, action: 'drop', dropped: true }] });
+    expect(dropped.time).toBe(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
+    expect(summary(dropped)).toBe('h:1 dropped by rule 2 (drop)');
+    expect(summary(read({ kind: 'relabel', before: { service_name: 'shop' }, after: {}, steps: [{ rule: 0 }, { rule: 2 }] }))).toBe('shop changed by rules 1, 3');
+    expect(summary(read({ kind: 'relabel', before: {}, after: {} }))).toBe('{} unchanged');
+    expect(summary(read({ kind: 'profile', profileType: 'memory', bytes: 2048, samples: 1, labels: { service_name: 'shop' } }))).toBe('memory · 2 KiB · 1 sample · shop');
+    expect(summary(read({ kind: 'profile', profileType: 'memory', bytes: 2048, samples: null }))).toBe('memory · 2 KiB · {}');
+    const failed = read({ kind: 'write', endpoint: 'http://h', profiles: 2, bytes: 10, seconds: 0.5, ok: false, outcome: 'failed', error: 'refused' });
+    expect([summary(failed), isBad(failed)]).toEqual(['2 profiles, 10 B, to http://h failed: refused · 500 ms', true]);
+    expect(summary(read({ kind: 'lost', count: 3 }))).toMatch(/^3 entries were lost/);
+    expect(read({ kind: 'newer' }).kind).toBe('other');
+    expect(read(null)).toMatchObject({ kind: 'other', time: 5 });
+    expect(searchable(dropped)).toContain('"a":"1"');
+  });
+
+  it('are kept up to a bound, the newest first', () => {
+    const tail = new Tail(3);
+    for (let count = 1; count <= 5; count += 1) tail.add([readEntry({ kind: 'lost', count }, count, 0)]);
+    expect(tail.list().map((entry) => entry.number)).toEqual([5, 4, 3]);
+    tail.clear();
+    expect(tail.list()).toEqual([]);
+  });
+});
+
+describe('where the view is', () => {
+  it('is /graph on a collector and /pipeline on a server, under any prefix', () => {
+    expect(baseOf('http://h/my/agent/assets/collector-x.js')).toBe('/my/agent/');
+    for (const base of ['/', '/p/']) {
+      expect(pathOf('pipeline', base, 'collector')).toBe(`${base}graph`);
+      expect(pathOf('pipeline', base)).toBe(`${base}pipeline`);
+      expect(routeOf(`${base}graph`, base, 'collector')).toBe('pipeline');
+      expect(routeOf(base, base, 'collector')).toBe('pipeline');
+      expect(routeOf(`${base}profile`, base, 'collector')).toBeNull();
+      expect(routeOf(`${base}pipeline`, base)).toBe('pipeline');
+    }
   });
 });
