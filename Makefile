@@ -63,7 +63,7 @@ bench-server: ## measure our own server from an empty folder on: an hour of 60 p
 bench-peer: ## the same load for a server that runs already: make bench-peer URL=http://localhost:4040
 	cargo bench --locked --bench load -- run --url "$(URL)" $(ARGS)
 
-reloads: ## ten thousand random reloads of the collector while profiles flow; `make test` does a thousand
+reloads: ## ten thousand random reloads of the collector while profiles flow; `make test` does 500
 	$(STEP) ALLUVIUM_RELOADS=$(or $(N),10000) cargo test --locked $(AGENT) --lib reloads_at_random -- --nocapture
 
 fuzz-smoke: ## a minute of fuzzing for every target (no sanitizer: the code is safe Rust, and jemalloc is not for ASan)

@@ -82,7 +82,7 @@ impl Fanout {
         let mut errors: Errors = Vec::new();
         for round in 0..=ROUNDS {
             // By receiver, the places of the profiles that met nobody there.
-            let gone: Vec<Vec<usize>> = answers.iter().map(|errors| places_of_gone(errors)).collect();
+            let gone: Vec<Vec<usize>> = answers.iter().map(places_of_gone).collect();
             let now = self.outputs.read().clone();
             if round == ROUNDS || gone.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &met) {
                 errors.extend(refusals(answers, met.len()));

@@ -25,8 +25,8 @@ use crate::pipeline::{Controller, Options};
 use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
 
-/// Reloads when nobody says another number: some ten seconds.
-const RELOADS: usize = 1000;
+/// Reloads when nobody says another number: some ten seconds of a debug build on an idle machine.
+const RELOADS: usize = 500;
 /// More profiles than are ever made.
 const MOST_PROFILES: usize = 4 << 20;
 /// Memory may grow by this much after the first tenth.
