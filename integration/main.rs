@@ -11,6 +11,8 @@
 mod client;
 mod docs;
 #[cfg(feature = "server")]
+mod ebpf;
+#[cfg(feature = "server")]
 mod go_target;
 #[cfg(feature = "server")]
 mod harness;

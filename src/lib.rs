@@ -12,6 +12,11 @@ pub mod lang;
 pub mod profile;
 
 pub mod pipeline;
+pub mod symbols;
+pub mod unwind;
+
+pub mod ebpf;
+
 pub mod wire;
 
 pub mod admin;

@@ -10,6 +10,7 @@ mod diff;
 pub mod flamegraph;
 pub mod fmt;
 mod output;
+pub mod record;
 pub mod remote;
 pub mod run;
 pub mod sql;
@@ -79,6 +80,8 @@ pub enum Command {
     Top(top::TopArgs),
     /// Draw a flame graph of stored profiles as an SVG file.
     Flamegraph(flamegraph::FlamegraphArgs),
+    /// Profile a command, a process or the whole machine into a file.
+    Record(record::RecordArgs),
     /// Send pprof files to a server.
     Upload(upload::UploadArgs),
     /// Check configuration files without running them.
@@ -128,6 +131,7 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
         Command::Sql(args) => sql::run(args).await?,
         Command::Top(args) => top::run(args).await?,
         Command::Flamegraph(args) => flamegraph::run(args).await?,
+        Command::Record(args) => record::run(args).await?,
         Command::Upload(args) => upload::run(args).await?,
         Command::Validate(args) => return validate::run(&args),
         Command::Fmt(args) => return fmt::run(&args),

@@ -3,10 +3,12 @@
 //! [`ALL`] is the one list of them. Components do not import each other; what they share is in [`common`]. Deleting a folder and its
 //! line here removes a component.
 
-use crate::components::discovery::{file as discovery_file, relabel as discovery_relabel};
+use crate::components::discovery::{
+    file as discovery_file, process as discovery_process, relabel as discovery_relabel,
+};
 use crate::components::import::{file as import_file, git as import_git, http as import_http, string as import_string};
 use crate::components::pyroscope::{
-    relabel as pyroscope_relabel, scrape as pyroscope_scrape, write as pyroscope_write,
+    ebpf as pyroscope_ebpf, relabel as pyroscope_relabel, scrape as pyroscope_scrape, write as pyroscope_write,
 };
 use crate::pipeline::component::Definition;
 
@@ -43,7 +45,7 @@ pub const ALL: &[&Definition] = &[
     &known::consul::NOMAD,
     &known::private_clouds::OPENSTACK,
     &known::clouds::OVHCLOUD,
-    &known::process::DEFINITION,
+    &discovery_process::DEFINITION,
     &known::registries::PUPPETDB,
     &discovery_relabel::DEFINITION,
     &known::clouds::SCALEWAY,
@@ -57,7 +59,7 @@ pub const ALL: &[&Definition] = &[
     &known::local::FILE,
     &known::local::FILE_MATCH,
     &known::exporter_self::DEFINITION,
-    &known::pyroscope_ebpf::DEFINITION,
+    &pyroscope_ebpf::DEFINITION,
     &known::pyroscope_enrich::DEFINITION,
     &known::pyroscope_java::DEFINITION,
     &known::pyroscope_receive_http::DEFINITION,

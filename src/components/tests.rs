@@ -2,6 +2,7 @@
 
 mod engine;
 mod live;
+mod modules;
 mod reference;
 mod reloads;
 

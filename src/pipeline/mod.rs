@@ -17,6 +17,7 @@ mod names;
 mod node;
 mod plan;
 mod redact;
+pub mod settings;
 pub mod status;
 mod stop;
 mod validate;

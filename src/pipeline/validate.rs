@@ -18,6 +18,7 @@ use crate::pipeline::graph::{
 use crate::pipeline::logging;
 use crate::pipeline::modules::blocks;
 use crate::pipeline::modules::declare::{attribute, decode_call};
+use crate::pipeline::settings;
 
 /// Checks a configuration of several files, each a name and a text. Warnings are among the answers.
 pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition], minimum: Stability) -> Diagnostics {
@@ -78,6 +79,11 @@ pub(crate) fn check_graph(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env<
                 None => decode_call(text, None, &resolve).diagnostics,
             },
         };
+        let found = analyzer.broken.without_missing(text, found);
+        analyzer.diagnostics.extend(found);
+    }
+    for (name, text) in &graph.settings {
+        let found = settings::check(name, text, !analyzer.whole, &resolve);
         let found = analyzer.broken.without_missing(text, found);
         analyzer.diagnostics.extend(found);
     }

@@ -9,6 +9,7 @@ pub mod fanout;
 pub mod folder_watcher;
 pub mod http_client;
 pub mod http_fetch;
+pub mod identity;
 pub mod kubernetes_client;
 pub mod re2;
 pub mod relabel;

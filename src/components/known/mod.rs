@@ -13,8 +13,6 @@ pub mod kubernetes;
 pub mod local;
 pub mod network;
 pub mod private_clouds;
-pub mod process;
-pub mod pyroscope_ebpf;
 pub mod pyroscope_enrich;
 pub mod pyroscope_java;
 pub mod pyroscope_receive_http;

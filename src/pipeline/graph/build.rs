@@ -22,8 +22,6 @@ use crate::pipeline::validate::{Broken, check_graph};
 
 /// Blocks that configure the program; each at most once, in the root, without a label.
 const SETTINGS: [&str; 5] = ["http", "livedebugging", "logging", "remotecfg", "tracing"];
-/// Those of them that are there.
-const SUPPORTED: [&str; 2] = ["livedebugging", "logging"];
 /// Blocks that build modules.
 const MODULE_BLOCKS: [&str; 4] = ["argument", "declare", "export", "foreach"];
 /// Prefix of the blocks that bring declarations from elsewhere.
@@ -260,13 +258,6 @@ impl Analyzer<'_> {
                 label.span,
                 message,
             ));
-        }
-        if !SUPPORTED.contains(name) {
-            let message = format!("the `{name}` block is not supported by this version");
-            self.diagnostics.push(
-                Diagnostic::error(codes::UNSUPPORTED_BLOCK, &text.source, text.block.header(), message)
-                    .hint("remove the block"),
-            );
         }
         reading.graph.settings.insert(name, text);
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use url::Url;
 
+use crate::components::common::identity::service_name;
 use crate::components::common::targets::Target;
 use crate::components::pyroscope::scrape::arguments::{ProfileKind, Settings};
 use crate::profile::Labels;
@@ -68,7 +69,7 @@ impl ScrapeTarget {
         };
         labels.insert("__address__".into(), address.as_str().into());
         set_default(&mut labels, "instance", &address);
-        let service = service_name(&labels);
+        let service = service_name(&labels, "");
         set_default(&mut labels, SERVICE_NAME, &service);
         let url = url(&labels, &scheme, &address, kind, settings)?;
         labels.retain(|name, _| !name.starts_with("__meta_"));
@@ -165,27 +166,6 @@ fn with_port(address: &str, scheme: &str) -> String {
         // A bare IPv6 address.
         _ => format!("[{address}]:{port}"),
     }
-}
-
-/// The name of the service, from the first place that has one; Alloy's order.
-fn service_name(labels: &Target) -> String {
-    let get = |name: &str| labels.get(name).filter(|value| !value.is_empty());
-    if let Some(name) = get(SERVICE_NAME).or_else(|| get("__meta_kubernetes_pod_annotation_pyroscope_io_service_name"))
-    {
-        return name.to_string();
-    }
-    if let (Some(namespace), Some(container)) = (
-        get("__meta_kubernetes_namespace"),
-        get("__meta_kubernetes_pod_container_name"),
-    ) {
-        return format!("{namespace}/{container}");
-    }
-    if let Some(name) = get("__meta_docker_container_name") {
-        return name.trim_start_matches('/').to_owned();
-    }
-    get("__meta_dockerswarm_container_label_service_name")
-        .or_else(|| get("__meta_dockerswarm_service_name"))
-        .map_or_else(|| "unspecified".to_owned(), ToString::to_string)
 }
 
 /// For messages: the kind and where it comes from.
@@ -345,7 +325,7 @@ mod tests {
             ("service_name", "name", "name"),
         ] {
             labels.insert(name.into(), value.into());
-            assert_eq!(service_name(&labels), expected);
+            assert_eq!(service_name(&labels, ""), expected);
         }
     }
 

@@ -1,27 +1,22 @@
-//! `pyroscope.ebpf`: profiles of every process of this machine.
-//!
-//! Schema and checks. Several arguments are not in Alloy's documentation but in its program.
+//! Arguments of `pyroscope.ebpf`. Several of them are not in Alloy's documentation but in its program.
+
+use std::time::Duration;
 
 use crate::components::common::checks;
+use crate::components::common::targets::Target;
+use crate::ebpf::{Comm, Settings as ProfilerSettings, Style};
 use crate::lang::schema::{Arguments, Attribute, Block, Kind, RECEIVERS, Schema, TARGETS, attributes};
-use crate::pipeline::component::{ArgumentError, Definition, Stability};
+use crate::pipeline::component::ArgumentError;
+use crate::symbols::Demangle;
 
-/// `pyroscope.ebpf`
-pub const DEFINITION: Definition = Definition {
-    name: "pyroscope.ebpf",
-    stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(SETTINGS, LANGUAGES, DEPRECATED),
-        blocks: &[Block::implied(
-            "debug_info",
-            &DEBUG_INFO,
-            "Where native functions get their names.",
-        )],
-    },
-    exports: &[],
-    validate: check,
-    build: None,
-    doc: "`pyroscope.ebpf` samples the stacks of every process of this machine from within the Linux kernel.",
+/// The schema.
+pub const SCHEMA: Schema = Schema {
+    attributes: attributes!(SETTINGS, LANGUAGES, DEPRECATED),
+    blocks: &[Block::implied(
+        "debug_info",
+        &DEBUG_INFO,
+        "Where native functions get their names.",
+    )],
 };
 
 const SETTINGS: &[Attribute] = &[
@@ -194,7 +189,8 @@ const DEBUG_INFO: Schema = Schema {
     blocks: &[],
 };
 
-fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
+/// Checks beyond the schema.
+pub fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
     checks::positive(arguments, "", "collect_interval")?;
     if arguments.int("sample_rate") <= 0 {
         return Err(checks::error("sample_rate", "sample_rate must be greater than 0"));
@@ -219,6 +215,67 @@ fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
         }
     }
     Ok(())
+}
+
+/// The arguments as values.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How the profiler works.
+    pub profiler: ProfilerSettings,
+    /// How its profiles are written.
+    pub style: Style,
+    /// Time that one profile covers.
+    pub interval: Duration,
+    /// Processes and containers with the labels of their profiles.
+    pub targets: Vec<Target>,
+    /// Leave out processes without a target.
+    pub targets_only: bool,
+    /// Profile only while there are targets.
+    pub lazy: bool,
+    /// Arguments that are set and have no effect yet.
+    pub without_effect: Vec<&'static str>,
+}
+
+impl From<&Arguments> for Settings {
+    fn from(arguments: &Arguments) -> Self {
+        let comm = match arguments.string("comm").as_ref() {
+            "label" => Comm::Label,
+            "stackframe" => Comm::Frame,
+            "both" => Comm::Both,
+            _ => Comm::None,
+        };
+        let mut without_effect = Vec::new();
+        if arguments.float("off_cpu_threshold") > 0.0 {
+            without_effect.push("off_cpu_threshold");
+        }
+        for name in ["probe_links", "u_probe_links"] {
+            if !arguments.strings(name).is_empty() {
+                without_effect.push(name);
+            }
+        }
+        if arguments.block("debug_info").is_some_and(|block| block.bool("upload")) {
+            without_effect.push("debug_info.upload");
+        }
+        Self {
+            profiler: ProfilerSettings {
+                hertz: u32::try_from(arguments.int("sample_rate")).unwrap_or(u32::MAX),
+                kernel_stacks: arguments.bool("kernel_frames"),
+                comm: comm != Comm::None,
+                ..ProfilerSettings::default()
+            },
+            style: Style {
+                demangle: Demangle::parse(&arguments.string("demangle")).unwrap_or_default(),
+                comm,
+                pid_label: arguments.bool("pid_label"),
+                process_frame: false,
+            },
+            interval: arguments.duration("collect_interval"),
+            targets: arguments.targets("targets"),
+            targets_only: arguments.bool("targets_only"),
+            lazy: arguments.bool("lazy_mode"),
+            without_effect,
+        }
+    }
 }
 
 fn is_probe(link: &str) -> bool {

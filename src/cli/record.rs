@@ -1,0 +1,289 @@
+//! `alluvium record`: profiles a command, a process or the whole machine from the terminal, as `perf record` users expect.
+//!
+//! No server and no configuration: the profiler of `pyroscope.ebpf` runs here, and one file is written at the end, whole or not at all.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+
+use crate::base::duration;
+use crate::cli::output;
+use crate::ebpf::window::Stacks;
+use crate::ebpf::{Accounts, KernelNames, Namer, ProcessInfo, Profiler, Scope, Settings, Span, Style, Window};
+use crate::profile::flamegraph::{SvgOptions, Tree, svg};
+use crate::profile::pprof;
+use crate::profile::top::TopTable;
+use crate::symbols::Demangle;
+use crate::unwind::Stop;
+
+/// Arguments of `alluvium record`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  alluvium record -- make -j2\n  alluvium record --pid 1234 -d 30s -o busy.svg\n  \
+                        alluvium record --all -d 10s -o machine.pb.gz && go tool pprof -http : machine.pb.gz"
+)]
+pub struct RecordArgs {
+    /// Profile this process and those that it starts.
+    #[arg(short, long, conflicts_with_all = ["all", "command"])]
+    pub pid: Option<u32>,
+    /// Profile the whole machine.
+    #[arg(short, long, conflicts_with = "command")]
+    pub all: bool,
+    /// How long, as in `30s` or `1m30s`; until the command or process ends, or Ctrl-C, when it is not given.
+    #[arg(short, long, value_parser = duration::parse)]
+    pub duration: Option<Duration>,
+    /// File to write: `.pb.gz` (pprof), `.pb`, `.svg` (flame graph) or `.folded` (a stack a line); `-` writes `.folded` to standard output.
+    #[arg(short, long, value_name = "FILE", default_value = "profile.pb.gz")]
+    pub output: PathBuf,
+    /// Ticks a second of busy time on each CPU.
+    #[arg(short = 'F', long, value_name = "HERTZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=10000))]
+    pub frequency: u32,
+    /// Leave kernel stacks out.
+    #[arg(long)]
+    pub no_kernel: bool,
+    /// Form of C++ and Rust names: none, simplified, templates or full.
+    #[arg(long, default_value = "templates", value_parser = parse_demangle)]
+    pub demangle: Demangle,
+    /// Rows of the table that is printed at the end; 0 for none.
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    pub top: usize,
+    /// The command to run and profile.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+fn parse_demangle(text: &str) -> Result<Demangle, String> {
+    Demangle::parse(text).ok_or_else(|| "must be none, simplified, templates or full".to_owned())
+}
+
+/// How long the profiler lets records gather.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Records and writes the file. Answers with the exit status that the command had, if it was not 0.
+#[expect(
+    clippy::print_stderr,
+    reason = "the summary is for who looks on; standard output may be the file"
+)]
+pub async fn run(args: RecordArgs) -> anyhow::Result<()> {
+    if args.pid.is_none() && !args.all && args.command.is_empty() {
+        bail!("nothing to record: give a command after `--`, or --pid, or --all");
+    }
+    let form = Form::of(&args.output)?;
+    let stop = tokio_util::sync::CancellationToken::new();
+    let interrupt = tokio::spawn({
+        let stop = stop.clone();
+        async move {
+            // Without a handler Ctrl-C would lose what was recorded.
+            if tokio::signal::ctrl_c().await.is_ok() {
+                stop.cancel();
+            }
+        }
+    });
+    let (bytes, summary) = tokio::task::spawn_blocking(move || record(&args, form, &stop).map(|done| (done, args)))
+        .await
+        .context("the recording thread failed")?
+        .map(|((bytes, summary), args)| ((bytes, args.output), summary))?;
+    interrupt.abort();
+    let (bytes, path) = bytes;
+    if form == Form::FoldedToOutput {
+        output::write(&bytes)?;
+    } else {
+        tokio::fs::write(&path, bytes)
+            .await
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    eprint!("{}", summary.text);
+    if form != Form::FoldedToOutput {
+        eprintln!("wrote {}", path.display());
+    }
+    match summary.failed {
+        Some(status) => Err(anyhow!("the command ended with {status}")),
+        None => Ok(()),
+    }
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    PprofGzip,
+    Pprof,
+    Svg,
+    Folded,
+    FoldedToOutput,
+}
+
+impl Form {
+    fn of(path: &Path) -> anyhow::Result<Self> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok(if path.as_os_str() == "-" {
+            Self::FoldedToOutput
+        } else if name.ends_with(".gz") {
+            Self::PprofGzip
+        } else if name.ends_with(".pb") || name.ends_with(".pprof") {
+            Self::Pprof
+        } else if name.ends_with(".svg") {
+            Self::Svg
+        } else if name.ends_with(".folded") || name.ends_with(".collapsed") {
+            Self::Folded
+        } else {
+            bail!("cannot tell the format of {name}: it must end with .pb.gz, .pb, .svg or .folded");
+        })
+    }
+}
+
+struct Summary {
+    text: String,
+    failed: Option<std::process::ExitStatus>,
+}
+
+fn record(
+    args: &RecordArgs,
+    form: Form,
+    stop: &tokio_util::sync::CancellationToken,
+) -> anyhow::Result<(Vec<u8>, Summary)> {
+    let scope = match args.pid {
+        Some(pid) => Scope::Process(pid),
+        None if args.all => Scope::All,
+        None => Scope::ChildrenOf(std::process::id()),
+    };
+    if let Some(pid) = args.pid
+        && !Path::new(&format!("/proc/{pid}")).exists()
+    {
+        bail!("there is no process {pid}");
+    }
+    let mut profiler = Profiler::start(Settings {
+        hertz: args.frequency,
+        kernel_stacks: !args.no_kernel,
+        scope,
+        ..Settings::default()
+    })
+    .context("cannot start the profiler")?;
+    let before = profiler.accounts();
+    let started = (Instant::now(), SystemTime::now());
+    let mut child = start_command(&args.command)?;
+    let mut status = None;
+    loop {
+        std::thread::sleep(POLL);
+        profiler.poll();
+        if let Some(running) = &mut child
+            && let Some(ended) = running.try_wait().context("cannot wait for the command")?
+        {
+            status = Some(ended);
+            break;
+        }
+        let is_over = args.duration.is_some_and(|duration| started.0.elapsed() >= duration)
+            || args.pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+        if is_over || stop.is_cancelled() {
+            break;
+        }
+    }
+    let elapsed = started.0.elapsed();
+    let window = profiler.take();
+    let accounts = profiler.accounts();
+    let span = Span {
+        start_nanos: started
+            .1
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
+        duration_nanos: i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX),
+        period_nanos: i64::try_from(profiler.period()).unwrap_or(i64::MAX),
+    };
+    let bytes = name_all(&mut profiler, &window, span, args);
+    let decoded = pprof::decode(&bytes).context("cannot read back the profile")?;
+    let mut tree = Tree::new(false);
+    tree.insert_profile(&decoded, 0);
+    let mut text = account_text(&before, &accounts, &window, elapsed);
+    if args.top > 0 && tree.total() > 0 {
+        text.push_str(&TopTable::from_tree(&tree).render(args.top, "nanoseconds"));
+    }
+    let written = match form {
+        Form::PprofGzip => pprof::gzip(&bytes).to_vec(),
+        Form::Pprof => bytes,
+        Form::Svg => {
+            let options = SvgOptions {
+                title: &format!("CPU, {} Hz, {:.1} s", args.frequency, elapsed.as_secs_f64()),
+                unit: "nanoseconds",
+                width: 1600,
+            };
+            svg(&tree.to_flamegraph(16384), &options).into_bytes()
+        }
+        Form::Folded | Form::FoldedToOutput => folded(&tree).into_bytes(),
+    };
+    let failed = status.filter(|status| !status.success());
+    Ok((written, Summary { text, failed }))
+}
+
+fn start_command(command: &[String]) -> anyhow::Result<Option<Child>> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Ok(None);
+    };
+    let child = Command::new(program)
+        .args(arguments)
+        .spawn()
+        .with_context(|| format!("cannot start {program}"))?;
+    Ok(Some(child))
+}
+
+fn name_all(profiler: &mut Profiler, window: &Window, span: Span, args: &RecordArgs) -> Vec<u8> {
+    let mut parts: Vec<(&ProcessInfo, &Stacks)> = window
+        .processes
+        .values()
+        .map(|(process, stacks)| (process.as_ref(), stacks))
+        .collect();
+    parts.sort_unstable_by_key(|(process, _)| (process.pid, process.start));
+    let style = Style {
+        demangle: args.demangle,
+        process_frame: args.pid.is_none(),
+        ..Style::default()
+    };
+    let mut kernel = KernelNames::default();
+    let mut namer = Namer::new(profiler.files(), &mut kernel, style);
+    namer.learn_kernel(window);
+    namer.profile(&parts, &window.comms, span)
+}
+
+/// One line that says how many ticks there were and where they went.
+fn account_text(before: &Accounts, after: &Accounts, window: &Window, elapsed: Duration) -> String {
+    let lost = after.ring_full + after.no_scratch - before.ring_full - before.no_scratch;
+    let incomplete: Vec<(&str, u64)> = Stop::ALL
+        .iter()
+        .zip(after.by_stop)
+        .filter(|(stop, count)| !matches!(stop, Stop::End | Stop::NoUser) && *count > 0)
+        .map(|(stop, count)| (stop.name(), count))
+        .collect();
+    let mut text = format!(
+        "{} samples of {} ticks in {:.1} s, {lost} lost, {} with an incomplete stack",
+        window.ticks(),
+        after.ticks - before.ticks,
+        elapsed.as_secs_f64(),
+        incomplete.iter().map(|(_, count)| count).sum::<u64>(),
+    );
+    if !incomplete.is_empty() {
+        let reasons: Vec<String> = incomplete
+            .iter()
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        text.push_str(&format!(" ({})", reasons.join(", ")));
+    }
+    text.push('\n');
+    text
+}
+
+/// A stack a line, root first, then its value in nanoseconds.
+fn folded(tree: &Tree) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    tree.for_each_stack(|frames, value| {
+        let names: Vec<String> = frames
+            .iter()
+            .rev()
+            .map(|frame| frame.function.replace(';', ":"))
+            .collect();
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "{} {value}", names.join(";"));
+    });
+    text
+}

@@ -1,0 +1,207 @@
+//! Processes out of `/proc` (proc(5)): ids, and what is asked for of each.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::components::common::identity::{CONTAINER_ID, PID, container_id};
+use crate::components::common::targets::Target;
+use crate::components::discovery::process::arguments::Wanted;
+use crate::ebpf::proc::container_id_of;
+
+/// The ids of all processes, sorted.
+pub fn pids(proc: &Path) -> std::io::Result<Vec<u32>> {
+    let mut pids: Vec<u32> = std::fs::read_dir(proc)?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    pids.sort_unstable();
+    Ok(pids)
+}
+
+/// The target of one process; `None` when it is gone or is a thread of the kernel.
+pub fn target(proc: &Path, pid: u32, wanted: Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
+    let folder = proc.join(pid.to_string());
+    let link = |name: &str| {
+        std::fs::read_link(folder.join(name))
+            .ok()
+            .map(|path| path.to_string_lossy().into_owned())
+    };
+    let text = |name: &str| {
+        std::fs::read(folder.join(name))
+            .ok()
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    // Threads of the kernel have no program.
+    let exe = link("exe")?;
+    let mut labels: Target = BTreeMap::new();
+    let mut set = |name: &str, value: String| {
+        if !value.is_empty() {
+            labels.insert(name.into(), value.into());
+        }
+    };
+    set(PID, pid.to_string());
+    if wanted.exe {
+        set("__meta_process_exe", exe);
+    }
+    if wanted.cwd {
+        set("__meta_process_cwd", link("cwd").unwrap_or_default());
+    }
+    if wanted.commandline {
+        let line = text("cmdline").unwrap_or_default();
+        set(
+            "__meta_process_commandline",
+            line.trim_end_matches('\0').replace('\0', " "),
+        );
+    }
+    if wanted.uid || wanted.username {
+        let uid = text("status").and_then(|status| uid_of(&status));
+        if let Some(uid) = uid {
+            if wanted.uid {
+                set("__meta_process_uid", uid.to_string());
+            }
+            if wanted.username {
+                set(
+                    "__meta_process_username",
+                    users.get(&uid).map(ToString::to_string).unwrap_or_default(),
+                );
+            }
+        }
+    }
+    if wanted.container_id || wanted.cgroup_path {
+        let cgroup = text("cgroup").unwrap_or_default();
+        if wanted.container_id {
+            set(CONTAINER_ID, container_id_of(&cgroup).to_owned());
+        }
+        if wanted.cgroup_path {
+            set("__meta_process_cgroup_path", cgroup.trim_end().replace('\n', ";"));
+        }
+    }
+    Some(labels)
+}
+
+/// The real user id in `/proc/PID/status`.
+fn uid_of(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Names of users by their ids, from passwd(5) text.
+pub fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
+    passwd
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            let uid = fields.nth(1)?.parse().ok()?;
+            Some((uid, Arc::from(name)))
+        })
+        .collect()
+}
+
+/// Joins process targets with targets of containers: where both have the same container id the process gets the other's labels
+/// too (its own win). What matches nothing stays, on both sides, as in Alloy.
+pub fn join(processes: Vec<Target>, others: &[Target]) -> Vec<Target> {
+    let mut by_container: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
+    for (index, other) in others.iter().enumerate() {
+        if let Some(id) = container_id(other) {
+            by_container.entry(id).or_default().push(index);
+        }
+    }
+    let mut matched = vec![false; others.len()];
+    let mut joined = Vec::with_capacity(processes.len());
+    for process in processes {
+        let partners = container_id(&process).and_then(|id| by_container.get(&id));
+        match partners {
+            None => joined.push(process),
+            Some(partners) => {
+                for index in partners {
+                    matched[*index] = true;
+                    let mut labels = others[*index].clone();
+                    labels.extend(process.iter().map(|(name, value)| (name.clone(), value.clone())));
+                    joined.push(labels);
+                }
+            }
+        }
+    }
+    joined.extend(
+        others
+            .iter()
+            .zip(matched)
+            .filter(|(_, matched)| !matched)
+            .map(|(other, _)| other.clone()),
+    );
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> Target {
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect()
+    }
+
+    #[test]
+    fn our_own_process_is_found_with_what_is_asked_for() {
+        let own = std::process::id();
+        let proc = Path::new("/proc");
+        assert!(pids(proc).unwrap().contains(&own));
+        let all = Wanted {
+            exe: true,
+            cwd: true,
+            commandline: true,
+            container_id: true,
+            username: true,
+            uid: true,
+            cgroup_path: true,
+        };
+        let found = target(proc, own, all, &users("root:x:0:0::/root:/bin/sh\nme:x:12:3:::\n")).unwrap();
+        assert_eq!(found[PID].as_ref(), own.to_string());
+        assert!(found["__meta_process_exe"].contains("alluvium"));
+        assert!(found.contains_key("__meta_process_cwd"));
+        assert!(found.contains_key("__meta_process_uid"));
+        let nothing = Wanted {
+            exe: false,
+            cwd: false,
+            commandline: false,
+            container_id: false,
+            username: false,
+            uid: false,
+            cgroup_path: false,
+        };
+        assert_eq!(target(proc, own, nothing, &HashMap::new()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn processes_get_the_labels_of_their_container_and_the_rest_stays() {
+        let processes = vec![
+            labels(&[(PID, "1"), (CONTAINER_ID, "abc")]),
+            labels(&[(PID, "2"), ("pod", "mine"), (CONTAINER_ID, "abc")]),
+            labels(&[(PID, "3")]),
+        ];
+        let others = [
+            labels(&[
+                ("__meta_kubernetes_pod_container_id", "containerd://abc"),
+                ("pod", "shop"),
+            ]),
+            labels(&[("__meta_docker_container_id", "def"), ("pod", "other")]),
+        ];
+        let joined = join(processes, &others);
+        let short: Vec<_> = joined
+            .iter()
+            .map(|target| (target.get(PID).map(AsRef::as_ref), target.get("pod").map(AsRef::as_ref)))
+            .collect();
+        assert_eq!(
+            short,
+            [
+                (Some("1"), Some("shop")),
+                (Some("2"), Some("mine")),
+                (Some("3"), None),
+                (None, Some("other"))
+            ]
+        );
+    }
+}

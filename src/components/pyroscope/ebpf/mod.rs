@@ -1,0 +1,227 @@
+//! `pyroscope.ebpf`: samples the stacks of every process of this machine from within the kernel.
+//!
+//! In: targets that name processes or containers. Out: a CPU profile a target and interval. The profiler itself is `crate::ebpf`; here it gets
+//! its settings, and its stacks their labels. Without the permissions that it needs the component says so in its health, and tries again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::fanout::Fanout;
+use crate::lang::schema::Arguments;
+use crate::lang::value::{Number, Value};
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::profile::RawProfile;
+
+mod arguments;
+mod metrics;
+mod session;
+mod targets;
+
+use arguments::Settings;
+use metrics::EbpfMetrics;
+use session::Shared;
+use targets::Targets;
+
+/// Time from a failed start to the next try.
+const RETRY: Duration = Duration::from_secs(60);
+/// Intervals of profiles that wait for slow receivers.
+const QUEUE: usize = 4;
+
+/// The component's definition.
+pub const DEFINITION: Definition = Definition {
+    name: "pyroscope.ebpf",
+    stability: Stability::GenerallyAvailable,
+    arguments: &arguments::SCHEMA,
+    exports: &[],
+    validate: arguments::check,
+    build: Some(build),
+    doc: "`pyroscope.ebpf` samples the stacks of every process of this machine from within the Linux kernel.",
+};
+
+struct Ebpf {
+    context: Context,
+    metrics: EbpfMetrics,
+    fanout: Fanout,
+    settings: Mutex<Settings>,
+    /// Told to the session that runs.
+    targets: Mutex<Arc<Targets>>,
+    shared: Mutex<Option<Arc<Shared>>>,
+    /// The arguments without targets and receivers: what a session cannot take while it runs.
+    rest: Mutex<Arguments>,
+    restart: Notify,
+}
+
+fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+    let settings = Settings::from(&arguments);
+    let fanout = Fanout::new(&context);
+    fanout.update(&arguments);
+    let metrics = EbpfMetrics::new(&context.metrics);
+    let targets = Arc::new(Targets::new(&settings.targets, settings.targets_only));
+    metrics
+        .active_targets
+        .set(i64::try_from(targets.len()).unwrap_or(i64::MAX));
+    if !settings.without_effect.is_empty() {
+        tracing::warn!(
+            component = %context.id, arguments = settings.without_effect.join(", "),
+            "arguments are accepted and have no effect yet"
+        );
+    }
+    Ok(Arc::new(Ebpf {
+        context,
+        metrics,
+        fanout,
+        settings: Mutex::new(settings),
+        targets: Mutex::new(targets),
+        shared: Mutex::default(),
+        rest: Mutex::new(rest(&arguments)),
+        restart: Notify::new(),
+    }))
+}
+
+fn rest(arguments: &Arguments) -> Arguments {
+    let mut rest = arguments.clone();
+    for name in ["targets", "forward_to"] {
+        rest.attributes.remove(name);
+    }
+    rest
+}
+
+impl Ebpf {
+    /// Runs sessions, one after the other, until `shutdown`.
+    async fn work(&self, shutdown: &Shutdown) -> Result<(), ComponentError> {
+        loop {
+            let settings = self.settings.lock().clone();
+            let is_idle = settings.lazy && self.targets.lock().len() == 0;
+            if is_idle {
+                (self.context.health)(HealthState::Healthy, "waits for targets (lazy_mode)".to_owned());
+                tokio::select! {
+                    () = shutdown.cancelled() => return Ok(()),
+                    () = self.restart.notified() => {}
+                }
+                continue;
+            }
+            if let Err(error) = self.session(settings, shutdown).await? {
+                tracing::warn!(component = %self.context.id, error = %error, "cannot profile this machine");
+                (self.context.health)(HealthState::Unhealthy, error);
+                tokio::select! {
+                    () = shutdown.cancelled() => return Ok(()),
+                    () = self.restart.notified() => {}
+                    () = tokio::time::sleep(RETRY) => {}
+                }
+            }
+            if shutdown.is_cancelled() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One session, until it must begin anew or `shutdown`. The inner error is why it could not begin.
+    async fn session(&self, settings: Settings, shutdown: &Shutdown) -> Result<Result<(), String>, ComponentError> {
+        let shared = Arc::new(Shared {
+            targets: Mutex::new(self.targets.lock().clone()),
+            stop: AtomicBool::new(false),
+            metrics: self.metrics.clone(),
+        });
+        *self.shared.lock() = Some(shared.clone());
+        let (out, mut profiles) = mpsc::channel::<Vec<RawProfile>>(QUEUE);
+        let (tell, told) = oneshot::channel();
+        let hertz = settings.profiler.hertz;
+        let thread = std::thread::Builder::new()
+            .name("ebpf-profiler".to_owned())
+            .spawn({
+                let shared = shared.clone();
+                move || {
+                    session::run(&settings, &shared, &out, |started| {
+                        // Nobody listens any more when the component was stopped meanwhile.
+                        let _ = tell.send(started.map_err(|error| error.to_string()));
+                    });
+                }
+            })
+            .map_err(|error| ComponentError(format!("cannot start a thread: {error}")))?;
+        match told.await {
+            Ok(Ok(())) => {
+                let message = format!("profiles this machine at {hertz} Hz");
+                (self.context.health)(HealthState::Healthy, message);
+            }
+            Ok(Err(error)) => return Ok(Err(error)),
+            Err(_) => return Err(ComponentError("the profiler's thread panicked at its start".to_owned())),
+        }
+        let mut stopped = std::pin::pin!(async {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.restart.notified() => {}
+            }
+        });
+        let mut is_stopping = false;
+        loop {
+            tokio::select! {
+                () = &mut stopped, if !is_stopping => {
+                    is_stopping = true;
+                    shared.stop.store(true, Ordering::Relaxed);
+                }
+                batch = profiles.recv() => match batch {
+                    Some(batch) => self.forward(batch).await,
+                    None => break,
+                },
+            }
+        }
+        *self.shared.lock() = None;
+        match tokio::task::spawn_blocking(move || thread.join()).await {
+            Ok(Ok(())) if is_stopping => Ok(Ok(())),
+            _ => Err(ComponentError("the profiler's thread ended by a panic".to_owned())),
+        }
+    }
+
+    async fn forward(&self, batch: Vec<RawProfile>) {
+        let errors = self.fanout.append(batch).await;
+        if let Some((_, error)) = errors.first() {
+            self.metrics.dropped.inc_by(errors.len() as u64);
+            tracing::warn!(component = %self.context.id, count = errors.len(), error = %error, "receivers refused profiles");
+        }
+    }
+}
+
+impl Component for Ebpf {
+    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+        let settings = Settings::from(&arguments);
+        let targets = Arc::new(Targets::new(&settings.targets, settings.targets_only));
+        self.metrics
+            .active_targets
+            .set(i64::try_from(targets.len()).unwrap_or(i64::MAX));
+        self.fanout.update(&arguments);
+        let lazy_wakes = settings.lazy && (self.targets.lock().len() == 0) != (targets.len() == 0);
+        *self.targets.lock() = targets.clone();
+        *self.settings.lock() = settings;
+        if let Some(shared) = self.shared.lock().as_ref() {
+            *shared.targets.lock() = targets;
+        }
+        let rest = rest(&arguments);
+        let mut before = self.rest.lock();
+        if *before != rest || lazy_wakes {
+            *before = rest;
+            self.restart.notify_one();
+        }
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move { self.work(&shutdown).await })
+    }
+
+    fn debug_info(&self) -> Value {
+        let settings = self.settings.lock();
+        let number = |number: usize| Value::Number(Number::Int(i64::try_from(number).unwrap_or(i64::MAX)));
+        Value::object([
+            ("targets", number(self.targets.lock().len())),
+            (
+                "arguments_without_effect",
+                Value::array(settings.without_effect.iter().map(|name| Value::string(*name))),
+            ),
+        ])
+    }
+}

@@ -1,0 +1,233 @@
+//! One run of the profiler, on a thread of its own: polls it, and at the end of each interval makes a profile a target.
+//!
+//! Processes without a target are kept for some intervals: the discovery that lists them may be slower than they are.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use crate::components::pyroscope::ebpf::arguments::Settings;
+use crate::components::pyroscope::ebpf::metrics::EbpfMetrics;
+use crate::components::pyroscope::ebpf::targets::Targets;
+use crate::ebpf::window::Stacks;
+use crate::ebpf::{Accounts, KernelNames, Namer, ProcessInfo, Profiler, Span, StartError, Window};
+use crate::profile::labels::SERVICE_NAME;
+use crate::profile::pprof::gzip;
+use crate::profile::{Labels, RawProfile};
+
+/// How often the profiler is polled: its ring holds more than a second.
+const POLL: Duration = Duration::from_millis(125);
+/// Intervals that samples of a process without a target are kept.
+const KEPT_INTERVALS: u32 = 8;
+/// Different stacks that are kept so at most.
+const MAX_KEPT: usize = 20_000;
+
+/// What a session shares with its component.
+pub struct Shared {
+    /// The targets in force.
+    pub targets: Mutex<Arc<Targets>>,
+    /// Set to end the session.
+    pub stop: AtomicBool,
+    /// Handles of the metrics.
+    pub metrics: EbpfMetrics,
+}
+
+/// Samples whose process has no target yet.
+struct Kept {
+    process: Arc<ProcessInfo>,
+    stacks: Stacks,
+    comms: Vec<Arc<str>>,
+    span: Span,
+    intervals: u32,
+}
+
+/// Starts the profiler and works until `shared.stop`; profiles go to `out`, which when full loses them, counted.
+/// `started` is told once whether the profiler runs.
+pub fn run(
+    settings: &Settings,
+    shared: &Shared,
+    out: &mpsc::Sender<Vec<RawProfile>>,
+    started: impl FnOnce(Result<(), StartError>),
+) {
+    let mut profiler = match Profiler::start(settings.profiler) {
+        Ok(profiler) => profiler,
+        Err(error) => {
+            shared.metrics.sessions_failing.inc();
+            started(Err(error));
+            return;
+        }
+    };
+    shared.metrics.sessions.inc();
+    started(Ok(()));
+    let mut kernel = KernelNames::default();
+    let mut before = Accounts::default();
+    let mut kept = Vec::new();
+    let mut from = (Instant::now(), SystemTime::now());
+    loop {
+        std::thread::sleep(POLL);
+        profiler.poll();
+        let stopping = shared.stop.load(Ordering::Relaxed);
+        let elapsed = from.0.elapsed();
+        if elapsed < settings.interval && !stopping {
+            continue;
+        }
+        let window = profiler.take();
+        let span = Span {
+            start_nanos: from
+                .1
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
+            duration_nanos: i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX),
+            period_nanos: i64::try_from(profiler.period()).unwrap_or(i64::MAX),
+        };
+        from = (Instant::now(), SystemTime::now());
+        let targets = shared.targets.lock().clone();
+        let mut counts = Counts::default();
+        let mut namer = Namer::new(profiler.files(), &mut kernel, settings.style);
+        namer.learn_kernel(&window);
+        let mut profiles = late(&mut kept, &targets, &mut namer, stopping, &mut counts);
+        profiles.extend(profiles_of(
+            window,
+            &targets,
+            &mut namer,
+            span,
+            &mut kept,
+            stopping,
+            &mut counts,
+        ));
+        let accounts = profiler.accounts();
+        shared
+            .metrics
+            .account(&before, &accounts, counts.profiled, counts.no_target);
+        shared
+            .metrics
+            .table_bytes
+            .set(i64::try_from(profiler.files().table_bytes()).unwrap_or(i64::MAX));
+        before = accounts;
+        hand_over(profiles, counts.profiled, shared, out);
+        if stopping {
+            return;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    profiled: u64,
+    no_target: u64,
+}
+
+fn hand_over(profiles: Vec<RawProfile>, samples: u64, shared: &Shared, out: &mpsc::Sender<Vec<RawProfile>>) {
+    if profiles.is_empty() {
+        return;
+    }
+    let count = profiles.len() as u64;
+    let bytes: usize = profiles.iter().map(|profile| profile.pprof.len()).sum();
+    let services: Vec<String> = profiles
+        .iter()
+        .map(|profile| profile.labels.get(SERVICE_NAME).unwrap_or_default().to_owned())
+        .collect();
+    match out.try_send(profiles) {
+        Ok(()) => {
+            services.iter().for_each(|service| shared.metrics.profile(service));
+            shared.metrics.bytes.inc_by(bytes as u64);
+            shared.metrics.samples.inc_by(samples);
+        }
+        Err(_) => {
+            tracing::warn!(count, "receivers are too slow, profiles were dropped");
+            shared.metrics.dropped.inc_by(count);
+        }
+    }
+}
+
+/// Profiles of a window: one a set of labels. What has no target is kept, or counted as left out when the session ends.
+fn profiles_of(
+    window: Window,
+    targets: &Targets,
+    namer: &mut Namer<'_>,
+    span: Span,
+    kept: &mut Vec<Kept>,
+    stopping: bool,
+    counts: &mut Counts,
+) -> Vec<RawProfile> {
+    let mut by_labels: HashMap<&Labels, Vec<(&ProcessInfo, &Stacks)>> = HashMap::new();
+    let mut unknown = Vec::new();
+    for (key, (process, stacks)) in &window.processes {
+        match targets.find(process) {
+            Some(labels) => {
+                counts.profiled += stacks.ticks.values().sum::<u64>();
+                by_labels.entry(labels).or_default().push((process.as_ref(), stacks));
+            }
+            None => unknown.push(*key),
+        }
+    }
+    let mut ordered: Vec<_> = by_labels.into_iter().collect();
+    ordered.sort_by_cached_key(|(labels, _)| labels.hash64());
+    let profiles = ordered
+        .into_iter()
+        .map(|(labels, mut parts)| {
+            parts.sort_unstable_by_key(|(process, _)| (process.pid, process.start));
+            profile(labels, namer.profile(&parts, &window.comms, span))
+        })
+        .collect();
+    let mut room = MAX_KEPT.saturating_sub(kept.iter().map(|kept| kept.stacks.ticks.len()).sum());
+    let mut processes = window.processes;
+    for key in unknown {
+        let Some((process, stacks)) = processes.remove(&key) else {
+            continue;
+        };
+        if stopping || stacks.ticks.len() > room {
+            counts.no_target += stacks.ticks.values().sum::<u64>();
+            continue;
+        }
+        room -= stacks.ticks.len();
+        kept.push(Kept {
+            process,
+            stacks,
+            comms: window.comms.clone(),
+            span,
+            intervals: 0,
+        });
+    }
+    profiles
+}
+
+/// Profiles of what was kept and has a target by now; what waited too long is counted and forgotten.
+fn late(
+    kept: &mut Vec<Kept>,
+    targets: &Targets,
+    namer: &mut Namer<'_>,
+    stopping: bool,
+    counts: &mut Counts,
+) -> Vec<RawProfile> {
+    let mut profiles = Vec::new();
+    kept.retain_mut(|waiting| {
+        waiting.intervals += 1;
+        let ticks = waiting.stacks.ticks.values().sum::<u64>();
+        if let Some(labels) = targets.find(&waiting.process) {
+            counts.profiled += ticks;
+            let bytes = namer.profile(&[(&waiting.process, &waiting.stacks)], &waiting.comms, waiting.span);
+            profiles.push(profile(labels, bytes));
+            return false;
+        }
+        let stays = waiting.intervals < KEPT_INTERVALS && !stopping;
+        if !stays {
+            counts.no_target += ticks;
+        }
+        stays
+    });
+    profiles
+}
+
+fn profile(labels: &Labels, pprof: Vec<u8>) -> RawProfile {
+    RawProfile {
+        labels: labels.clone(),
+        id: "".into(),
+        pprof: Bytes::from(gzip(&pprof)),
+    }
+}

@@ -1,0 +1,146 @@
+//! Which target a process belongs to, and the labels of its profiles. Pure.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::components::common::identity::{CONTAINER_ID, PID, container_id, service_name};
+use crate::components::common::targets::Target;
+use crate::ebpf::ProcessInfo;
+use crate::profile::Labels;
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+
+/// Targets by process and by container.
+#[derive(Debug, Default)]
+pub struct Targets {
+    labels: Vec<Labels>,
+    by_pid: HashMap<u32, usize>,
+    by_container: HashMap<Arc<str>, usize>,
+    /// Labels of what belongs to no target; `None` when that is left out.
+    rest: Option<Labels>,
+}
+
+impl Targets {
+    /// Sorts targets. One that names neither a process nor a container matches nothing.
+    pub fn new(targets: &[Target], targets_only: bool) -> Self {
+        let mut sorted = Self::default();
+        for target in targets {
+            let pid = target.get(PID).and_then(|pid| pid.parse().ok());
+            let container = container_id(target);
+            if pid.is_none() && container.is_none() {
+                continue;
+            }
+            let index = sorted.labels.len();
+            sorted.labels.push(labels(target, pid, container.as_deref()));
+            // A target that names its process is for that one only.
+            match (pid, container) {
+                (Some(pid), _) => {
+                    sorted.by_pid.insert(pid, index);
+                }
+                (None, Some(container)) => {
+                    sorted.by_container.insert(container, index);
+                }
+                (None, None) => {}
+            }
+        }
+        if !targets_only {
+            sorted.rest = Some(Labels::from_pairs([
+                (PROFILE_NAME, "process_cpu"),
+                (SERVICE_NAME, "ebpf/unspecified"),
+            ]));
+        }
+        sorted
+    }
+
+    /// Labels of the profiles of a process; `None` when it belongs to no target and that is left out.
+    pub fn find(&self, process: &ProcessInfo) -> Option<&Labels> {
+        let index = self
+            .by_pid
+            .get(&process.pid)
+            .or_else(|| self.by_container.get(process.container_id.as_str()));
+        match index {
+            Some(index) => self.labels.get(*index),
+            None => self.rest.as_ref(),
+        }
+    }
+
+    /// Number of targets that can match.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+}
+
+/// Public labels of the target, its process and container, and the name of its service.
+fn labels(target: &Target, pid: Option<u32>, container: Option<&str>) -> Labels {
+    let mut pairs: Vec<(String, String)> = target
+        .iter()
+        .filter(|(name, _)| !name.starts_with("__"))
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
+    pairs.push((SERVICE_NAME.to_owned(), service_name(target, "ebpf/")));
+    let name = target.get(PROFILE_NAME).map_or("process_cpu", AsRef::as_ref);
+    pairs.push((PROFILE_NAME.to_owned(), name.to_owned()));
+    if let Some(container) = container {
+        pairs.push((CONTAINER_ID.to_owned(), container.to_owned()));
+    }
+    if let Some(pid) = pid {
+        pairs.push((PID.to_owned(), pid.to_string()));
+    }
+    Labels::from_pairs(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(pairs: &[(&str, &str)]) -> Target {
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect()
+    }
+
+    fn process(pid: u32, container: &str) -> ProcessInfo {
+        ProcessInfo {
+            pid,
+            start: 1,
+            executable: String::new(),
+            comm: String::new(),
+            container_id: container.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_process_wins_over_its_container_and_the_rest_is_left_out_or_named() {
+        let targets = [
+            target(&[
+                (PID, "7"),
+                (CONTAINER_ID, "abc"),
+                ("service_name", "mine"),
+                ("__meta_x", "y"),
+            ]),
+            target(&[
+                ("__meta_kubernetes_pod_container_id", "containerd://abc"),
+                ("__meta_kubernetes_namespace", "shop"),
+                ("__meta_kubernetes_pod_container_name", "cart"),
+            ]),
+            target(&[("service_name", "nobody")]),
+        ];
+        let only = Targets::new(&targets, true);
+        let service = |targets: &Targets, process: &ProcessInfo| {
+            targets
+                .find(process)
+                .and_then(|labels| labels.get("service_name"))
+                .map(str::to_owned)
+        };
+        assert_eq!(only.len(), 2);
+        assert_eq!(service(&only, &process(7, "abc")).as_deref(), Some("mine"));
+        assert_eq!(service(&only, &process(8, "abc")).as_deref(), Some("ebpf/shop/cart"));
+        assert_eq!(service(&only, &process(9, "")), None);
+        let all = Targets::new(&targets, false);
+        assert_eq!(service(&all, &process(9, "")).as_deref(), Some("ebpf/unspecified"));
+        let labels = only.find(&process(7, "abc")).unwrap();
+        assert_eq!(labels.get("__name__"), Some("process_cpu"));
+        assert_eq!(labels.get("__process_pid__"), Some("7"));
+        assert_eq!(labels.get("__meta_x"), None);
+    }
+}

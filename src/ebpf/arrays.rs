@@ -1,0 +1,115 @@
+//! Arrays in the kernel of exactly the size that is needed, filled by one copy: mappings of a process, rows of a file.
+#![allow(
+    unsafe_code,
+    reason = "an array of the kernel is filled through shared memory, one copy instead of a system call an element"
+)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use aya::maps::MapData;
+
+use crate::unwind::Row;
+
+/// BPF_MAP_TYPE_ARRAY
+const ARRAY: u32 = 2;
+/// BPF_F_INNER_MAP | BPF_F_MMAPABLE
+const FLAGS: u32 = 1 << 12 | 1 << 10;
+
+/// A mapping as the BPF program reads it (`struct mapping`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct KernelMapping {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// Address in the process minus address in the file's tables.
+    pub bias: u64,
+    /// Key of the unwind table; 0: none.
+    pub table: u32,
+    /// Always 0.
+    pub reserved: u32,
+}
+
+impl KernelMapping {
+    /// In place of the number of mappings: ticks of the process are counted and nothing else.
+    pub const IGNORED: u64 = u64::MAX;
+}
+
+/// Plain data without padding that may be copied into a map.
+///
+/// # Safety
+/// The type has no padding and no pointers.
+pub unsafe trait Plain: Copy {
+    /// The element that stands first and holds the number of those that follow.
+    fn header(count: u32) -> Self;
+}
+
+// SAFETY: three u64 and two u32, 32 bytes in all.
+unsafe impl Plain for KernelMapping {
+    fn header(count: u32) -> Self {
+        Self {
+            start: u64::from(count),
+            ..Self::default()
+        }
+    }
+}
+
+// SAFETY: u32, i16, i8 and u8, 8 bytes in all.
+unsafe impl Plain for Row {
+    fn header(count: u32) -> Self {
+        Self::plain(count, crate::unwind::Rule::None)
+    }
+}
+
+/// Makes an array that holds a header element, with the number of elements, and `elements`.
+pub fn array<T: Plain>(name: &str, elements: &[T]) -> io::Result<MapData> {
+    let count = u32::try_from(elements.len()).map_err(io::Error::other)?;
+    array_after(name, T::header(count), elements)
+}
+
+/// The mappings of a process that is not looked at.
+pub fn ignored() -> io::Result<MapData> {
+    let header = KernelMapping {
+        start: KernelMapping::IGNORED,
+        ..KernelMapping::default()
+    };
+    array_after("mappings", header, &[])
+}
+
+fn array_after<T: Plain>(name: &str, header: T, elements: &[T]) -> io::Result<MapData> {
+    let size = size_of::<T>();
+    let count = u32::try_from(elements.len()).map_err(io::Error::other)?;
+    let entries = count
+        .checked_add(1)
+        .ok_or_else(|| io::Error::other("too many elements"))?;
+    let definition = aya_obj::Map::new_from_params(ARRAY, 4, size as u32, entries, FLAGS);
+    let map = MapData::create(definition, name, None).map_err(io::Error::other)?;
+    // SAFETY: sysconf only answers.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)?;
+    let length = ((elements.len() + 1) * size).next_multiple_of(page);
+    // SAFETY: a new mapping at an address of the kernel's choice, of the length that the map has (rounded up to pages).
+    let memory = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            map.fd().as_fd().as_raw_fd(),
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the memory is ours, page aligned and long enough for the header and all elements; nobody reads the map
+    // before it is put into an outer one. It is unmapped once, with its length.
+    unsafe {
+        let first = memory.cast::<T>();
+        first.write(header);
+        std::ptr::copy_nonoverlapping(elements.as_ptr(), first.add(1), elements.len());
+        libc::munmap(memory, length);
+    }
+    Ok(map)
+}

@@ -1,0 +1,347 @@
+//! The kernel's perf events: the CPU clock that runs the BPF program, and the side band that tells of new mappings, programs,
+//! forks and exits. Numbers and layouts are those of perf_event_open(2).
+//!
+//! All system calls and shared memory of perf events are here; what goes out are owned values.
+#![allow(
+    unsafe_code,
+    reason = "perf_event_open has no wrapper in a crate that we have, and its ring is memory shared with the kernel"
+)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// `sizeof(struct perf_event_attr)` up to and including `sig_data` (version 7).
+const ATTRIBUTE_SIZE: usize = 128;
+const TYPE_SOFTWARE: u32 = 1;
+const CPU_CLOCK: u64 = 0;
+const DUMMY: u64 = 9;
+const EXCLUDE_IDLE: u64 = 1 << 7;
+const MMAP: u64 = 1 << 8;
+const COMM: u64 = 1 << 9;
+const FREQUENCY: u64 = 1 << 10;
+const TASK: u64 = 1 << 13;
+const WATERMARK: u64 = 1 << 14;
+const MMAP2: u64 = 1 << 23;
+const COMM_EXEC: u64 = 1 << 24;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const USE_CLOCK_ID: u64 = 1 << 25;
+const CLOSE_ON_EXEC: u64 = 1 << 3;
+/// PERF_SAMPLE_TIME: with `SAMPLE_ID_ALL`, each record ends with its time.
+const SAMPLE_TIME: u64 = 1 << 2;
+/// `_IOW('$', 8, __u32)`
+const SET_BPF: libc::c_ulong = 0x4004_2408;
+/// Pages of data of each side band; a power of two. 64 KiB hold some 500 mappings.
+const RING_PAGES: usize = 16;
+
+/// The clock of one CPU; the program runs for as long as it is open.
+#[derive(Debug)]
+pub struct Clock {
+    _event: OwnedFd,
+}
+
+impl Clock {
+    /// Opens the software clock of `cpu` with `hertz` ticks a second of busy time and lets `program` run at each.
+    pub fn open(cpu: u32, hertz: u64, program: BorrowedFd<'_>) -> io::Result<Self> {
+        let event = open(cpu, CPU_CLOCK, hertz, EXCLUDE_IDLE | FREQUENCY)?;
+        // SAFETY: both descriptors are open for the length of the call, and the request takes the second one by value.
+        let status = unsafe { libc::ioctl(event.as_raw_fd(), SET_BPF as _, program.as_raw_fd()) };
+        if status != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { _event: event })
+    }
+}
+
+/// News of one CPU about processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// A process mapped executable memory.
+    Mapped {
+        /// Its id.
+        pid: u32,
+        /// First address.
+        start: u64,
+        /// Address after the last.
+        end: u64,
+        /// Offset in the file.
+        offset: u64,
+        /// Device, as major and minor number.
+        device: (u32, u32),
+        /// Inode; 0 when there is no file.
+        inode: u64,
+        /// Path as the process sees it, or a name such as `[vdso]` or `//anon`.
+        path: String,
+    },
+    /// A process runs another program now; its mappings are gone.
+    Executed {
+        /// Its id.
+        pid: u32,
+        /// Name of the program.
+        comm: String,
+    },
+    /// A process was made by another one and has its mappings.
+    Forked {
+        /// The new process.
+        pid: u32,
+        /// The one that made it.
+        parent: u32,
+    },
+    /// The last thread of a process, or one of them, ended.
+    Exited {
+        /// The process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+    },
+    /// The ring was full: so many records are missing.
+    Lost(u64),
+}
+
+/// The side band of one CPU.
+#[derive(Debug)]
+pub struct SideBand {
+    _event: OwnedFd,
+    ring: Ring,
+    scratch: Vec<u8>,
+}
+
+impl SideBand {
+    /// Opens the side band of `cpu`.
+    pub fn open(cpu: u32) -> io::Result<Self> {
+        let event = open(
+            cpu,
+            DUMMY,
+            0,
+            MMAP | COMM | TASK | WATERMARK | SAMPLE_ID_ALL | MMAP2 | COMM_EXEC | USE_CLOCK_ID,
+        )?;
+        let ring = Ring::map(&event)?;
+        Ok(Self {
+            _event: event,
+            ring,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Adds what has come since the last call, each with its time (CLOCK_MONOTONIC, nanoseconds).
+    pub fn drain(&mut self, into: &mut Vec<(u64, News)>) {
+        self.ring.read(&mut self.scratch);
+        let mut rest = self.scratch.as_slice();
+        while let Some((kind, misc, body, after)) = split_record(rest) {
+            let time = body.len().checked_sub(8).and_then(|at| u64_at(body, at)).unwrap_or(0);
+            if let Some(news) = parse(kind, misc, body) {
+                into.push((time, news));
+            }
+            rest = after;
+        }
+    }
+}
+
+/// Header (type, misc, size) and body of the first record, and what comes after it.
+fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
+    let kind = u32_at(bytes, 0)?;
+    let misc = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
+    let size = usize::from(u16::from_ne_bytes(bytes.get(6..8)?.try_into().ok()?));
+    Some((kind, misc, bytes.get(8..size)?, bytes.get(size..)?))
+}
+
+fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<News> {
+    match kind {
+        2 => Some(News::Lost(u64_at(body, 8)?)),
+        // Only the change of name that comes with execve is of interest.
+        3 if misc & (1 << 13) != 0 => Some(News::Executed {
+            pid: u32_at(body, 0)?,
+            comm: text(body.get(8..)?),
+        }),
+        4 => Some(News::Exited {
+            pid: u32_at(body, 0)?,
+            tid: u32_at(body, 8)?,
+        }),
+        7 => {
+            let (pid, parent) = (u32_at(body, 0)?, u32_at(body, 4)?);
+            // A new thread has the process id of its maker.
+            (pid != parent).then_some(News::Forked { pid, parent })
+        }
+        10 => {
+            let (start, length) = (u64_at(body, 8)?, u64_at(body, 16)?);
+            Some(News::Mapped {
+                pid: u32_at(body, 0)?,
+                start,
+                end: start.checked_add(length)?,
+                offset: u64_at(body, 24)?,
+                device: (u32_at(body, 32)?, u32_at(body, 36)?),
+                inode: u64_at(body, 40)?,
+                path: text(body.get(64..)?),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Text up to the first zero.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+fn open(cpu: u32, config: u64, frequency: u64, flags: u64) -> io::Result<OwnedFd> {
+    let mut attribute = [0_u8; ATTRIBUTE_SIZE];
+    attribute[0..4].copy_from_slice(&TYPE_SOFTWARE.to_ne_bytes());
+    attribute[4..8].copy_from_slice(&(ATTRIBUTE_SIZE as u32).to_ne_bytes());
+    attribute[8..16].copy_from_slice(&config.to_ne_bytes());
+    attribute[16..24].copy_from_slice(&frequency.to_ne_bytes());
+    attribute[24..32].copy_from_slice(&SAMPLE_TIME.to_ne_bytes());
+    attribute[40..48].copy_from_slice(&flags.to_ne_bytes());
+    // Wake nobody: the ring is read by the clock of the reader.
+    attribute[48..52].copy_from_slice(&u32::MAX.to_ne_bytes());
+    attribute[92..96].copy_from_slice(&libc::CLOCK_MONOTONIC.to_ne_bytes());
+    let cpu = i32::try_from(cpu).map_err(io::Error::other)?;
+    // SAFETY: the attribute is valid for reads of the size that it names; the other arguments are plain numbers.
+    let event = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            attribute.as_ptr(),
+            -1,
+            cpu,
+            -1,
+            CLOSE_ON_EXEC,
+        )
+    };
+    let event = i32::try_from(event).map_err(io::Error::other)?;
+    if event < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above made this descriptor, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(event) })
+}
+
+/// A ring shared with the kernel: a page of positions, then the data.
+#[derive(Debug)]
+struct Ring {
+    base: *mut u8,
+    length: usize,
+    page: usize,
+}
+
+// SAFETY: the memory belongs to this value alone on our side; the kernel's side is synchronised by the two positions.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    fn map(event: &OwnedFd) -> io::Result<Self> {
+        // SAFETY: sysconf only answers.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)?;
+        let length = (RING_PAGES + 1) * page;
+        // SAFETY: a new mapping at an address of the kernel's choice; the descriptor is open.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                event.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            base: base.cast(),
+            length,
+            page,
+        })
+    }
+
+    /// Copies what is new into `into` (cleared first) and gives the room back.
+    fn read(&mut self, into: &mut Vec<u8>) {
+        into.clear();
+        // data_head and data_tail of struct perf_event_mmap_page lie at 1024 and 1032.
+        // SAFETY: the first page is mapped, and both fields are aligned 64-bit words that the kernel accesses atomically.
+        let (head, tail) = unsafe {
+            (
+                AtomicU64::from_ptr(self.base.add(1024).cast()),
+                AtomicU64::from_ptr(self.base.add(1032).cast()),
+            )
+        };
+        let (end, start) = (head.load(Ordering::Acquire), tail.load(Ordering::Relaxed));
+        let size = self.length - self.page;
+        let wanted = usize::try_from(end.wrapping_sub(start)).unwrap_or(size).min(size);
+        let offset = (start % size as u64) as usize;
+        let first = wanted.min(size - offset);
+        // SAFETY: both ranges lie inside of the data pages, and the kernel does not write between tail and head.
+        unsafe {
+            let data = self.base.add(self.page);
+            into.extend_from_slice(std::slice::from_raw_parts(data.add(offset), first));
+            into.extend_from_slice(std::slice::from_raw_parts(data, wanted - first));
+        }
+        tail.store(end, Ordering::Release);
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length and is used no more.
+        unsafe { libc::munmap(self.base.cast(), self.length) };
+    }
+}
+
+/// Numbers of the CPUs that are online, from `/sys/devices/system/cpu/online` (`0-3,5`).
+pub fn online_cpus() -> io::Result<Vec<u32>> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.parse::<u32>().map_err(io::Error::other);
+        cpus.extend(number(first)?..=number(last)?);
+    }
+    Ok(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_record_is_read_and_damaged_ones_are_passed_over() {
+        let mut body = Vec::new();
+        for number in [42_u32, 43] {
+            body.extend_from_slice(&number.to_ne_bytes());
+        }
+        for number in [0x1000_u64, 0x2000, 0x3000] {
+            body.extend_from_slice(&number.to_ne_bytes());
+        }
+        for number in [8_u32, 1] {
+            body.extend_from_slice(&number.to_ne_bytes());
+        }
+        for number in [99_u64, 1] {
+            body.extend_from_slice(&number.to_ne_bytes());
+        }
+        body.extend_from_slice(&[5, 0, 0, 0, 2, 0, 0, 0]);
+        body.extend_from_slice(b"/bin/x\0\0");
+        assert_eq!(
+            parse(10, 2, &body),
+            Some(News::Mapped {
+                pid: 42,
+                start: 0x1000,
+                end: 0x3000,
+                offset: 0x3000,
+                device: (8, 1),
+                inode: 99,
+                path: "/bin/x".to_owned()
+            })
+        );
+        for length in 0..64 {
+            assert_eq!(parse(10, 2, &body[..length]), None);
+        }
+        assert!(split_record(&[10, 0, 0, 0, 0, 0, 200, 0]).is_none());
+        assert!(split_record(&[10, 0, 0, 0, 0, 0, 3, 0]).is_none());
+    }
+}

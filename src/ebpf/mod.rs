@@ -1,0 +1,19 @@
+//! The whole-machine CPU profiler: BPF program, processes, binaries, windows of named stacks.
+//!
+//! In: the kernel's CPU clock. Out: a [`Window`] of stacks a process, profiles of it with names, and every tick accounted for. Knows no
+//! configuration and no receivers: `components::pyroscope::ebpf` and `alluvium record` drive it.
+
+mod arrays;
+mod events;
+pub mod files;
+pub mod names;
+pub mod object;
+pub mod proc;
+mod profiler;
+mod records;
+pub mod window;
+
+pub use names::{Comm, KernelNames, Namer, Span, Style};
+pub use object::StartError;
+pub use profiler::{Profiler, Scope, Settings};
+pub use window::{Accounts, ProcessInfo, Window};

@@ -1,0 +1,220 @@
+//! The compiled BPF program and its start: what must be there, loaded in order, each missing thing by name.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use aya::maps::{HashOfMaps, Map, MapData, PerCpuArray, RingBuf};
+use aya::programs::PerfEvent;
+use aya::{Ebpf, EbpfLoader};
+
+#[cfg(target_arch = "x86_64")]
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.x86_64.bpf.o");
+#[cfg(target_arch = "aarch64")]
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.aarch64.bpf.o");
+
+/// The profiler cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The kernel has no type information.
+    #[error(
+        "the kernel has no BTF at /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF): the program cannot be fitted to it"
+    )]
+    NoBtf,
+    /// A capability is missing.
+    #[error(
+        "missing capability {0}: give it to the process, or run as root (in Kubernetes: securityContext.capabilities.add)"
+    )]
+    Capability(&'static str),
+    /// The kernel is too old for a helper that the program calls.
+    #[error("kernel {0} is too old: 5.17 or newer is needed")]
+    OldKernel(String),
+    /// The program or its maps were refused.
+    #[error("the kernel refuses the BPF program: {0}")]
+    Load(String),
+    /// A perf event could not be opened.
+    #[error("cannot open a perf event on cpu {cpu}: {error}{}", hint(.error))]
+    PerfEvent {
+        /// Number of the CPU.
+        cpu: u32,
+        /// Why.
+        error: io::Error,
+    },
+    /// Something of the system could not be read.
+    #[error("cannot read {what}: {error}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            " (kernel.perf_event_paranoid, a seccomp filter or a missing CAP_PERFMON forbids it)"
+        }
+        Some(libc::ENOENT | libc::ENOSYS) => " (the kernel is built without perf events)",
+        _ => "",
+    }
+}
+
+/// Bits of capabilities(7) that are needed: any of each row is enough.
+const CAPABILITIES: [(&str, &[u32]); 3] = [
+    ("CAP_BPF (or CAP_SYS_ADMIN)", &[39, 21]),
+    ("CAP_PERFMON (or CAP_SYS_ADMIN)", &[38, 21]),
+    ("CAP_SYS_PTRACE", &[19]),
+];
+
+/// What the loaded program consists of.
+pub struct Loaded {
+    bpf: Ebpf,
+    /// Records of the program.
+    pub ring: RingBuf<MapData>,
+    /// Mappings of each process, by its id.
+    pub processes: HashOfMaps<MapData, u32, MapData>,
+    /// Rows of each file, by its key.
+    pub tables: HashOfMaps<MapData, u32, MapData>,
+    counters: PerCpuArray<MapData, u64>,
+}
+
+/// Settings that are fixed when the program is loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadSettings {
+    /// Take kernel stacks too.
+    pub kernel_stacks: bool,
+    /// Bytes of the ring; a power of two, at least a page.
+    pub ring_bytes: u32,
+}
+
+/// Checks what can be checked and loads the program.
+pub fn load(settings: LoadSettings) -> Result<Loaded, StartError> {
+    check_capabilities(&read("/proc/self/status")?)?;
+    check_kernel(&read("/proc/sys/kernel/osrelease")?)?;
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Err(StartError::NoBtf);
+    }
+    let kernel_stacks = u32::from(settings.kernel_stacks);
+    let mut bpf = EbpfLoader::new()
+        .override_global("kernel_stacks", &kernel_stacks, true)
+        .map_max_entries("ring", settings.ring_bytes)
+        .load(OBJECT)
+        .map_err(|error| StartError::Load(chain(&error)))?;
+    let program = perf_program(&mut bpf)?;
+    program.load().map_err(|error| StartError::Load(chain(&error)))?;
+    let take = |bpf: &mut Ebpf, name: &'static str| -> Result<Map, StartError> {
+        bpf.take_map(name)
+            .ok_or_else(|| StartError::Load(format!("the object has no map {name}")))
+    };
+    let wrong = |error: aya::maps::MapError| StartError::Load(chain(&error));
+    Ok(Loaded {
+        ring: RingBuf::try_from(take(&mut bpf, "ring")?).map_err(wrong)?,
+        processes: HashOfMaps::try_from(take(&mut bpf, "processes")?).map_err(wrong)?,
+        tables: HashOfMaps::try_from(take(&mut bpf, "tables")?).map_err(wrong)?,
+        counters: PerCpuArray::try_from(take(&mut bpf, "counters")?).map_err(wrong)?,
+        bpf,
+    })
+}
+
+impl Loaded {
+    /// The program, to be run by events.
+    pub fn program(&mut self) -> Result<BorrowedFd<'_>, StartError> {
+        let program = perf_program(&mut self.bpf)?;
+        Ok(program.fd().map_err(|error| StartError::Load(chain(&error)))?.as_fd())
+    }
+
+    /// A counter of the program, summed over the CPUs (`enum counter`).
+    pub fn counter(&self, index: u32) -> u64 {
+        self.counters.get(&index, 0).map_or(0, |values| values.iter().sum())
+    }
+}
+
+fn perf_program(bpf: &mut Ebpf) -> Result<&mut PerfEvent, StartError> {
+    bpf.program_mut("profile")
+        .and_then(|program| program.try_into().ok())
+        .ok_or_else(|| StartError::Load("the object has no program called profile".to_owned()))
+}
+
+fn read(path: &'static str) -> Result<String, StartError> {
+    std::fs::read_to_string(path).map_err(|error| StartError::System { what: path, error })
+}
+
+fn check_capabilities(status: &str) -> Result<(), StartError> {
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|text| u64::from_str_radix(text.trim(), 16).ok())
+        .unwrap_or(u64::MAX);
+    for (name, bits) in CAPABILITIES {
+        if !bits.iter().any(|bit| effective & (1 << bit) != 0) {
+            return Err(StartError::Capability(name));
+        }
+    }
+    Ok(())
+}
+
+fn check_kernel(release: &str) -> Result<(), StartError> {
+    let mut numbers = release
+        .split(|char: char| !char.is_ascii_digit())
+        .map_while(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version < (5, 17) {
+        return Err(StartError::OldKernel(release.trim().to_owned()));
+    }
+    Ok(())
+}
+
+/// An error with its causes, without the verifier's listing but for its last lines.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    const KEPT: usize = 600;
+    if text.len() > KEPT {
+        let at = (text.len() - KEPT..text.len())
+            .find(|at| text.is_char_boundary(*at))
+            .unwrap_or(text.len());
+        let first = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(120)
+            .collect::<String>();
+        text = format!("{first} ... {}", &text[at..]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_capability_is_told_by_name() {
+        assert!(check_capabilities("Name:\tx\nCapEff:\t000001ffffffffff\n").is_ok());
+        let error = check_capabilities("CapEff:\t0000000000000000\n")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("CAP_BPF"), "{error}");
+        let error = check_capabilities("CapEff:\t0000008000080000\n")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("CAP_PERFMON"), "{error}");
+    }
+
+    #[test]
+    fn an_old_kernel_is_refused() {
+        assert!(check_kernel("6.1.0-18-amd64\n").is_ok());
+        assert!(check_kernel("5.17.3\n").is_ok());
+        assert!(matches!(check_kernel("5.10.0-8\n"), Err(StartError::OldKernel(_))));
+    }
+}

@@ -1,0 +1,158 @@
+//! What `/proc` tells of a process (proc(5)): executable mappings, program, container.
+
+use std::io;
+use std::path::PathBuf;
+
+/// The ids of all processes.
+pub fn pids() -> io::Result<Vec<u32>> {
+    Ok(std::fs::read_dir("/proc")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect())
+}
+
+/// One executable mapping as a line of `/proc/PID/maps` tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MapsLine {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Device, as major and minor number.
+    pub device: (u32, u32),
+    /// Inode; 0 when there is no file.
+    pub inode: u64,
+    /// Path as the process sees it, or a name such as `[vdso]`; may be empty.
+    pub path: String,
+}
+
+/// The executable mappings of a process, sorted by address.
+pub fn executable_mappings(pid: u32) -> io::Result<Vec<MapsLine>> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(parse_maps(&String::from_utf8_lossy(&text)))
+}
+
+fn parse_maps(text: &str) -> Vec<MapsLine> {
+    text.lines().filter_map(parse_line).collect()
+}
+
+fn parse_line(line: &str) -> Option<MapsLine> {
+    let mut parts = line.splitn(6, ' ');
+    let (start, end) = parts.next()?.split_once('-')?;
+    if parts.next()?.as_bytes().get(2) != Some(&b'x') {
+        return None;
+    }
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let offset = hex(parts.next()?)?;
+    let (major, minor) = parts.next()?.split_once(':')?;
+    let inode = parts.next()?.parse().ok()?;
+    let path = parts.next().unwrap_or_default().trim_start();
+    Some(MapsLine {
+        start: hex(start)?,
+        end: hex(end)?,
+        offset,
+        device: (
+            u32::from_str_radix(major, 16).ok()?,
+            u32::from_str_radix(minor, 16).ok()?,
+        ),
+        inode,
+        path: path.strip_suffix(" (deleted)").unwrap_or(path).to_owned(),
+    })
+}
+
+/// The path of the program; empty for kernel threads and when it cannot be read.
+pub fn executable(pid: u32) -> String {
+    std::fs::read_link(format!("/proc/{pid}/exe"))
+        .map(|path| {
+            let path = path.to_string_lossy();
+            path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned()
+        })
+        .unwrap_or_default()
+}
+
+/// The name of the main thread.
+pub fn comm(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm"))
+        .map(|text| text.trim_end().to_owned())
+        .unwrap_or_default()
+}
+
+/// The id of the container that a process runs in, from any line of its cgroup file; empty when it runs in none.
+pub fn container_id(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/cgroup"))
+        .map(|text| container_id_of(&text).to_owned())
+        .unwrap_or_default()
+}
+
+/// The innermost container id in a cgroup file: 64 hexadecimal digits that stand alone between other characters
+/// (`/docker/ID`, `cri-containerd-ID.scope`, `/kubepods/.../ID`), in any of its lines.
+pub fn container_id_of(cgroup: &str) -> &str {
+    for line in cgroup.lines() {
+        let found = line
+            .rsplit(|char: char| !char.is_ascii_hexdigit())
+            .find(|part| part.len() == 64);
+        if let Some(id) = found {
+            return id;
+        }
+    }
+    ""
+}
+
+/// The id that a process has in its innermost pid namespace, which names its perf map; its own id when that cannot be read.
+pub fn namespaced_pid(pid: u32) -> u32 {
+    let read = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+        line.split_whitespace().next_back()?.parse().ok()
+    };
+    read().unwrap_or(pid)
+}
+
+/// Where a file of a process's world is found in ours.
+pub fn path_in_root(pid: u32, path: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/root{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executable_lines_are_read_with_spaces_and_deleted_marks() {
+        let text = "00400000-00452000 r-xp 00001000 08:02 173521                             /usr/bin/my prog\n\
+                    00651000-00652000 r--p 00051000 08:02 173521                             /usr/bin/my prog\n\
+                    7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n\
+                    7fff1000-7fff2000 r-xp 00000000 00:00 0                                  [vdso]\n\
+                    7fff3000-7fff4000 r-xp 00000000 00:1a 12                                 /memfd:x (deleted)\n";
+        let lines = parse_maps(text);
+        let short: Vec<_> = lines
+            .iter()
+            .map(|line| (line.start, line.inode, line.path.as_str()))
+            .collect();
+        assert_eq!(
+            short,
+            [
+                (0x40_0000, 173_521, "/usr/bin/my prog"),
+                (0x7f00_0000_0000, 0, ""),
+                (0x7fff_1000, 0, "[vdso]"),
+                (0x7fff_3000, 12, "/memfd:x")
+            ]
+        );
+        assert_eq!(lines[3].device, (0, 0x1a));
+    }
+
+    #[test]
+    fn every_form_of_a_container_id_is_found() {
+        let id = "0123456789abcdef".repeat(4);
+        for line in [
+            format!("12:pids:/docker/{id}"),
+            format!("0::/system.slice/docker-{id}.scope"),
+            format!("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{id}.scope"),
+            format!("4:cpu:/\n3:memory:/kubepods/besteffort/pod12/{id}\n0::/"),
+        ] {
+            assert_eq!(container_id_of(&line), id, "{line}");
+        }
+        assert_eq!(container_id_of("0::/user.slice/user-1000.slice"), "");
+    }
+}

@@ -1,0 +1,137 @@
+//! What the BPF program writes to its ring, as borrowed views. The layout is that of `bpf/include/records.h`.
+
+use crate::unwind::Stop;
+use crate::unwind::walk::Snapshot;
+
+/// Length of `struct record`.
+const HEAD: usize = 56;
+/// Offset of the kernel frames in `struct snapshot_record`.
+const SNAPSHOT_KERNEL: usize = HEAD + 24;
+/// Offset of the stack bytes in `struct snapshot_record`.
+const SNAPSHOT_STACK: usize = SNAPSHOT_KERNEL + 128 * 8;
+
+/// One tick of the clock that hit a task.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub time: u64,
+    /// Process id.
+    pub pid: u32,
+    /// Start of the process on CLOCK_BOOTTIME in nanoseconds; names the process together with its id.
+    pub start: u64,
+    /// Name of the thread, padded with zeros.
+    pub comm: [u8; 16],
+    /// Why the walk of the user half ended.
+    pub stop: Stop,
+    /// Kernel frames, leaf first, as bytes of addresses.
+    kernel: &'a [u8],
+    /// The user half.
+    pub user: User<'a>,
+}
+
+/// The user half of a tick.
+#[derive(Debug, Clone, Copy)]
+pub enum User<'a> {
+    /// Frames, leaf first.
+    Frames(Addresses<'a>),
+    /// Registers and bytes of the stack, to be walked here.
+    Snapshot(Snapshot<'a>),
+}
+
+/// Addresses as they lie in the record.
+#[derive(Debug, Clone, Copy)]
+pub struct Addresses<'a>(&'a [u8]);
+
+impl<'a> Addresses<'a> {
+    /// The addresses in order.
+    pub fn iter(self) -> impl Iterator<Item = u64> + 'a {
+        self.0.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes))
+    }
+}
+
+impl<'a> Record<'a> {
+    /// Reads a record; `None` when it is not of the layout that the program writes.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let kernel_frames = usize::from(u16_at(bytes, 28)?);
+        let user_frames = usize::from(u16_at(bytes, 30)?);
+        let kind = *bytes.get(32)?;
+        let stop = Stop::from_number(*bytes.get(33)?)?;
+        let (kernel, user) = match kind {
+            1 => {
+                let kernel_end = HEAD + kernel_frames * 8;
+                (
+                    bytes.get(HEAD..kernel_end)?,
+                    User::Frames(Addresses(bytes.get(kernel_end..kernel_end + user_frames * 8)?)),
+                )
+            }
+            2 => {
+                let length = usize::try_from(u32_at(bytes, 36)?).ok()?;
+                let snapshot = Snapshot {
+                    ip: u64_at(bytes, HEAD)?,
+                    sp: u64_at(bytes, HEAD + 8)?,
+                    bp: u64_at(bytes, HEAD + 16)?,
+                    bytes: bytes.get(SNAPSHOT_STACK..SNAPSHOT_STACK.checked_add(length)?)?,
+                };
+                (
+                    bytes.get(SNAPSHOT_KERNEL..SNAPSHOT_KERNEL + kernel_frames * 8)?,
+                    User::Snapshot(snapshot),
+                )
+            }
+            _ => return None,
+        };
+        Some(Self {
+            time: u64_at(bytes, 0)?,
+            pid: u32_at(bytes, 16)?,
+            start: u64_at(bytes, 8)?,
+            comm: bytes.get(40..56)?.try_into().ok()?,
+            stop,
+            kernel,
+            user,
+        })
+    }
+
+    /// Kernel frames, leaf first.
+    pub fn kernel(&self) -> Addresses<'a> {
+        Addresses(self.kernel)
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_record_is_read_and_a_short_one_refused() {
+        let mut bytes = vec![0_u8; HEAD];
+        bytes[16..20].copy_from_slice(&7_u32.to_ne_bytes());
+        bytes[28..30].copy_from_slice(&1_u16.to_ne_bytes());
+        bytes[30..32].copy_from_slice(&2_u16.to_ne_bytes());
+        bytes[32] = 1;
+        bytes[33] = Stop::End as u8;
+        for address in [100_u64, 200, 300] {
+            bytes.extend_from_slice(&address.to_ne_bytes());
+        }
+        let record = Record::parse(&bytes).unwrap();
+        assert_eq!((record.pid, record.stop), (7, Stop::End));
+        assert_eq!(record.kernel().iter().collect::<Vec<_>>(), [100]);
+        let User::Frames(user) = record.user else {
+            panic!("{record:?}")
+        };
+        assert_eq!(user.iter().collect::<Vec<_>>(), [200, 300]);
+        for length in 0..bytes.len() {
+            assert!(Record::parse(&bytes[..length]).is_none(), "{length} bytes");
+        }
+    }
+}

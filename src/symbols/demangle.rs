@@ -1,0 +1,115 @@
+//! Readable names from those of the linker: Rust (both manglings) and C++ (Itanium ABI).
+
+use std::borrow::Cow;
+
+/// How much of a C++ name is shown; Rust names have no such choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Demangle {
+    /// As the linker has it.
+    None,
+    /// Name without parameters and template arguments.
+    Simplified,
+    /// Name with template arguments, without parameters.
+    #[default]
+    Templates,
+    /// All of it.
+    Full,
+}
+
+impl Demangle {
+    /// The choice of a word.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "none" => Self::None,
+            "simplified" => Self::Simplified,
+            "templates" => Self::Templates,
+            "full" => Self::Full,
+            _ => return None,
+        })
+    }
+}
+
+/// The readable form of `name`; the name itself when it is not mangled.
+pub fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
+    if how == Demangle::None {
+        return Cow::Borrowed(name);
+    }
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return Cow::Owned(format!("{rust:#}"));
+    }
+    if !name.starts_with("_Z") {
+        return Cow::Borrowed(name);
+    }
+    // What the compiler split off or cloned: foo.cold, foo.isra.0
+    let (plain, suffix) = match name.find('.') {
+        Some(at) => name.split_at(at),
+        None => (name, ""),
+    };
+    let Ok(symbol) = cpp_demangle::Symbol::new(plain) else {
+        return Cow::Borrowed(name);
+    };
+    let mut options = cpp_demangle::DemangleOptions::new().recursion_limit(160);
+    if how != Demangle::Full {
+        options = options.no_params().no_return_type();
+    }
+    let Ok(text) = symbol.demangle_with_options(&options) else {
+        return Cow::Borrowed(name);
+    };
+    let mut text = if how == Demangle::Simplified {
+        without_templates(&text)
+    } else {
+        text
+    };
+    text.push_str(suffix);
+    Cow::Owned(text)
+}
+
+/// Takes out what stands between angle brackets; operators such as `operator<<` and `operator->` stay.
+fn without_templates(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut depth = 0_usize;
+    let mut rest = name;
+    while let Some(next) = rest.chars().next() {
+        if depth == 0 && rest.starts_with("operator") {
+            let symbols = rest["operator".len()..]
+                .find(|char: char| !"<>=-!+*/%^&|~,".contains(char))
+                .map_or(rest.len(), |at| at + "operator".len());
+            out.push_str(&rest[..symbols]);
+            rest = &rest[symbols..];
+            continue;
+        }
+        match next {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => out.push(next),
+            _ => {}
+        }
+        rest = &rest[next.len_utf8()..];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_rust_and_cpp_become_readable() {
+        let rust = "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE";
+        assert_eq!(demangle(rust, Demangle::Templates), "core::fmt::Formatter::write_str");
+        assert_eq!(demangle(rust, Demangle::None), rust);
+        let cpp = "_ZNSt6vectorIiSaIiEE9push_backERKi";
+        assert_eq!(
+            demangle(cpp, Demangle::Full),
+            "std::vector<int, std::allocator<int> >::push_back(int const&)"
+        );
+        assert_eq!(
+            demangle(cpp, Demangle::Templates),
+            "std::vector<int, std::allocator<int> >::push_back"
+        );
+        assert_eq!(demangle(cpp, Demangle::Simplified), "std::vector::push_back");
+        assert_eq!(demangle("main", Demangle::Full), "main");
+        assert_eq!(demangle("_Znonsense", Demangle::Full), "_Znonsense");
+        assert_eq!(without_templates("a<b<c>>::operator<<"), "a::operator<<");
+    }
+}

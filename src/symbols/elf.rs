@@ -1,0 +1,255 @@
+//! ELF files: names of addresses from `.symtab` and `.dynsym`, where its segments
+//! lie, and its build id.
+//!
+//! Files are read through a cache of the ranges that are asked for; nothing is mapped, so a file that shrinks meanwhile gives an
+//! error and not a signal. Knows no processes.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use object::elf::{SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
+use object::read::ReadCache;
+use object::read::elf::{SectionHeader, Sym};
+use object::{Object, ObjectSegment, ReadRef, SegmentFlags};
+
+/// An ELF file as it is handed to a visitor.
+pub type ElfFile<'a> = object::File<'a, &'a ReadCache<File>>;
+
+/// A file could not be read as ELF.
+#[derive(Debug, thiserror::Error)]
+pub enum ElfError {
+    /// It could not be opened.
+    #[error("cannot open {path}: {error}")]
+    Open {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is not ELF, or damaged.
+    #[error("cannot read {path} as an ELF file: {error}")]
+    Parse {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        error: object::Error,
+    },
+}
+
+/// Opens a file and shows it to `visit`.
+pub fn with_file<T>(path: &Path, visit: impl FnOnce(&ElfFile<'_>) -> T) -> Result<T, ElfError> {
+    let file = File::open(path).map_err(|error| ElfError::Open {
+        path: path.to_owned(),
+        error,
+    })?;
+    let cache = ReadCache::new(file);
+    let file = object::File::parse(&cache).map_err(|error| ElfError::Parse {
+        path: path.to_owned(),
+        error,
+    })?;
+    Ok(visit(&file))
+}
+
+/// An executable segment: where its bytes lie in the file and which virtual addresses they have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Offset in the file.
+    pub offset: u64,
+    /// Virtual address, before relocation.
+    pub address: u64,
+    /// Length in bytes.
+    pub size: u64,
+}
+
+/// The executable segments of a file.
+pub fn executable_segments<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<Segment> {
+    file.segments()
+        .filter(|segment| matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & object::elf::PF_X != 0))
+        .map(|segment| {
+            let (offset, size) = segment.file_range();
+            Segment {
+                offset,
+                address: segment.address(),
+                size,
+            }
+        })
+        .collect()
+}
+
+/// The virtual address at `offset` of the file, by the segment that holds it or that begins on the same page.
+pub fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
+    const PAGE: u64 = 4096;
+    segments
+        .iter()
+        .find(|segment| offset >= segment.offset / PAGE * PAGE && offset < segment.offset.saturating_add(segment.size))
+        .map(|segment| segment.address.wrapping_sub(segment.offset).wrapping_add(offset))
+}
+
+/// The build id as hexadecimal digits; empty when the file has none.
+pub fn build_id<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    if let Ok(Some(bytes)) = file.build_id() {
+        for byte in bytes {
+            // Writing to a String does not fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+    }
+    text
+}
+
+/// The functions of a file sorted by address, 16 bytes each; their names stay in the file.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Index {
+    functions: Vec<Entry>,
+    /// Offsets in the file of the two tables of strings.
+    strings: [u64; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    start: u64,
+    /// 0: it reaches to the next one.
+    size: u32,
+    /// Offset in the table of strings; the highest bit tells which.
+    name: u32,
+}
+
+/// Which table of strings a name is in.
+const DYNAMIC: u32 = 1 << 31;
+
+/// A function of an [`Index`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// Where its name begins in the file; it ends with a zero.
+    pub name: u64,
+}
+
+impl Index {
+    /// Reads `.symtab` and `.dynsym`. Empty for files of other kinds and for those without symbols.
+    pub fn new<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Self {
+        let object::File::Elf64(elf) = file else {
+            return Self::default();
+        };
+        let endian = elf.endian();
+        let mut index = Self::default();
+        let tables = [elf.elf_symbol_table(), elf.elf_dynamic_symbol_table()];
+        // The better symbol of two at one address comes first: sized, then global.
+        let mut ranked: Vec<(u8, Entry)> = Vec::new();
+        for (which, table) in tables.into_iter().enumerate() {
+            if table.is_empty() {
+                continue;
+            }
+            let Ok(strings) = elf.elf_section_table().section(table.string_section()) else {
+                continue;
+            };
+            index.strings[which] = strings.sh_offset(endian);
+            for symbol in table.symbols() {
+                let kind = symbol.st_type();
+                let is_code = kind == STT_FUNC || kind == STT_GNU_IFUNC || kind == STT_NOTYPE;
+                let start = symbol.st_value(endian);
+                let name = symbol.st_name(endian);
+                if !is_code || symbol.st_shndx(endian) == SHN_UNDEF || start == 0 || name == 0 || name >= DYNAMIC {
+                    continue;
+                }
+                let size = u32::try_from(symbol.st_size(endian)).unwrap_or(u32::MAX);
+                // Marks of the assembler and of sections have neither type nor size.
+                if kind == STT_NOTYPE && size == 0 {
+                    continue;
+                }
+                let rank = u8::from(size == 0) * 2 + u8::from(symbol.st_bind() == STB_LOCAL);
+                let name = if which == 1 { name | DYNAMIC } else { name };
+                ranked.push((rank, Entry { start, size, name }));
+            }
+        }
+        ranked.sort_by_key(|(rank, entry)| (entry.start, *rank));
+        ranked.dedup_by_key(|(_, entry)| entry.start);
+        index.functions = ranked.into_iter().map(|(_, entry)| entry).collect();
+        index
+    }
+
+    /// The function around an address.
+    pub fn find(&self, address: u64) -> Option<Place> {
+        /// Functions may lie in each other; so many before the address are tried.
+        const NESTED: usize = 8;
+        let after = self.functions.partition_point(|entry| entry.start <= address);
+        let next = self.functions.get(after).map_or(u64::MAX, |entry| entry.start);
+        self.functions[..after].iter().rev().take(NESTED).find_map(|entry| {
+            let end = match entry.size {
+                // Only up to the address: what follows may belong to nobody.
+                0 => (address + 1).min(next),
+                size => entry.start.saturating_add(u64::from(size)),
+            };
+            (address < end).then_some(Place {
+                start: entry.start,
+                end: end.min(next.max(address + 1)),
+                name: self.strings[usize::from(entry.name & DYNAMIC != 0)] + u64::from(entry.name & !DYNAMIC),
+            })
+        })
+    }
+
+    /// True when it has no functions.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.functions.len() * size_of::<Entry>()
+    }
+}
+
+/// Where distributions put the debug file of a build id.
+pub fn debug_file(build_id: &str) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_at_checked(2)?;
+    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
+    path.exists().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use object::ObjectSymbol;
+
+    use super::*;
+
+    #[test]
+    fn our_own_functions_are_found_by_their_addresses() {
+        let path = std::env::current_exe().unwrap();
+        with_file(&path, |file| {
+            let symbol = file
+                .symbols()
+                .find(|symbol| {
+                    symbol.size() > 16
+                        && symbol
+                            .name()
+                            .is_ok_and(|name| name.contains("our_own_functions_are_found"))
+                })
+                .unwrap();
+            let place = Index::new(file).find(symbol.address() + 8).unwrap();
+            assert_eq!(place.start, symbol.address());
+            let bytes = std::fs::read(&path).unwrap();
+            let name = &bytes[usize::try_from(place.name).unwrap()..];
+            let end = name.iter().position(|byte| *byte == 0).unwrap();
+            assert_eq!(&name[..end], symbol.name_bytes().unwrap());
+            let segments = executable_segments(file);
+            assert!(!segments.is_empty());
+            let first = segments[0];
+            assert_eq!(address_of(&segments, first.offset + 5), Some(first.address + 5));
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_not_elf_is_an_error_with_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("text");
+        std::fs::write(&path, "hello").unwrap();
+        let error = with_file(&path, |_| ()).unwrap_err().to_string();
+        assert!(error.starts_with("cannot read") && error.contains("text"), "{error}");
+    }
+}

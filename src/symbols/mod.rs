@@ -1,0 +1,13 @@
+//! Names of addresses: ELF symbol tables, the kernel's list, perf maps of runtimes.
+//!
+//! In: sorted addresses and a source. Out: [`Ranges`] with the functions around them. Knows no processes: which file an address belongs to
+//! is the caller's to say.
+
+pub mod demangle;
+pub mod elf;
+pub mod kernel;
+pub mod perf_map;
+pub mod ranges;
+
+pub use demangle::Demangle;
+pub use ranges::{Ranges, Search};

@@ -1,0 +1,11 @@
+//! How a stack is unwound: rules of each binary as small tables, and a walk over a copied stack.
+//!
+//! In: ELF files as they are. Out: [`Table`]s that the BPF program and [`walk`](walk::walk) use alike. Knows no processes
+//! and no names.
+
+pub mod eh_frame;
+pub mod row;
+pub mod walk;
+
+pub use row::{Row, Rule, Table};
+pub use walk::Stop;

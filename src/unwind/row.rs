@@ -1,0 +1,162 @@
+//! A rule of unwinding in eight bytes, the same in our tables, in the BPF program (`bpf/include/records.h`) and here.
+//!
+//! A row holds from its address to that of the next row. What it can say is what compilers say nearly always; the rest is
+//! [`Rule::Complex`], which ends a walk and is counted.
+
+/// How the caller's registers are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Rule {
+    /// Nothing is known of these addresses.
+    None = 0,
+    /// CFA = stack pointer + `cfa`.
+    Sp = 1,
+    /// CFA = frame pointer + `cfa`.
+    Bp = 2,
+    /// The outermost frame: there is no caller.
+    End = 3,
+    /// A signal trampoline: the interrupted registers are in memory.
+    Signal = 4,
+    /// A stub of the procedure linkage table: CFA = sp + 8, and 8 more from the 11th byte of each 16 on.
+    Plt = 5,
+    /// Described in a form that has no row.
+    Complex = 6,
+    /// CFA = what lies at frame pointer + `cfa`; the caller's frame pointer lies at the frame pointer (stack realigned by the compiler).
+    BpDeref = 7,
+}
+
+impl Rule {
+    /// The rule of a number, as the BPF program stores it.
+    pub fn from_number(number: u8) -> Self {
+        match number {
+            1 => Self::Sp,
+            2 => Self::Bp,
+            3 => Self::End,
+            4 => Self::Signal,
+            5 => Self::Plt,
+            6 => Self::Complex,
+            7 => Self::BpDeref,
+            _ => Self::None,
+        }
+    }
+}
+
+/// One rule and where it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Row {
+    /// First address that it holds for, as the file's tables count (virtual address before relocation).
+    pub pc: u32,
+    /// Offset of the CFA from its register, in units of 8 bytes.
+    pub cfa: i16,
+    /// Where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register.
+    pub bp: i8,
+    /// Number of the [`Rule`].
+    pub rule: u8,
+}
+
+impl Row {
+    /// A row without offsets.
+    pub fn plain(pc: u32, rule: Rule) -> Self {
+        Self {
+            pc,
+            cfa: 0,
+            bp: 0,
+            rule: rule as u8,
+        }
+    }
+
+    /// True when it says the same as `other`, wherever they begin.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        (self.cfa, self.bp, self.rule) == (other.cfa, other.bp, other.rule)
+    }
+}
+
+/// The rows of one file, sorted by address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    rows: Vec<Row>,
+}
+
+impl Table {
+    /// Sorts rows and drops those that repeat the one before. Of several rows at one address the last one counts, but a gap
+    /// ([`Rule::None`]) never wins over a rule.
+    pub fn new(mut rows: Vec<Row>) -> Self {
+        rows.sort_by_key(|row| (row.pc, row.rule != Rule::None as u8));
+        let mut kept: Vec<Row> = Vec::with_capacity(rows.len());
+        for row in rows {
+            if let Some(last) = kept.last_mut()
+                && last.pc == row.pc
+            {
+                *last = row;
+                // What now repeats its own predecessor goes below.
+                let length = kept.len();
+                if length >= 2 && kept[length - 2].says_the_same(&kept[length - 1]) {
+                    kept.pop();
+                }
+                continue;
+            }
+            if kept.last().is_none_or(|last| !last.says_the_same(&row)) {
+                kept.push(row);
+            }
+        }
+        kept.shrink_to_fit();
+        Self { rows: kept }
+    }
+
+    /// The rows, sorted by address, no two neighbours alike.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The row that holds at `pc`.
+    pub fn find(&self, pc: u32) -> Option<&Row> {
+        let after = self.rows.partition_point(|row| row.pc <= pc);
+        self.rows.get(after.checked_sub(1)?)
+    }
+
+    /// True when it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.rows.len() * size_of::<Row>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_sorted_without_repeats_and_a_rule_wins_over_a_gap() {
+        let sp = |pc, cfa| Row {
+            pc,
+            cfa,
+            bp: 0,
+            rule: Rule::Sp as u8,
+        };
+        let table = Table::new(vec![
+            sp(20, 1),
+            sp(10, 1),
+            sp(14, 2),
+            sp(16, 2),
+            Row::plain(20, Rule::None),
+            Row::plain(30, Rule::None),
+        ]);
+        assert_eq!(
+            table.rows(),
+            [sp(10, 1), sp(14, 2), sp(20, 1), Row::plain(30, Rule::None)]
+        );
+        assert_eq!(table.find(9), None);
+        assert_eq!(table.find(15), Some(&sp(14, 2)));
+        assert_eq!(table.find(99).map(|row| row.rule), Some(Rule::None as u8));
+    }
+
+    #[test]
+    fn a_row_takes_eight_bytes() {
+        assert_eq!(size_of::<Row>(), 8);
+    }
+}
