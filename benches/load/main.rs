@@ -131,6 +131,8 @@ fn main() -> anyhow::Result<()> {
         println!(r#"{{"name":"load","skipped":"needs a mode and --url, see --help"}}"#);
         return Ok(());
     };
+    // The one provider that the program is built with; an error would say that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(mode))
 }
@@ -226,6 +228,8 @@ fn client() -> anyhow::Result<reqwest::Client> {
     Ok(reqwest::Client::builder()
         .pool_max_idle_per_host(1024)
         .tcp_nodelay(true)
+        // As most scripts ask, so that compression is not part of a question.
+        .no_gzip()
         .timeout(Duration::from_secs(120))
         .build()?)
 }

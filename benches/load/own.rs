@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use crate::process::Server;
-use crate::{Common, ask, report, rounded, send};
+use crate::{Common, ask, client, report, rounded, send};
 
 /// Longest time until a server is ready, and until it has stopped.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -27,7 +27,8 @@ impl Own {
         let port = url.port_or_known_default().unwrap_or(4040);
         let log = std::fs::File::create(data.with_extension("log"))?;
         let start = Instant::now();
-        let mut child = Command::new(program)
+        let client = client()?;
+        let child = Command::new(program)
             .arg("serve")
             .arg("--listen")
             .arg(format!("127.0.0.1:{port}"))
@@ -38,10 +39,14 @@ impl Own {
             .stderr(log)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let client = reqwest::Client::new();
+        // From here on it is stopped whatever happens.
+        let mut own = Self {
+            child,
+            ready: Duration::ZERO,
+        };
         let ready = format!("{}/ready", common.url.trim_end_matches('/'));
         while start.elapsed() < PATIENCE {
-            if let Some(status) = child.try_wait()? {
+            if let Some(status) = own.child.try_wait()? {
                 bail!(
                     "the server ended at once, {status}, see {}",
                     data.with_extension("log").display()
@@ -49,12 +54,11 @@ impl Own {
             }
             let answer = client.get(&ready).send().await;
             if answer.is_ok_and(|answer| answer.status().is_success()) {
-                let ready = start.elapsed();
-                return Ok(Self { child, ready });
+                own.ready = start.elapsed();
+                return Ok(own);
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        let _ = child.kill();
         bail!("the server was not ready within {} s", PATIENCE.as_secs());
     }
 

@@ -87,7 +87,7 @@ pub struct FleetShape {
 }
 
 impl Default for FleetShape {
-    /// 20 services of 3 pods; one hour of both profiles is 28,800 profiles, about 1 GB of pprof.
+    /// 20 services of 3 pods; one hour of both is 28,800 profiles, some 1.8 GB of pprof, 0.77 GB after gzip.
     fn default() -> Self {
         Self {
             services: 20,
