@@ -5,6 +5,8 @@
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 
+mod lang;
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,7 @@ fn main() {
     // `cargo bench` passes `--bench`; what is left are filters.
     let filters: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let bench = Bench { filters };
+    lang::run(&bench);
     let shape = Shape::default();
     let names = Names::new(shape.functions);
     let profile = cpu_profile(&names, shape, 1);

@@ -27,6 +27,8 @@ mod kill;
 #[cfg(feature = "server")]
 mod known;
 mod lang;
+#[cfg(feature = "server")]
+mod layouts;
 mod metrics;
 mod pprof;
 #[cfg(feature = "server")]

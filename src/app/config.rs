@@ -22,6 +22,8 @@ pub struct ServerFile {
     pub storage: StorageSection,
     /// `limits:` per tenant.
     pub limits: LimitsSection,
+    /// `maintenance:` merging, ageing and deletion of files; ours, Pyroscope has no such section.
+    pub maintenance: MaintenanceSection,
     /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
     pub multitenancy_enabled: Option<bool>,
     /// Every other top-level key.
@@ -109,6 +111,10 @@ pub struct LimitsSection {
     pub reject_older_than: Option<String>,
     /// Newest profile taken, a duration from now; 0 for any.
     pub reject_newer_than: Option<String>,
+    /// How long profiles are kept, a duration; 0 for ever.
+    pub retention_period: Option<String>,
+    /// The same under its name of Pyroscope 1; `retention_period` wins.
+    pub compactor_blocks_retention_period: Option<String>,
     /// Longest range of a query, a duration; 0 for any.
     pub max_query_length: Option<String>,
     /// Nodes of a flame graph when the question names no number.
@@ -118,6 +124,30 @@ pub struct LimitsSection {
     /// Every other key.
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
+}
+
+/// Maintenance of the store. Keys that nobody knows are errors.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MaintenanceSection {
+    /// Whether files are merged.
+    pub compaction: Option<bool>,
+    /// Time between looks for work.
+    pub interval: Option<String>,
+    /// Share of one core, above 0 and at most 1.
+    pub cpu_share: Option<f64>,
+    /// Size in bytes up to which files of a past day are merged.
+    pub target_file_size: Option<u64>,
+    /// How long files that left their table stay.
+    pub deletion_delay: Option<String>,
+    /// `retention_period` by tenant.
+    pub tenant_retention: std::collections::BTreeMap<String, String>,
+    /// `retention_period` by profile type, over that of the tenant.
+    pub type_retention: std::collections::BTreeMap<String, String>,
+    /// Age after which samples are summed over five minutes.
+    pub downsample_5m_after: Option<String>,
+    /// Age after which samples are summed over an hour.
+    pub downsample_1h_after: Option<String>,
 }
 
 /// Top-level keys of Pyroscope that have no meaning for us: accepted with a warning.
@@ -170,7 +200,7 @@ pub fn parse(text: &str) -> anyhow::Result<ServerFile> {
     for key in file.other.keys() {
         if !WITHOUT_MEANING.contains(&key.as_str()) {
             bail!(
-                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
+                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, maintenance and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
             );
         }
         tracing::warn!(key, "configuration key has no meaning here and is ignored");

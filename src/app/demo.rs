@@ -20,6 +20,7 @@ use crate::base::net::hostname;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::store::Limits;
+use crate::store::maintenance::MaintenanceConfig;
 use crate::telemetry::logs::{LogHandle, Settings};
 
 /// What a demo is started with.
@@ -44,6 +45,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
         data: options.data.clone(),
         flush_age: Duration::from_secs(5 * 60),
         limits: Limits::default(),
+        maintenance: MaintenanceConfig::default(),
         query: QueryLimits::default(),
         http: ServerOptions {
             with_collector: true,

@@ -14,6 +14,7 @@ use crate::base::Shutdown;
 use crate::query::{QueryEngine, QueryLimits};
 use crate::server::listen::{ListenOptions, Listener};
 use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
+use crate::store::maintenance::MaintenanceConfig;
 use crate::store::{Limits, Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::ProcessMetrics;
@@ -35,6 +36,8 @@ pub struct ServeOptions {
     pub flush_age: Duration,
     /// Limits of profiles.
     pub limits: Limits,
+    /// Merging, retention and deletion of files.
+    pub maintenance: MaintenanceConfig,
     /// Limits of questions.
     pub query: QueryLimits,
     /// Routes and tenants.
@@ -60,6 +63,7 @@ impl RunningServer {
         let config = StoreConfig {
             limits: options.limits,
             flush_age: options.flush_age,
+            maintenance: options.maintenance,
             ..StoreConfig::new(&options.data)
         };
         let scope = metrics.clone();

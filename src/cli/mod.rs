@@ -14,6 +14,8 @@ pub mod record;
 pub mod remote;
 pub mod run;
 pub mod sql;
+#[cfg(feature = "server")]
+mod store;
 mod table;
 pub mod time;
 pub mod top;
@@ -74,6 +76,9 @@ pub enum Command {
     /// Run the server: takes, keeps and shows profiles.
     #[cfg(feature = "server")]
     Serve(serve::ServeArgs),
+    /// Check, measure, repair and maintain a data folder.
+    #[cfg(feature = "server")]
+    Store(store::StoreArgs),
     /// Ask the store a question in SQL; without a statement, interactively.
     Sql(sql::SqlArgs),
     /// Print the functions that use most, as `go tool pprof -top` does.
@@ -128,6 +133,8 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
         Command::Run(args) => run::run(*args, logs, flags).await?,
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::run(args).await?,
+        #[cfg(feature = "server")]
+        Command::Store(args) => return store::run(args).await,
         Command::Sql(args) => sql::run(args).await?,
         Command::Top(args) => top::run(args).await?,
         Command::Flamegraph(args) => flamegraph::run(args).await?,

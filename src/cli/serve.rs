@@ -6,13 +6,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::app::config::{self, LimitsSection};
+use crate::app::config::{self, LimitsSection, MaintenanceSection};
 use crate::app::server::{self, ServeOptions};
 use crate::app::signals;
 use crate::base::duration;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::store::Limits;
+use crate::store::maintenance::MaintenanceConfig;
 
 /// Where the server listens when nothing says otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
@@ -52,6 +53,22 @@ pub struct ServeArgs {
     /// Profiles so old are written from memory to the tables.
     #[arg(long = "flush-age", value_name = "DURATION", default_value = "5m")]
     pub flush_age: String,
+    /// Profiles are kept so long; 0 for ever.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        help = "Profiles are kept so long; 0 for ever [default: 0]"
+    )]
+    pub retention: Option<String>,
+    /// Merge small files into large ones in the background.
+    #[arg(
+        long,
+        num_args = 0..=1,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help = "Merge small files into large ones in the background [default: true]"
+    )]
+    pub compaction: Option<bool>,
     /// Take the tenant from X-Scope-OrgID.
     #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub multi_tenant: Option<bool>,
@@ -113,9 +130,77 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         data: data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
         flush_age: parsed("--flush-age", &args.flush_age)?,
         limits,
+        maintenance: maintenance(
+            &file.maintenance,
+            &file.limits,
+            args.retention.as_deref(),
+            args.compaction,
+        )?,
         query,
         http,
     })
+}
+
+/// Settings of maintenance: the file's, and over them the flags'.
+fn maintenance(
+    file: &MaintenanceSection,
+    limits: &LimitsSection,
+    retention: Option<&str>,
+    compaction: Option<bool>,
+) -> anyhow::Result<MaintenanceConfig> {
+    let mut config = MaintenanceConfig::default();
+    config.compaction = compaction.or(file.compaction).unwrap_or(config.compaction);
+    if let Some(text) = &file.interval {
+        config.interval = parsed("maintenance.interval", text)?;
+    }
+    if let Some(share) = file.cpu_share {
+        anyhow::ensure!(
+            share > 0.0 && share <= 1.0,
+            "maintenance.cpu_share: `{share}` must be above 0 and at most 1"
+        );
+        config.cpu_share = share;
+    }
+    if let Some(bytes) = file.target_file_size {
+        config.policy.target_bytes = bytes;
+    }
+    if let Some(text) = &file.deletion_delay {
+        config.deletion_delay = parsed("maintenance.deletion_delay", text)?;
+    }
+    let aging = &mut config.aging;
+    let of_limits = limits
+        .retention_period
+        .as_ref()
+        .map(|text| ("limits.retention_period", text))
+        .or_else(|| {
+            let text = limits.compactor_blocks_retention_period.as_ref()?;
+            Some(("limits.compactor_blocks_retention_period", text))
+        });
+    if let Some(text) = retention {
+        aging.retention = parsed("--retention", text)?;
+    } else if let Some((name, text)) = of_limits {
+        aging.retention = parsed(name, text)?;
+    }
+    for (tenant, text) in &file.tenant_retention {
+        let period = parsed(&format!("maintenance.tenant_retention.{tenant}"), text)?;
+        aging.tenants.insert(tenant.clone(), period);
+    }
+    for (kind, text) in &file.type_retention {
+        let period = parsed(&format!("maintenance.type_retention.{kind}"), text)?;
+        aging.types.insert(kind.clone(), period);
+    }
+    let steps = [
+        ("maintenance.downsample_5m_after", &file.downsample_5m_after, 300),
+        ("maintenance.downsample_1h_after", &file.downsample_1h_after, 3600),
+    ];
+    for (name, text, seconds) in steps {
+        if let Some(text) = text {
+            let after = parsed(name, text)?;
+            if !after.is_zero() {
+                aging.downsample.push((after, Duration::from_secs(seconds)));
+            }
+        }
+    }
+    Ok(config)
 }
 
 fn store_limits(file: &LimitsSection) -> anyhow::Result<Limits> {

@@ -77,6 +77,8 @@ codes! {
     UPDATE_FAILED "E0503" "a running component refused its new arguments";
     DEPRECATED_FUNCTION "W0001" "a function under its deprecated name";
     WILL_NOT_RUN "W0002" "a component that is known but not built yet: the configuration is checked but cannot run";
+    UNUSED_COMPONENT "W0003" "a component whose exports nobody uses and that does nothing else";
+    UNUSED_DECLARATION "W0004" "a declaration, an import or an argument that nobody uses";
 }
 
 #[cfg(test)]

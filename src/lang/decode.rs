@@ -40,6 +40,8 @@ pub struct Decoded {
     pub arguments: Arguments,
     /// True when every value was known and right.
     pub complete: bool,
+    /// Attributes whose values cannot be known yet.
+    pub unknown: Vec<Span>,
     /// What is wrong.
     pub diagnostics: Diagnostics,
 }
@@ -49,13 +51,14 @@ pub fn decode(source: &Source, header: Span, body: &[Statement], schema: &Schema
     let mut decoder = Decoder {
         source,
         resolve,
-        complete: true,
+        unknown: Vec::new(),
         diagnostics: Diagnostics::new(),
     };
     let arguments = decoder.body(header, body, schema, &[]);
     Decoded {
         arguments,
-        complete: decoder.complete && !decoder.diagnostics.has_errors(),
+        complete: decoder.unknown.is_empty() && !decoder.diagnostics.has_errors(),
+        unknown: decoder.unknown,
         diagnostics: decoder.diagnostics,
     }
 }
@@ -150,7 +153,7 @@ pub fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
 struct Decoder<'a> {
     source: &'a Source,
     resolve: &'a dyn Resolve,
-    complete: bool,
+    unknown: Vec<Span>,
     diagnostics: Diagnostics,
 }
 
@@ -231,7 +234,7 @@ impl Decoder<'_> {
         let value = match self.resolve.resolve(self.source, &attribute.value, &definition.kind) {
             Ok(Some(value)) => value,
             Ok(None) => {
-                self.complete = false;
+                self.unknown.push(attribute.span());
                 Value::Null
             }
             Err(diagnostic) => {

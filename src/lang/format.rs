@@ -239,6 +239,14 @@ mod tests {
     }
 
     #[test]
+    fn a_form_feed_inside_of_a_comment_is_no_new_line() {
+        let text = "x = [\n// \u{c}irst\n1,\n\n2,\n]\n";
+        let once = fmt(text).unwrap();
+        assert_eq!(once, "x = [\n\t// \u{c}irst\n\t1,\n\t2,\n]\n");
+        assert_eq!(fmt(&once).unwrap(), once);
+    }
+
+    #[test]
     fn a_comment_inside_of_a_block_name_moves_above_the_block() {
         assert_eq!(
             fmt("stage.// why\nlabels {\n\ta = 1\n}\n").unwrap(),

@@ -15,14 +15,19 @@ use crate::pipeline::component::{ArgumentError, Definition, Stability};
 use crate::pipeline::graph::{
     Analyzer, CONSTANTS, Catalog, Env, Graph, MODULE_PATH, NodeKind, ScopeKind, SourceBlock, walk_names,
 };
-use crate::pipeline::logging;
 use crate::pipeline::modules::blocks;
 use crate::pipeline::modules::declare::{attribute, decode_call};
-use crate::pipeline::settings;
+use crate::pipeline::{lints, logging, settings};
 
 /// Checks a configuration of several files, each a name and a text. Warnings are among the answers.
 pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition], minimum: Stability) -> Diagnostics {
-    analyze(sources, &Catalog::new(definitions), minimum, true).1
+    let (graph, mut diagnostics) = analyze(sources, &Catalog::new(definitions), minimum, true);
+    // What is wrong comes first: a component that nobody uses may only seem so.
+    if !diagnostics.has_errors() {
+        diagnostics.extend(lints::unused(sources, &graph));
+        diagnostics.sort();
+    }
+    diagnostics
 }
 
 /// Parses, builds the graph, checks every block. The graph can be run when there is no error. With `whole`, declarations that nobody
@@ -99,8 +104,10 @@ fn check_component(definition: &Definition, text: &SourceBlock, resolve: &dyn Re
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, definition.arguments, resolve);
     let mut found = decoded.diagnostics;
-    if decoded.complete
+    if !found.has_errors()
         && let Err(diagnostic) = check_arguments(definition, text, &decoded.arguments)
+        // With unknown values only what is said of an inner block without any can be believed: a bad regular expression in a rule, say.
+        && (decoded.complete || lints::known_block(&block.body, diagnostic.span, &decoded.unknown))
     {
         found.push(diagnostic);
     }

@@ -62,6 +62,9 @@ pub enum StoreError {
     /// The write-ahead log takes nothing at the moment.
     #[error("the write-ahead log is not writable: {0}")]
     LogUnavailable(String),
+    /// A request for maintenance cannot be understood.
+    #[error("{0}")]
+    Request(String),
     /// The store was closed, or one of its threads ended.
     #[error("the store is closed")]
     Closed,

@@ -23,8 +23,8 @@ use crate::store::head::Head;
 use crate::store::head::sorted::{BatchError, FileStats};
 use crate::store::schema::Table;
 
-/// Rows of a row group: large enough for long runs, small enough that pruning by row group skips something.
-const ROW_GROUP_ROWS: usize = 1 << 20;
+/// Largest dictionary of profile ids of a row group.
+const ID_DICTIONARY_BYTES: usize = 16 << 20;
 
 /// Name of a file that a flush writes: `<last segment>-<attempt>-<writer>.parquet`.
 #[derive(Debug, Clone)]
@@ -115,17 +115,27 @@ pub struct Effort {
     pub zstd: i32,
     /// Rows of a page: longer ones compress better, shorter ones are skipped better.
     pub page_rows: usize,
+    /// Rows of a row group: many readers skip by row group only, and each has a dictionary of its own.
+    pub group_rows: usize,
 }
 
 /// A flush: it is written once and merged soon.
 pub const FLUSHED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
+    group_rows: 1 << 20,
 };
-/// A compaction: written once, read often.
-pub const COMPACTED: Effort = Effort {
+/// A first merge: it is merged again when its hour is over.
+pub const MERGED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
+    group_rows: 64 << 10,
+};
+/// What stays: names, profiles, and samples of hours that are over. Written once, read often.
+pub const SETTLED: Effort = Effort {
+    zstd: 9,
+    page_rows: 20_000,
+    group_rows: 64 << 10,
 };
 
 /// A Parquet file that is being written.
@@ -263,6 +273,11 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
             .position(|field| field.name() == name)
             .map(|index| index as i32 - 2)
     };
+    // Profiles are few, and a dictionary of their ids in each group would be most of the file.
+    let group_rows = match table {
+        Table::Samples => effort.group_rows,
+        _ => FLUSHED.group_rows,
+    };
     let sorted: &[&str] = match table {
         Table::Samples => &["profile_type", "series", "stack", "time"],
         Table::Profiles => &["profile_type", "series", "time"],
@@ -281,10 +296,14 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("alluvium ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(effort.zstd)?))
-        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_max_row_group_row_count(Some(group_rows))
         .set_data_page_row_count_limit(effort.page_rows)
         .set_sorting_columns(Some(order))
         .set_statistics_enabled(EnabledStatistics::None);
+    // Every profile has an id of its own, and all its types have the same one: a dictionary, however large, keeps it once.
+    if index("profile_id").is_some() {
+        builder = builder.set_column_dictionary_page_size_limit(ColumnPath::from("profile_id"), ID_DICTIONARY_BYTES);
+    }
     for name in ["time", "series", "profile_type", "stack"] {
         if index(name).is_some() {
             builder = builder.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::Page);

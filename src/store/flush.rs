@@ -185,6 +185,7 @@ pub fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), 
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
         }
     }
+    faults.done(Place::LogDelete);
     // Not for safety, a segment that comes back is deleted again; but then the start need not.
     commit::sync_parent(&folder.join("x")).map_err(StoreError::io("sync", folder))
 }

@@ -359,11 +359,10 @@ impl Segment {
     }
 
     fn write(&mut self, bytes: &[u8], sync: SyncMode, faults: &Faults) -> io::Result<()> {
-        faults.check(Place::LogWrite)?;
-        self.file.write_all(bytes)?;
-        faults.check(Place::LogSync)?;
-        if sync == SyncMode::Full {
-            self.file.sync_data()?;
+        faults.run(Place::LogWrite, || self.file.write_all(bytes))?;
+        match sync {
+            SyncMode::Full => faults.run(Place::LogSync, || self.file.sync_data())?,
+            SyncMode::Off => faults.check(Place::LogSync)?,
         }
         self.durable_bytes += bytes.len() as u64;
         Ok(())

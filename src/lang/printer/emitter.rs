@@ -235,7 +235,8 @@ impl<'a> Emitter<'a> {
         self.output.extend(bracket);
         self.output.extend_from_slice(text.as_bytes());
         self.output.extend(bracket);
-        let newlines = text.bytes().filter(|byte| matches!(byte, b'\n' | b'\x0c')).count();
+        // A form feed inside of a comment is no new line, whatever it is between tokens.
+        let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         self.at_line_start = false;
         self.place = Place {
             offset: place.offset.saturating_add(text.len()),

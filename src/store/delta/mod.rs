@@ -233,6 +233,9 @@ impl DeltaTable {
                 commit::sync_parent(&self.folder.join("_delta_log").join("x")).map_err(KernelError::IOError)?;
                 return Ok(Replaced::Done);
             }
+            if add.is_empty() && !remove.iter().any(|path| live.contains(path)) {
+                return Ok(Replaced::Done);
+            }
             if !remove.iter().all(|path| live.contains(path)) {
                 return Ok(Replaced::Stale);
             }

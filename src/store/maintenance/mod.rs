@@ -4,6 +4,8 @@
 //! entry and publishes it. Readers keep the files of their view until [`vacuum`] deletes them after a grace period. A round that
 //! fails or is cut off leaves files that no table names; they are removed, and the next round plans anew.
 
+pub mod aging;
+pub mod deletion;
 mod input;
 mod names;
 mod parts;
@@ -20,9 +22,13 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
 use crate::store::StoreError;
+use aging::Aging;
+use deletion::Deletion;
 use plan::Policy;
 use vacuum::Vacuumed;
 
+#[cfg(test)]
+pub use parts::file_schema;
 pub use runner::{Maintainer, remove_unnamed};
 
 /// Settings of maintenance.
@@ -38,6 +44,8 @@ pub struct MaintenanceConfig {
     pub cpu_share: f64,
     /// How long a file that left its table stays for readers that opened the table before, 1 hour.
     pub deletion_delay: Duration,
+    /// Retention and downsampling. Off.
+    pub aging: Aging,
     /// Time between looks for files to delete, 10 minutes.
     pub vacuum_interval: Duration,
 }
@@ -50,6 +58,7 @@ impl Default for MaintenanceConfig {
             interval: Duration::from_secs(10),
             cpu_share: 0.5,
             deletion_delay: Duration::from_secs(3600),
+            aging: Aging::default(),
             vacuum_interval: Duration::from_secs(600),
         }
     }
@@ -64,6 +73,8 @@ pub enum Work {
     Compact,
     /// Delete files that left their table so long ago.
     Vacuum(Duration),
+    /// Delete profiles.
+    Delete(Deletion),
 }
 
 /// What was done.
@@ -79,6 +90,10 @@ pub struct Report {
     pub bytes_in: u64,
     /// Bytes of the files that came.
     pub bytes_out: u64,
+    /// Rows of the files that left.
+    pub rows_in: u64,
+    /// Rows of the files that came.
+    pub rows_out: u64,
     /// What was deleted.
     pub vacuumed: Vacuumed,
 }

@@ -200,6 +200,11 @@ impl SeriesSet {
         Ok(())
     }
 
+    /// The labels by id.
+    pub fn labels(&self) -> &BTreeMap<i64, Labels> {
+        &self.0
+    }
+
     /// Writes the series to a file; `None` when there are none.
     pub fn write(
         &self,

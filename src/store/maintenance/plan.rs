@@ -22,8 +22,11 @@ pub struct Policy {
     pub max_inputs: usize,
     /// Files of a day that is over are merged up to this size in bytes.
     pub target_bytes: u64,
-    /// From this size in bytes on each profile type gets a file of its own.
+    /// From this size in bytes on each profile type gets a file of samples of its own.
     pub split_bytes: u64,
+    /// Profiles are split by type too: where types have retentions of their own. Otherwise the ids of profiles, which their types share, would be
+    /// in each file again.
+    pub split_profiles: bool,
     /// An hour is over so long after its end: until then profiles of it may be under way.
     pub settle: Duration,
 }
@@ -35,12 +38,23 @@ impl Default for Policy {
             max_inputs: 32,
             target_bytes: 16 << 20,
             split_bytes: 4 << 20,
+            split_profiles: false,
             settle: Duration::from_secs(15 * 60),
         }
     }
 }
 
 impl Policy {
+    /// Keeps profile types apart, whatever the size.
+    #[must_use]
+    pub fn by_type(&self) -> Self {
+        Self {
+            split_bytes: 0,
+            split_profiles: true,
+            ..self.clone()
+        }
+    }
+
     /// Merges whatever can be merged, as if every hour and day were over.
     #[must_use]
     pub fn eager(&self) -> Self {
@@ -85,7 +99,11 @@ pub fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy, eager: boo
                 level,
                 resolution: resolution_of(&inputs),
                 by_hour,
-                by_kind: bytes >= policy.split_bytes && matches!(table, Table::Samples | Table::Profiles),
+                by_kind: match table {
+                    Table::Samples => bytes >= policy.split_bytes,
+                    Table::Profiles => policy.split_profiles,
+                    Table::Stacks | Table::Series => false,
+                },
                 inputs: inputs.into_iter().cloned().collect(),
                 reason,
             }

@@ -9,12 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
+use tokio::sync::oneshot;
+
 use crate::store::StoreError;
 use crate::store::delta::{DeltaTable, NewFile, Replaced, UpdateTableOperation};
 use crate::store::engine::Shared;
-use crate::store::fault::Faults;
-use crate::store::files::COMPACTED;
-use crate::store::maintenance::plan;
+use crate::store::fault::{Faults, Place};
+use crate::store::files::{MERGED, SETTLED};
+use crate::store::maintenance::aging;
+use crate::store::maintenance::deletion::{self, Deletion};
+use crate::store::maintenance::plan::{self, Policy};
 use crate::store::maintenance::rewrite::{self, Bench, Job, MergedName};
 use crate::store::maintenance::vacuum::{self, Vacuumed};
 use crate::store::maintenance::{Report, Work};
@@ -28,6 +32,46 @@ const STRETCH: Duration = Duration::from_millis(20);
 const FAILURE_WAIT: Duration = Duration::from_secs(30);
 /// Attempts to commit an exchange of files.
 const COMMIT_ATTEMPTS: usize = 3;
+
+/// Files that leave a table and files that come for them.
+struct Exchange {
+    table: Table,
+    removed: Vec<FileEntry>,
+    added: Vec<NewFile>,
+    operation: UpdateTableOperation,
+    changes_data: bool,
+}
+
+impl Exchange {
+    fn of(job: &Job, added: Vec<NewFile>) -> Self {
+        Self {
+            table: job.table,
+            removed: job.inputs.clone(),
+            added,
+            operation: match job.reason {
+                "delete" => UpdateTableOperation::Delete,
+                _ => UpdateTableOperation::Optimize,
+            },
+            changes_data: job.change.drop.is_some() || job.change.interval_us > 0,
+        }
+    }
+
+    /// Whether as many rows come as leave.
+    fn keeps_rows(&self) -> bool {
+        let removed: u64 = self.removed.iter().map(|file| file.rows).sum();
+        removed == self.added.iter().map(|file| file.stats.rows).sum::<u64>()
+    }
+
+    /// Removes the files that were to come.
+    fn discard(&self, root: &Path) {
+        for file in &self.added {
+            let path = root.join(self.table.name()).join(&file.path);
+            if let Err(error) = fs::remove_file(&path) {
+                tracing::debug!(error = %error, path = %path.display(), "cannot remove a file that is not needed");
+            }
+        }
+    }
+}
 
 /// The thread's state.
 pub struct Maintainer {
@@ -105,6 +149,14 @@ impl Maintainer {
                 while self.compact(true, 1.0, &mut report)? > 0 {}
                 Ok(report)
             }
+            Work::Delete(deletion) => {
+                deletion.check().map_err(StoreError::Request)?;
+                let config = &self.shared.config;
+                let request = deletion.write(&config.dir, &config.faults)?;
+                let mut report = Report::default();
+                self.delete(deletion, &request, &mut report)?;
+                Ok(report)
+            }
             Work::Vacuum(grace) => {
                 let mut report = Report::default();
                 self.vacuum(*grace, &mut report)?;
@@ -119,6 +171,11 @@ impl Maintainer {
         let config = &shared.config.maintenance;
         let mut report = Report::default();
         self.settle()?;
+        for request in deletion::pending(&shared.config.dir)? {
+            tracing::info!(request = %request.display(), "finishing a deletion");
+            self.delete(&Deletion::read(&request)?, &request, &mut report)?;
+        }
+        self.retire(cpu_share, &mut report)?;
         if config.compaction {
             while self.compact(false, cpu_share, &mut report)? > 0 {}
         }
@@ -131,13 +188,18 @@ impl Maintainer {
 
     /// One pass of merging. Returns how many jobs were done.
     fn compact(&mut self, eager: bool, cpu_share: f64, report: &mut Report) -> Result<usize, StoreError> {
-        let config = &self.shared.config.maintenance;
-        let policy = match eager {
-            true => config.policy.eager(),
-            false => config.policy.clone(),
-        };
+        let policy = self.policy();
+        let policy = if eager { policy.eager() } else { policy };
         let jobs = plan::compactions(&self.files(), now_us(), &policy, eager);
         self.run_jobs(jobs, cpu_share, report)
+    }
+
+    fn policy(&self) -> Policy {
+        let config = &self.shared.config.maintenance;
+        match config.aging.types.is_empty() {
+            true => config.policy.clone(),
+            false => config.policy.by_type(),
+        }
     }
 
     fn files(&self) -> Arc<[FileEntry]> {
@@ -157,28 +219,34 @@ impl Maintainer {
 
     fn run_job(&mut self, job: &Job, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
         let start = Instant::now();
-        let label = JobLabel { job: job.reason };
         let result = self.rewrite(job, cpu_share).and_then(|added| {
-            let operation = match job.reason {
-                "delete" => UpdateTableOperation::Delete,
-                _ => UpdateTableOperation::Optimize,
-            };
-            let changes = job.change.drop.is_some() || job.change.interval_us > 0;
-            self.exchange(job.table, &job.inputs, &added, &operation, changes)?;
-            Ok(added)
+            let exchange = Exchange::of(job, added);
+            self.exchange(std::slice::from_ref(&exchange))?;
+            Ok(exchange)
         });
-        let metrics = &self.shared.metrics;
-        let added = match result {
-            Ok(added) => added,
-            Err(error) => {
-                if !matches!(error, StoreError::Closed) {
-                    metrics.job_errors.get_or_create(&label).inc();
-                }
-                return Err(error);
-            }
-        };
-        let bytes_in = job.inputs.iter().map(|file| file.size).sum::<u64>();
+        let exchange = self.counted(job.reason, result)?;
+        self.count(&exchange, job.reason, start, report);
+        Ok(())
+    }
+
+    /// Counts a failure of a job.
+    fn counted<T>(&self, reason: &'static str, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(error) = &result
+            && !matches!(error, StoreError::Closed)
+        {
+            let label = JobLabel { job: reason };
+            self.shared.metrics.job_errors.get_or_create(&label).inc();
+        }
+        result
+    }
+
+    /// Counts a job that was done.
+    fn count(&self, exchange: &Exchange, reason: &'static str, start: Instant, report: &mut Report) {
+        let (removed, added) = (&exchange.removed, &exchange.added);
+        let bytes_in = removed.iter().map(|file| file.size).sum::<u64>();
         let bytes_out = added.iter().map(|file| file.size).sum::<u64>();
+        let metrics = &self.shared.metrics;
+        let label = JobLabel { job: reason };
         metrics.job_runs.get_or_create(&label).inc();
         metrics.job_bytes_in.get_or_create(&label).inc_by(bytes_in);
         metrics.job_bytes_out.get_or_create(&label).inc_by(bytes_out);
@@ -187,22 +255,111 @@ impl Maintainer {
             .get_or_create(&label)
             .observe(start.elapsed().as_secs_f64());
         report.jobs += 1;
-        report.files_in += job.inputs.len() as u64;
+        report.files_in += removed.len() as u64;
         report.files_out += added.len() as u64;
         report.bytes_in += bytes_in;
         report.bytes_out += bytes_out;
+        report.rows_in += removed.iter().map(|file| file.rows).sum::<u64>();
+        report.rows_out += added.iter().map(|file| file.stats.rows).sum::<u64>();
         tracing::info!(
-            job = job.reason,
-            table = job.table.name(),
-            tenant = %job.tenant,
-            files_in = job.inputs.len(),
+            job = reason,
+            table = exchange.table.name(),
+            files_in = removed.len(),
             files_out = added.len(),
             bytes_in,
             bytes_out,
             milliseconds = start.elapsed().as_millis() as u64,
-            "rewrote files"
+            "replaced files"
         );
+    }
+
+    /// Retention and downsampling.
+    fn retire(&mut self, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
+        let shared = self.shared.clone();
+        let config = &shared.config.maintenance;
+        let expired = aging::expired(&self.files(), now_us(), &config.aging);
+        for (table, removed) in expired.files {
+            let start = Instant::now();
+            let exchange = Exchange {
+                table,
+                removed,
+                added: Vec::new(),
+                operation: UpdateTableOperation::Delete,
+                changes_data: true,
+            };
+            let result = self.exchange(std::slice::from_ref(&exchange));
+            self.counted("retention", result)?;
+            self.count(&exchange, "retention", start, report);
+        }
+        self.run_jobs(expired.splits, cpu_share, report)?;
+        let jobs = aging::downsamples(&self.files(), now_us(), &config.aging, &self.policy());
+        self.run_jobs(jobs, cpu_share, report)?;
         Ok(())
+    }
+
+    /// Carries a request out: what is in memory goes to files, files with such profiles are written again without them, and all tables change in
+    /// one step for readers.
+    fn delete(&mut self, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
+        let shared = self.shared.clone();
+        let start = Instant::now();
+        self.settle()?;
+        self.flush()?;
+        let mut exchanges: Vec<Exchange> = Vec::new();
+        for job in deletion.jobs(&shared.root, &self.files())? {
+            let result = self.rewrite(&job, 1.0);
+            let added = match self.counted("delete", result) {
+                Ok(added) => added,
+                Err(error) => {
+                    exchanges.iter().for_each(|exchange| exchange.discard(&shared.root));
+                    return Err(error);
+                }
+            };
+            let exchange = Exchange::of(&job, added);
+            // Statistics let a file through that has no such row.
+            if exchange.keeps_rows() {
+                exchange.discard(&shared.root);
+                continue;
+            }
+            match exchanges.iter_mut().find(|other| other.table == job.table) {
+                Some(other) => {
+                    other.removed.extend(exchange.removed);
+                    other.added.extend(exchange.added);
+                }
+                None => exchanges.push(exchange),
+            }
+        }
+        if !exchanges.is_empty() {
+            let result = self.exchange(&exchanges);
+            self.counted("delete", result)?;
+            for exchange in &exchanges {
+                self.count(exchange, "delete", start, report);
+            }
+        }
+        shared
+            .config
+            .faults
+            .run(Place::RequestRemove, || fs::remove_file(request))
+            .map_err(StoreError::io("remove", request))
+    }
+
+    /// Waits until what is in memory is in files.
+    fn flush(&self) -> Result<(), StoreError> {
+        let (reply, mut answer) = oneshot::channel();
+        self.shared.requests.lock().push(reply);
+        self.shared.wake.notify_one();
+        loop {
+            match answer.try_recv() {
+                Ok(result) => return result,
+                Err(oneshot::error::TryRecvError::Closed) => return Err(StoreError::Closed),
+                Err(oneshot::error::TryRecvError::Empty) => {
+                    // The flusher does not answer any more once it is stopped.
+                    if self.shared.stopped.load(Ordering::Acquire) {
+                        return Err(StoreError::Closed);
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        }
     }
 
     fn rewrite(&self, job: &Job, cpu_share: f64) -> Result<Vec<NewFile>, StoreError> {
@@ -218,31 +375,59 @@ impl Maintainer {
         let mut bench = Bench {
             root: &shared.root,
             writer: &self.writer,
-            effort: COMPACTED,
+            effort: match (job.table, job.level) {
+                (Table::Samples, 0 | 1) => MERGED,
+                _ => SETTLED,
+            },
             faults: &shared.config.faults,
             pace: &mut pace,
         };
         rewrite::run(job, &mut bench)
     }
 
-    /// Commits and publishes: `removed` go, `added` come, in one step for every reader.
-    fn exchange(
-        &mut self,
-        table: Table,
-        removed: &[FileEntry],
-        added: &[NewFile],
-        operation: &UpdateTableOperation,
-        changes_data: bool,
-    ) -> Result<(), StoreError> {
+    /// Commits exchanges one after the other and publishes them in one step for every reader.
+    fn exchange(&mut self, exchanges: &[Exchange]) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         let _committing = shared.committing.lock();
-        let gone: HashSet<String> = removed.iter().map(|file| file.path.clone()).collect();
+        if let Err(error) = exchanges.iter().try_for_each(|exchange| self.commit(exchange)) {
+            // What is committed and not published is found by reading the tables.
+            self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
+            return Err(error);
+        }
+        let mut published = shared.published.write();
+        let gone: HashSet<&str> = exchanges
+            .iter()
+            .flat_map(|exchange| exchange.removed.iter().map(|file| file.path.as_str()))
+            .collect();
+        let added = exchanges
+            .iter()
+            .flat_map(|exchange| exchange.added.iter().map(|file| file.entry(exchange.table)));
+        let files: Vec<FileEntry> = published
+            .files
+            .iter()
+            .filter(|file| !gone.contains(file.path.as_str()))
+            .cloned()
+            .chain(added)
+            .collect();
+        shared.metrics.files.set(files.len() as i64);
+        published.files = files.into();
+        Ok(())
+    }
+
+    fn commit(&mut self, exchange: &Exchange) -> Result<(), StoreError> {
+        let table = exchange.table;
+        let gone: HashSet<String> = exchange.removed.iter().map(|file| file.path.clone()).collect();
         let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
             return Err(StoreError::Closed);
         };
         let mut attempt = 1;
         let replaced = loop {
-            match delta.replace(&gone, added, operation.clone(), changes_data) {
+            match delta.replace(
+                &gone,
+                &exchange.added,
+                exchange.operation.clone(),
+                exchange.changes_data,
+            ) {
                 Ok(replaced) => break replaced,
                 Err(error) if attempt < COMMIT_ATTEMPTS => {
                     tracing::warn!(error = %error, attempt, "cannot commit an exchange of files, trying again");
@@ -257,9 +442,7 @@ impl Maintainer {
         };
         delta.checkpoint_if_due();
         if replaced == Replaced::Stale {
-            for file in added {
-                remove_quietly(&shared.root.join(table.name()).join(&file.path));
-            }
+            exchange.discard(&self.shared.root);
             self.unsure.insert(table);
             return Err(StoreError::Table {
                 action: "replace files of",
@@ -267,16 +450,6 @@ impl Maintainer {
                 reason: "another program has removed some of them; the list is read again".to_owned(),
             });
         }
-        let mut published = shared.published.write();
-        let files: Vec<FileEntry> = published
-            .files
-            .iter()
-            .filter(|file| !gone.contains(&file.path))
-            .cloned()
-            .chain(added.iter().map(|file| file.entry(table)))
-            .collect();
-        shared.metrics.files.set(files.len() as i64);
-        published.files = files.into();
         Ok(())
     }
 
@@ -379,12 +552,6 @@ pub fn remove_unnamed(
     }
     vacuum::delete(&dead, table, Duration::ZERO, faults, &mut done)?;
     Ok(done.files)
-}
-
-fn remove_quietly(path: &Path) {
-    if let Err(error) = fs::remove_file(path) {
-        tracing::debug!(error = %error, path = %path.display(), "cannot remove a file that is not needed");
-    }
 }
 
 /// Microseconds since 1970.

@@ -339,3 +339,283 @@ async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
         }
     }
 }
+
+/// Sum of values by profile type, series and interval.
+fn sums(contents: &Contents, interval_us: i64) -> HashMap<(String, i64, i64), i64> {
+    let mut sums = HashMap::new();
+    for ((kind, series, _, time, _), values) in &contents.samples {
+        let key = (kind.clone(), *series, time.div_euclid(interval_us));
+        *sums.entry(key).or_default() += values.iter().sum::<i64>();
+    }
+    sums
+}
+
+#[tokio::test]
+async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let interval = Duration::from_secs(300);
+    let aging = aging::Aging {
+        // The profiles are of the future: an age of nothing.
+        downsample: vec![(Duration::ZERO, interval)],
+        ..aging::Aging::default()
+    };
+    let store = open(config(dir.path()));
+    fill(&store, "t", 3, 5, 30).await;
+    let before = contents(&store.snapshot(), "t");
+    drop(store);
+    let mut config = config(dir.path());
+    config.maintenance.aging = aging;
+    let store = open(config.clone());
+    let report = store.maintain(Work::Due).await.unwrap();
+    assert!(report.rows_out < report.rows_in, "{report:?}");
+    let after = contents(&store.snapshot(), "t");
+    assert_eq!(sums(&after, 300_000_000), sums(&before, 300_000_000));
+    assert!(after.samples.len() < before.samples.len());
+    assert!(after.samples.keys().all(|key| key.3 % 300_000_000 == 0));
+    assert_eq!(
+        (&after.profiles, &after.stacks, &after.series),
+        (&before.profiles, &before.stacks, &before.series)
+    );
+    // Once is enough, also after a start.
+    assert_eq!(store.maintain(Work::Due).await.unwrap().jobs, 0);
+    drop(store);
+    let store = open(config);
+    assert_eq!(store.maintain(Work::Due).await.unwrap().jobs, 0);
+    assert_eq!(contents(&store.snapshot(), "t"), after);
+}
+
+#[tokio::test]
+async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path());
+    config.maintenance.aging.retention = Duration::from_secs(30 * 86_400);
+    let store = open(config);
+    let names = Names::new(SHAPE.functions);
+    let now = chrono::Utc::now().timestamp() - START_NS / 1_000_000_000;
+    for days in [0, 29, 31, 40] {
+        let profiles = vec![profile(&names, "shop", days as u64, now - days * 86_400)];
+        assert!(store.append("t", profiles).await.is_empty());
+    }
+    store.flush().await.unwrap();
+    assert_eq!(store.snapshot().files.len(), 16);
+    let report = store.maintain(Work::Due).await.unwrap();
+    // Two days of rows go, and the names of the one that is safely over.
+    assert_eq!(report.files_in, 6, "{report:?}");
+    let left = store.snapshot();
+    assert_eq!((count(&left, Table::Samples), count(&left, Table::Stacks)), (2, 3));
+    store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
+    assert_eq!(files_on_disk(dir.path()), left.files.len());
+}
+
+fn deletion(selector: &str) -> deletion::Deletion {
+    deletion::Deletion {
+        tenant: "t".to_owned(),
+        selector: selector.to_owned(),
+        from_us: i64::MIN,
+        until_us: i64::MAX,
+    }
+}
+
+fn without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
+    let kept = contents.samples.iter().filter(|(key, _)| key.1 != series);
+    kept.map(|(key, values)| (key.clone(), values.clone())).collect()
+}
+
+#[tokio::test]
+async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(config(dir.path()));
+    fill(&store, "t", 3, 2, 40).await;
+    fill(&store, "other", 1, 2, 40).await;
+    let names = Names::new(SHAPE.functions);
+    // One more, in memory only.
+    assert!(
+        store
+            .append("t", vec![profile(&names, "cart", 99, 900)])
+            .await
+            .is_empty()
+    );
+    let before = contents(&store.snapshot(), "t");
+    let other = contents(&store.snapshot(), "other");
+    assert!(store.maintain(Work::Delete(deletion("{nonsense"))).await.is_err());
+    assert!(
+        store
+            .maintain(Work::Delete(deletion("{__name__=\"x\"}")))
+            .await
+            .is_err()
+    );
+    let report = store
+        .maintain(Work::Delete(deletion("{service_name=\"cart\"}")))
+        .await
+        .unwrap();
+    assert!(report.rows_out < report.rows_in, "{report:?}");
+    let after = contents(&store.snapshot(), "t");
+    let carts: Vec<i64> = before
+        .samples
+        .keys()
+        .map(|key| key.1)
+        .filter(|series| !after.samples.keys().any(|key| key.1 == *series))
+        .collect();
+    assert!(!carts.is_empty());
+    for (key, values) in &before.samples {
+        assert_eq!(after.samples.get(key), (!carts.contains(&key.1)).then_some(values));
+    }
+    assert!(after.profiles.len() < before.profiles.len());
+    assert_eq!(contents(&store.snapshot(), "other"), other);
+    // A type and a time narrow it; what matches nothing changes nothing.
+    let kind = "process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"shop\"}";
+    let nothing = deletion::Deletion {
+        until_us: 0,
+        ..deletion(kind)
+    };
+    assert_eq!(store.maintain(Work::Delete(nothing)).await.unwrap().jobs, 0);
+    store.maintain(Work::Delete(deletion(kind))).await.unwrap();
+    let last = contents(&store.snapshot(), "t");
+    assert!(last.samples.keys().all(|key| key.0.starts_with("process_cpu:samples")));
+    assert!(!last.samples.is_empty());
+    drop(store);
+    let store = open(config(dir.path()));
+    assert_eq!(contents(&store.snapshot(), "t"), last);
+    assert_eq!(deletion::pending(dir.path()).unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none() {
+    let first = tempfile::tempdir().unwrap();
+    let store = open(config(first.path()));
+    fill(&store, "t", 1, 1, 40).await;
+    let before = contents(&store.snapshot(), "t");
+    let series = before.samples.keys().map(|key| key.1).min().unwrap();
+    drop(store);
+    let service = {
+        let snapshot = Store::open_read_only(first.path()).unwrap().snapshot();
+        let batches = rows(&snapshot, Table::Series, "t");
+        let found = batches.iter().find_map(|batch| {
+            let ids = batch.column(0).as_primitive::<Int64Type>().values();
+            let row = ids.iter().position(|id| *id == series)?;
+            Some((
+                batch.column(1).as_string::<i32>().value(row).to_owned(),
+                batch.column(2).as_map().value(row),
+            ))
+        });
+        let (service, labels) = found.unwrap();
+        let values = labels.column(1).as_string::<i32>();
+        let route = (0..labels.len()).find(|at| labels.column(0).as_string::<i32>().value(*at) == "http.route");
+        match route {
+            Some(at) => format!(
+                "{{service_name=\"{service}\", \"http.route\"=\"{}\"}}",
+                values.value(at)
+            ),
+            None => format!("{{service_name=\"{service}\", \"http.route\"=\"\"}}"),
+        }
+    };
+    let expected = without(&before, series);
+    for fails_at in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        copy(first.path(), dir.path());
+        let hook = Arc::new(FailOnce {
+            left: AtomicUsize::new(usize::MAX),
+        });
+        let store = open(StoreConfig {
+            faults: Faults::new(hook.clone()),
+            ..config(dir.path())
+        });
+        hook.left.store(fails_at, Ordering::SeqCst);
+        let deleted = store.maintain(Work::Delete(deletion(&service))).await;
+        let failed = hook.left.swap(usize::MAX, Ordering::SeqCst) == 0;
+        let pending = !deletion::pending(dir.path()).unwrap().is_empty();
+        drop(store);
+        let store = open(config(dir.path()));
+        store.maintain(Work::Due).await.unwrap();
+        let after = contents(&store.snapshot(), "t").samples;
+        // Answered or written down: it is carried out. Neither: nothing has happened.
+        match deleted.is_ok() || pending {
+            true => assert_eq!(after, expected, "{fails_at}: {deleted:?}"),
+            false => assert_eq!(after, before.samples, "{fails_at}: {deleted:?}"),
+        }
+        assert_eq!(deletion::pending(dir.path()).unwrap().len(), 0);
+        if !failed {
+            assert!(
+                fails_at > 10,
+                "the writes of a deletion must be places of faults: {fails_at}"
+            );
+            break;
+        }
+    }
+}
+
+/// Records what was done, in order.
+#[derive(Default)]
+struct Trace(parking_lot::Mutex<Vec<Place>>);
+
+impl FaultHook for Trace {
+    fn check(&self, _place: Place) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn done(&self, place: Place) {
+        self.0.lock().push(place);
+    }
+}
+
+#[tokio::test]
+async fn syncs_come_before_what_relies_on_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = Arc::new(Trace::default());
+    let store = open(StoreConfig {
+        faults: Faults::new(trace.clone()),
+        ..config(dir.path())
+    });
+    fill(&store, "t", 2, 2, 40).await;
+    let taken = std::mem::take(&mut *trace.0.lock());
+    // An acknowledgement follows a sync of the log that follows its write.
+    let mut unsynced = false;
+    for place in &taken {
+        match place {
+            Place::LogWrite => unsynced = true,
+            Place::LogSync => unsynced = false,
+            Place::Acknowledge => assert!(!unsynced, "acknowledged before the sync: {taken:?}"),
+            _ => {}
+        }
+    }
+    assert_eq!(taken.iter().filter(|place| **place == Place::Acknowledge).count(), 4);
+    let position = |from: usize, wanted: Place| {
+        taken[from..]
+            .iter()
+            .position(|place| *place == wanted)
+            .map(|at| at + from)
+    };
+    let deleted = position(0, Place::LogDelete).unwrap();
+    let mut last = 0;
+    for table in Table::ALL {
+        // Of each table: file, its sync, its folders, the entry, its sync, its name, the folder of the log; names before what refers to them.
+        for step in [
+            Place::FileCreate(table),
+            Place::FileWrite(table),
+            Place::FileSync(table),
+            Place::FolderSync(table),
+            Place::EntryWrite(table),
+            Place::EntrySync(table),
+            Place::EntryLink(table),
+            Place::EntryFolderSync(table),
+        ] {
+            let at = position(last, step).unwrap_or_else(|| panic!("{step:?} is missing after {last}: {taken:?}"));
+            assert!(at >= last && at < deleted, "{step:?} comes too late");
+            last = at;
+        }
+    }
+    // A merge has its files durable before its entry, and deletes nothing itself.
+    store.maintain(Work::Compact).await.unwrap();
+    let merged = std::mem::take(&mut *trace.0.lock());
+    let of = |wanted: Place| merged.iter().position(|place| *place == wanted).unwrap();
+    let table = Table::Samples;
+    assert!(of(Place::FileSync(table)) < of(Place::FolderSync(table)));
+    assert!(of(Place::FolderSync(table)) < of(Place::EntryLink(table)));
+    assert!(
+        !merged
+            .iter()
+            .any(|place| matches!(place, Place::FileDelete(_) | Place::LogDelete))
+    );
+    store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
+    assert!(trace.0.lock().contains(&Place::FileDelete(table)));
+}

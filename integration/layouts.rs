@@ -1,0 +1,177 @@
+//! Data of every layout that a release has written opens, answers and can be merged: one small store of each, in `fixtures/store/`.
+//!
+//! A fixture has the files of a data folder under plain names; [`unpack`] puts them where they belong. To add one for the layout of this program:
+//! `cargo test --test integration layouts::write_the_fixture_of_this_layout -- --ignored`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
+use alluvium::profile::{Labels, RawProfile, pprof};
+use alluvium::store::inspect;
+use alluvium::store::maintenance::Work;
+use alluvium::store::schema::{LAYOUT_VERSION, Table};
+use alluvium::store::snapshot::{Snapshot, SnapshotSource};
+use alluvium::store::{Limits, Store, StoreConfig};
+use alluvium::telemetry::metrics::Scope;
+
+use crate::tidy::root;
+
+const SHAPE: Shape = Shape {
+    functions: 20,
+    samples: 30,
+    depth: 6,
+    labelled_every: 0,
+};
+
+fn config(dir: &Path) -> StoreConfig {
+    StoreConfig {
+        limits: Limits {
+            reject_older_than: Duration::ZERO,
+            ..Limits::default()
+        },
+        ..StoreConfig::new(dir)
+    }
+}
+
+/// The data folder of a fixture.
+fn unpack(fixture: &Path, dir: &Path) {
+    let names = std::fs::read_to_string(fixture.join("files.txt")).unwrap();
+    for (number, name) in names.lines().enumerate() {
+        let target = dir.join(name);
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::copy(fixture.join(format!("{number}.bin")), target).unwrap();
+    }
+}
+
+fn rows(snapshot: &Snapshot, table: Table) -> u64 {
+    let files = snapshot.files.iter().filter(|file| file.table == table);
+    files.map(|file| file.rows).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_layout_that_was_ever_written_opens_and_can_be_merged() {
+    for version in 1..=LAYOUT_VERSION {
+        let dir = tempfile::tempdir().unwrap();
+        unpack(
+            &root().join(format!("integration/fixtures/store/v{version}")),
+            dir.path(),
+        );
+        assert_eq!(inspect::stats(dir.path()).unwrap().layout, version);
+        assert!(!inspect::check(dir.path()).unwrap().has_errors());
+        let opened = config(dir.path());
+        let store = tokio::task::spawn_blocking(|| Store::open(opened, &Scope::new()))
+            .await
+            .unwrap()
+            .unwrap();
+        let before = store.snapshot();
+        // Two profiles of two types each, flushed one by one.
+        assert_eq!(rows(&before, Table::Profiles), 4);
+        assert!(rows(&before, Table::Samples) > 20 && rows(&before, Table::Stacks) > 10);
+        store.maintain(Work::Compact).await.unwrap();
+        let after = store.snapshot();
+        for table in [Table::Profiles, Table::Samples, Table::Stacks] {
+            assert_eq!(rows(&after, table), rows(&before, table), "{table:?}");
+        }
+        assert_eq!(after.files.len(), 4);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "writes the fixture of this program's layout"]
+async fn write_the_fixture_of_this_layout() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = config(dir.path());
+    let store = tokio::task::spawn_blocking(|| Store::open(opened, &Scope::new()))
+        .await
+        .unwrap()
+        .unwrap();
+    let names = Names::new(SHAPE.functions);
+    for seed in 0..2 {
+        let profile = RawProfile {
+            labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "shop")]),
+            id: format!("profile-{seed}").into(),
+            pprof: pprof::encode(&cpu_profile(&names, SHAPE, seed)).into(),
+        };
+        assert!(store.append("t", vec![profile]).await.is_empty());
+        store.flush().await.unwrap();
+    }
+    drop(store);
+    let fixture = root().join(format!("integration/fixtures/store/v{LAYOUT_VERSION}"));
+    std::fs::create_dir_all(&fixture).unwrap();
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut folders = vec![dir.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push(path),
+            }
+        }
+    }
+    files.retain(|path| !path.ends_with("LOCK") && path.extension().is_none_or(|end| end != "seg"));
+    files.sort();
+    let names: Vec<String> = files
+        .iter()
+        .map(|path| path.strip_prefix(dir.path()).unwrap().display().to_string())
+        .collect();
+    std::fs::write(fixture.join("files.txt"), names.join("\n") + "\n").unwrap();
+    for (number, path) in files.iter().enumerate() {
+        std::fs::copy(path, fixture.join(format!("{number}.bin"))).unwrap();
+    }
+}
+
+fn command(arguments: &[&str]) -> (bool, serde_json::Value, String) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_alluvium"))
+        .args(["store", "--format", "json"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let answer = serde_json::from_str(&text).unwrap_or_default();
+    (
+        output.status.success(),
+        answer,
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+#[test]
+fn the_command_measures_merges_deletes_and_finds_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    unpack(
+        &root().join(format!("integration/fixtures/store/v{LAYOUT_VERSION}")),
+        dir.path(),
+    );
+    let path = dir.path().to_string_lossy().into_owned();
+    let (ok, answer, errors) = command(&["check", &path]);
+    assert!(ok && answer["findings"] == serde_json::json!([]), "{answer} {errors}");
+    let (_, stats, _) = command(&["stats", &path]);
+    assert_eq!(stats["tables"]["profiles"]["rows"], 4);
+    let (ok, merged, errors) = command(&["compact", &path]);
+    assert!(
+        ok && merged["files_in"].as_u64() > merged["files_out"].as_u64(),
+        "{merged} {errors}"
+    );
+    let (_, vacuumed, _) = command(&["vacuum", &path, "--grace", "0"]);
+    assert_eq!(vacuumed["deleted_files"], merged["files_in"]);
+    let (_, stats, _) = command(&["stats", &path]);
+    assert_eq!(stats["dead"]["files"], 0);
+    let (ok, _, errors) = command(&["delete", &path, "--tenant", "t", "--selector", "{broken"]);
+    assert!(!ok && errors.contains("selector"), "{errors}");
+    let kind = "process_cpu:samples:count:cpu:nanoseconds{service_name=\"shop\"}";
+    let (ok, deleted, errors) = command(&["delete", &path, "--tenant", "t", "--selector", kind]);
+    assert!(ok, "{errors}");
+    let gone = |answer: &serde_json::Value| answer["rows_in"].as_u64().unwrap() - answer["rows_out"].as_u64().unwrap();
+    assert!(gone(&deleted) > 2);
+    let (_, stats, _) = command(&["stats", &path]);
+    assert_eq!(stats["tables"]["profiles"]["rows"], 2);
+    let snapshot = Store::open_read_only(dir.path()).unwrap().snapshot();
+    let file = snapshot.files.iter().find(|file| file.table == Table::Samples).unwrap();
+    std::fs::remove_file(snapshot.root.join(&file.path)).unwrap();
+    let (ok, answer, _) = command(&["check", &path]);
+    assert!(!ok && answer["findings"][0]["kind"] == "replaced" || answer.to_string().contains("file-missing"));
+    let (ok, _, errors) = command(&["stats", "/nowhere/at/all"]);
+    assert!(!ok && errors.contains("cannot read the data folder"), "{errors}");
+}

@@ -1,0 +1,277 @@
+//! `alluvium store`: a data folder checked, measured, repaired, merged, cleaned, and profiles deleted from it, without a server.
+//!
+//! `check` and `stats` change nothing and work beside a running server; the others need the folder for themselves and say so when a server holds it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::base::duration;
+use crate::cli::{output, table, time};
+use crate::store::inspect::{self, Checked, Size, Stats};
+use crate::store::maintenance::deletion::Deletion;
+use crate::store::maintenance::{Report, Work};
+use crate::store::repair::{self, Action};
+use crate::store::{Store, StoreConfig};
+use crate::telemetry::metrics::Scope;
+
+/// Time for the last flush of a command that writes.
+const CLOSE: Duration = Duration::from_secs(60);
+/// No round by itself: the command says what is done.
+const NEVER: Duration = Duration::from_secs(365 * 86_400);
+
+/// Arguments of `alluvium store`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  alluvium store check /var/lib/alluvium")]
+pub struct StoreArgs {
+    #[command(subcommand)]
+    command: StoreCommand,
+    /// Form of the answer.
+    #[arg(long, global = true, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum StoreCommand {
+    /// Look for damaged, missing and needless files; fails when profiles are damaged. Changes nothing.
+    Check(Folder),
+    /// Remove what was never finished; loses nothing and says what it did.
+    Repair(Folder),
+    /// Print sizes: tables, days, levels of merging, bytes a value. Changes nothing.
+    Stats(Folder),
+    /// Merge all files that can be merged.
+    Compact(Folder),
+    /// Delete files that left their table long enough ago.
+    Vacuum {
+        #[command(flatten)]
+        folder: Folder,
+        /// How long ago; readers that opened a table before may still need its files.
+        #[arg(long, value_name = "DURATION", default_value = "1h")]
+        grace: String,
+    },
+    /// Delete profiles that a selector chooses.
+    Delete(DeleteArgs),
+}
+
+#[derive(Debug, Args)]
+struct Folder {
+    /// The data folder.
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct DeleteArgs {
+    #[command(flatten)]
+    folder: Folder,
+    /// `{label="value"}`, or the id of a profile type before it; `{}` for all.
+    #[arg(long)]
+    selector: String,
+    /// Tenant.
+    #[arg(long, default_value = "anonymous")]
+    tenant: String,
+    /// Start of the range: `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time.
+    #[arg(long, value_name = "TIME", default_value = "0")]
+    from: String,
+    /// End of the range, not included, in the same forms.
+    #[arg(long, value_name = "TIME", default_value = "now")]
+    to: String,
+}
+
+/// Runs the command.
+pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
+    let print = |answer: &Value, text: String| match args.format {
+        Format::Json => output::write(format!("{answer:#}\n").as_bytes()),
+        Format::Table => output::write(text.as_bytes()),
+    };
+    match args.command {
+        StoreCommand::Check(folder) => {
+            let checked = inspect::check(&folder.dir)?;
+            let answer = checked_json(&checked);
+            print(&answer, checked_text(&checked, &answer)?)?;
+            return Ok(if checked.has_errors() {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            });
+        }
+        StoreCommand::Repair(folder) => {
+            let actions = repair::repair(&folder.dir)?;
+            let checked = inspect::check(&folder.dir)?;
+            let answer = json!({ "actions": actions_json(&actions), "left": checked_json(&checked) });
+            let done = match actions.is_empty() {
+                true => "nothing to repair\n".to_owned(),
+                false => table::from_json(answer["actions"].to_string().as_bytes())?,
+            };
+            print(&answer, done + &checked_text(&checked, &answer["left"])?)?;
+            return Ok(if checked.has_errors() {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            });
+        }
+        StoreCommand::Stats(folder) => {
+            let stats = inspect::stats(&folder.dir)?;
+            let answer = stats_json(&stats);
+            print(&answer, stats_text(&stats, &answer)?)?;
+        }
+        StoreCommand::Compact(folder) => {
+            let report = maintain(&folder.dir, Work::Compact).await?;
+            print_report(&report, print)?;
+        }
+        StoreCommand::Vacuum { folder, grace } => {
+            let grace = duration::parse(&grace).context("--grace")?;
+            let report = maintain(&folder.dir, Work::Vacuum(grace)).await?;
+            print_report(&report, print)?;
+        }
+        StoreCommand::Delete(args) => {
+            let now_ms = time::now_ms();
+            let micros = |text: &str, flag: &'static str| {
+                time::parse(text, now_ms)
+                    .map(|ms| ms.saturating_mul(1000))
+                    .context(flag)
+            };
+            let deletion = Deletion {
+                from_us: micros(&args.from, "--from")?,
+                until_us: micros(&args.to, "--to")?,
+                tenant: args.tenant,
+                selector: args.selector,
+            };
+            deletion.check().map_err(anyhow::Error::msg)?;
+            let report = maintain(&args.folder.dir, Work::Delete(deletion)).await?;
+            print_report(&report, print)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the folder for this work alone.
+async fn maintain(dir: &Path, work: Work) -> anyhow::Result<Report> {
+    // A folder that is not there must not be created by a slip of the hand.
+    std::fs::read_dir(dir).with_context(|| format!("cannot read the data folder {}", dir.display()))?;
+    let mut config = StoreConfig::new(dir);
+    config.maintenance.interval = NEVER;
+    let store: Arc<Store> = tokio::task::spawn_blocking(move || Store::open(config, &Scope::new()))
+        .await
+        .context("cannot open the store")??;
+    let report = store.maintain(work).await;
+    let closed = store.close(CLOSE).await;
+    let report = report?;
+    closed?;
+    Ok(report)
+}
+
+fn print_report(report: &Report, print: impl Fn(&Value, String) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let vacuumed = &report.vacuumed;
+    let answer = json!({
+        "jobs": report.jobs,
+        "files_in": report.files_in,
+        "files_out": report.files_out,
+        "bytes_in": report.bytes_in,
+        "bytes_out": report.bytes_out,
+        "rows_in": report.rows_in,
+        "rows_out": report.rows_out,
+        "deleted_files": vacuumed.files,
+        "deleted_bytes": vacuumed.bytes,
+        "deleted_log_entries": vacuumed.entries,
+        "waiting_files": vacuumed.waiting,
+    });
+    let text = table::from_json(json!([answer]).to_string().as_bytes())?;
+    print(&answer, text)
+}
+
+fn checked_json(checked: &Checked) -> Value {
+    let findings = checked.findings.iter().map(|finding| {
+        json!({
+            "severity": finding.severity.as_str(),
+            "kind": finding.kind,
+            "path": finding.path,
+            "detail": finding.detail,
+        })
+    });
+    json!({
+        "findings": findings.collect::<Vec<_>>(),
+        "segments": checked.segments,
+        "records": checked.records,
+        "files": checked.files,
+        "bytes": checked.bytes,
+    })
+}
+
+fn checked_text(checked: &Checked, answer: &Value) -> anyhow::Result<String> {
+    let read = format!(
+        "read {} files ({} bytes) and {} records in {} segments of the log\n",
+        checked.files, checked.bytes, checked.records, checked.segments
+    );
+    if checked.findings.is_empty() {
+        return Ok(format!("no findings\n{read}"));
+    }
+    Ok(table::from_json(answer["findings"].to_string().as_bytes())? + &read)
+}
+
+fn actions_json(actions: &[Action]) -> Value {
+    actions
+        .iter()
+        .map(|action| json!({ "path": action.path, "done": action.done }))
+        .collect()
+}
+
+fn size_json(size: &Size) -> Value {
+    json!({ "files": size.files, "rows": size.rows, "bytes": size.bytes })
+}
+
+fn stats_json(stats: &Stats) -> Value {
+    let days = stats.days.iter().map(|((tenant, day), size)| {
+        json!({ "tenant": tenant, "day": day, "files": size.files, "rows": size.rows, "bytes": size.bytes })
+    });
+    json!({
+        "layout_version": stats.layout,
+        "bytes_per_value": stats.bytes_per_value(),
+        "tables": stats.tables.iter().map(|(name, size)| ((*name).to_owned(), size_json(size))).collect::<serde_json::Map<_, _>>(),
+        "levels": stats.levels.iter().map(|(level, size)| (level.to_string(), size_json(size))).collect::<serde_json::Map<_, _>>(),
+        "days": days.collect::<Vec<_>>(),
+        "dead": { "files": stats.dead.files, "bytes": stats.dead.bytes },
+        "log": { "segments": stats.log.files, "bytes": stats.log.bytes },
+    })
+}
+
+fn stats_text(stats: &Stats, answer: &Value) -> anyhow::Result<String> {
+    let mut rows: Vec<Value> = Vec::new();
+    let mut add = |part: String, size: &Size| {
+        let per_row = size.bytes as f64 / size.rows.max(1) as f64;
+        rows.push(json!({
+            "part": part,
+            "files": size.files,
+            "rows": size.rows,
+            "bytes": size.bytes,
+            "bytes_a_row": format!("{per_row:.3}"),
+        }));
+    };
+    for (name, size) in &stats.tables {
+        add(format!("table {name}"), size);
+    }
+    for (level, size) in &stats.levels {
+        add(format!("level {level}"), size);
+    }
+    let mut text = table::from_json(Value::Array(rows).to_string().as_bytes())?;
+    text += &table::from_json(answer["days"].to_string().as_bytes())?;
+    if let Some(bytes) = stats.bytes_per_value() {
+        text += &format!("{bytes:.3} bytes a stored value, all tables and names included\n");
+    }
+    text += &format!(
+        "{} files ({} bytes) wait for their deletion; the log has {} segments ({} bytes)\n",
+        stats.dead.files, stats.dead.bytes, stats.log.files, stats.log.bytes
+    );
+    Ok(text)
+}

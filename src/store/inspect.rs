@@ -1,0 +1,388 @@
+//! A data folder looked at from outside: what is damaged, what is too much, how large it is. Nothing is locked or changed.
+//!
+//! In: the folder, also of a running server. Out: findings, each with the file and whether data is at stake. Checksums of files are compared where
+//! the table has them; older files are decoded whole.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::store::delta::DeltaTable;
+use crate::store::maintenance::rewrite::MergedName;
+use crate::store::maintenance::vacuum;
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
+use crate::store::{StoreError, folder, record, replay, wal};
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Normal, or tidied up by itself.
+    Info,
+    /// Not as it should be, no acknowledged profile is at stake.
+    Warning,
+    /// Profiles, or the way to them, are damaged.
+    Error,
+}
+
+impl Severity {
+    /// `info`, `warning` or `error`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One thing that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A word of the closed set that `docs/commands/store.md` lists.
+    pub kind: &'static str,
+    /// The file or folder, relative to the data folder.
+    pub path: String,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+/// Everything that a check found.
+#[derive(Debug, Clone, Default)]
+pub struct Checked {
+    /// The findings, worst last.
+    pub findings: Vec<Finding>,
+    /// Segments of the log that were read.
+    pub segments: u64,
+    /// Records of the log that were read.
+    pub records: u64,
+    /// Live Parquet files that were read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Sizes of one table, or of a part of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Live files.
+    pub files: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// Sizes of a data folder.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    /// By table.
+    pub tables: BTreeMap<&'static str, Size>,
+    /// By tenant and day, of all tables.
+    pub days: BTreeMap<(String, String), Size>,
+    /// By level of merging.
+    pub levels: BTreeMap<u8, Size>,
+    /// Files that are not live and not yet deleted.
+    pub dead: Size,
+    /// Segments of the log, and their bytes.
+    pub log: Size,
+    /// Version of the layout.
+    pub layout: u32,
+}
+
+impl Stats {
+    /// Bytes of all live files for each row of the samples table; `None` without one.
+    pub fn bytes_per_value(&self) -> Option<f64> {
+        let values = self.tables.get(Table::Samples.name())?.rows;
+        let bytes: u64 = self.tables.values().map(|size| size.bytes).sum();
+        (values > 0).then(|| bytes as f64 / values as f64)
+    }
+}
+
+impl Size {
+    fn add(&mut self, file: &FileEntry) {
+        self.files += 1;
+        self.rows += file.rows;
+        self.bytes += file.size;
+    }
+}
+
+/// Looks at everything.
+pub fn check(dir: &Path) -> Result<Checked, StoreError> {
+    on_a_thread(|| check_here(dir))
+}
+
+/// Adds up sizes.
+pub fn stats(dir: &Path) -> Result<Stats, StoreError> {
+    on_a_thread(|| stats_here(dir))
+}
+
+/// Runs outside of a runtime, which `object_store` would move its work to.
+pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
+    std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
+}
+
+fn check_here(dir: &Path) -> Result<Checked, StoreError> {
+    fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
+    let mut checked = Checked::default();
+    let writer = match folder::check_version(dir).and_then(|()| folder::writer_of(dir)) {
+        Ok(writer) => writer.unwrap_or_default(),
+        Err(error) => {
+            checked.add(Severity::Error, "folder", dir, dir, error.to_string());
+            return Ok(checked);
+        }
+    };
+    check_log(dir, &mut checked)?;
+    for table in Table::ALL {
+        check_table(dir, table, &writer, &mut checked)?;
+    }
+    for path in leftovers(dir)? {
+        let detail = "an unfinished write; nothing refers to it".to_owned();
+        checked.add(Severity::Info, "leftover", dir, &path, detail);
+    }
+    checked.findings.sort_by_key(|finding| finding.severity);
+    Ok(checked)
+}
+
+impl Checked {
+    fn add(&mut self, severity: Severity, kind: &'static str, dir: &Path, path: &Path, detail: String) {
+        let path = path.strip_prefix(dir).unwrap_or(path).display().to_string();
+        self.findings.push(Finding {
+            severity,
+            kind,
+            path,
+            detail,
+        });
+    }
+
+    /// Whether data is damaged.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+}
+
+fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
+    let folder = dir.join("wal");
+    if !folder.exists() {
+        return Ok(());
+    }
+    let numbers = wal::segments(&folder)?;
+    let last = numbers.last().copied();
+    for number in numbers {
+        let path = wal::segment_path(&folder, number);
+        let mut bad_records = Vec::new();
+        let mut records = 0;
+        let read = replay::read(&path, |payload| {
+            records += 1;
+            if let Err(reason) = record::decode(&payload) {
+                bad_records.push(reason);
+            }
+        });
+        let ending = match read {
+            Ok(ending) => ending,
+            // Flushed by a running server since it was listed.
+            Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        checked.segments += 1;
+        checked.records += records;
+        for reason in bad_records {
+            checked.add(Severity::Error, "record", dir, &path, reason);
+        }
+        if ending.damaged_bytes > 0 {
+            let detail = format!(
+                "{} bytes are damaged; the other records are readable",
+                ending.damaged_bytes
+            );
+            checked.add(Severity::Error, "segment-damaged", dir, &path, detail);
+        }
+        if ending.torn_bytes > 0 {
+            let detail = format!(
+                "{} bytes at the end are an unfinished write, of which nothing was acknowledged",
+                ending.torn_bytes
+            );
+            // In an older segment the log went on behind it, so the end was cut off later.
+            let severity = match Some(number) == last {
+                true => Severity::Warning,
+                false => Severity::Error,
+            };
+            checked.add(severity, "segment-torn", dir, &path, detail);
+        }
+    }
+    Ok(())
+}
+
+fn check_table(dir: &Path, table: Table, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
+    let root = dir.join("tables");
+    let folder = root.join(table.name());
+    if !folder.join("_delta_log").exists() {
+        if folder.exists() {
+            let detail = "the table has no log".to_owned();
+            checked.add(Severity::Error, "table-log", dir, &folder, detail);
+        }
+        return Ok(());
+    }
+    let open = || DeltaTable::open(&root, table).and_then(|opened| Ok((opened.files()?, opened)));
+    let (files, mut opened) = match open() {
+        Ok(found) => found,
+        Err(error) => {
+            checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
+            return Ok(());
+        }
+    };
+    let mut live: HashSet<String> = files.iter().map(|file| file.path.clone()).collect();
+    for file in &files {
+        checked.files += 1;
+        checked.bytes += file.size;
+        let Some((kind, detail)) = fault_of(&root, file) else {
+            continue;
+        };
+        // A running server may have replaced and deleted it meanwhile.
+        opened.reload()?;
+        live = opened.files()?.into_iter().map(|file| file.path).collect();
+        if live.contains(&file.path) {
+            checked.add(Severity::Error, kind, dir, &root.join(&file.path), detail);
+        }
+    }
+    let live: HashSet<&str> = live.iter().map(String::as_str).collect();
+    for dead in vacuum::dead_files(&root, table, &live)? {
+        let name = dead.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let ours = name.is_some_and(|name| name.contains(writer) && !writer.is_empty());
+        let (kind, detail) = match dead.removed {
+            Some(_) => ("replaced", "it left the table and waits for its deletion".to_owned()),
+            None if ours => ("uncommitted", "it was written and never committed".to_owned()),
+            None => ("orphan", "no table knows it".to_owned()),
+        };
+        checked.add(Severity::Info, kind, dir, &dead.path, detail);
+    }
+    Ok(())
+}
+
+/// What is wrong with a live file, if anything.
+fn fault_of(root: &Path, file: &FileEntry) -> Option<(&'static str, String)> {
+    let path = root.join(&file.path);
+    let mut open = match File::open(&path) {
+        Ok(open) => open,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Some(("file-missing", "the table names it and it is not there".to_owned()));
+        }
+        Err(error) => return Some(("file-unreadable", error.to_string())),
+    };
+    let size = open.metadata().map(|metadata| metadata.len()).unwrap_or(0);
+    if size != file.size {
+        let kind = if size < file.size {
+            "file-truncated"
+        } else {
+            "file-damaged"
+        };
+        return Some((kind, format!("it has {size} bytes, the table says {}", file.size)));
+    }
+    let damaged = |reason: String| Some(("file-damaged", reason));
+    if let Some(expected) = file.checksum {
+        let mut hash = Xxh3::new();
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match open.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => hash.update(&buffer[..read]),
+                Err(error) => return Some(("file-unreadable", error.to_string())),
+            }
+        }
+        if hash.digest() != expected {
+            return damaged("its bytes are not those that were written".to_owned());
+        }
+        return None;
+    }
+    let opened =
+        ParquetRecordBatchReaderBuilder::try_new(open).and_then(|builder| builder.with_batch_size(1024).build());
+    let reader = match opened {
+        Ok(reader) => reader,
+        Err(error) => return damaged(error.to_string()),
+    };
+    let mut rows = 0;
+    for batch in reader {
+        match batch {
+            Ok(batch) => rows += batch.num_rows() as u64,
+            Err(error) => return damaged(error.to_string()),
+        }
+    }
+    (rows != file.rows).then(|| {
+        (
+            "file-damaged",
+            format!("it has {rows} rows, the table says {}", file.rows),
+        )
+    })
+}
+
+/// Files under temporary names.
+pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut folders = vec![dir.to_owned(), dir.join("deletions")];
+    folders.extend(
+        Table::ALL
+            .iter()
+            .map(|table| dir.join("tables").join(table.name()).join("_delta_log")),
+    );
+    let mut found = Vec::new();
+    for folder in folders.iter().filter(|folder| folder.exists()) {
+        for entry in fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
+            let entry = entry.map_err(StoreError::io("list", folder))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') && name.ends_with(".tmp") {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn stats_here(dir: &Path) -> Result<Stats, StoreError> {
+    fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
+    folder::check_version(dir)?;
+    let root = dir.join("tables");
+    let mut stats = Stats::default();
+    for table in Table::ALL {
+        if !root.join(table.name()).join("_delta_log").exists() {
+            continue;
+        }
+        let opened = DeltaTable::open(&root, table)?;
+        stats.layout = stats.layout.max(opened.layout_version().unwrap_or(0));
+        let files = opened.files()?;
+        let size = stats.tables.entry(table.name()).or_default();
+        files.iter().for_each(|file| size.add(file));
+        for file in &files {
+            let day = crate::store::delta::day_text(file.day);
+            stats.days.entry((file.tenant.to_string(), day)).or_default().add(file);
+            stats
+                .levels
+                .entry(MergedName::of(&file.path).level)
+                .or_default()
+                .add(file);
+        }
+        let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        for dead in vacuum::dead_files(&root, table, &live)? {
+            stats.dead.files += 1;
+            stats.dead.bytes += dead.size;
+        }
+    }
+    let log = dir.join("wal");
+    if log.exists() {
+        for number in wal::segments(&log)? {
+            if let Ok(metadata) = fs::metadata(wal::segment_path(&log, number)) {
+                stats.log.files += 1;
+                stats.log.bytes += metadata.len();
+            }
+        }
+    }
+    Ok(stats)
+}
+
+#[cfg(test)]
+#[path = "inspect_tests.rs"]
+mod tests;

@@ -1,0 +1,269 @@
+//! What becomes of data as it gets older: coarser after a while, gone after its retention. Pure.
+//!
+//! Whole files go, so a profile may stay up to a day longer than its period. Where periods differ by profile type, files that hold several types
+//! are split first. Downsampling changes samples only: profiles, with their totals, stay as they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::store::head::DAY_US;
+use crate::store::maintenance::plan::{Policy, partitions};
+use crate::store::maintenance::rewrite::{Change, Job, MergedName};
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
+
+/// Settings of ageing. Periods of zero mean for ever.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Aging {
+    /// `retention_period`: how long profiles are kept.
+    pub retention: Duration,
+    /// The same for single tenants.
+    pub tenants: BTreeMap<String, Duration>,
+    /// The same for profile types, over that of the tenant. The name is a whole type id or its first part, such as `memory`.
+    pub types: BTreeMap<String, Duration>,
+    /// Older samples are summed over intervals: age, interval.
+    pub downsample: Vec<(Duration, Duration)>,
+}
+
+impl Aging {
+    /// How long profiles of a tenant and type are kept; `None` for ever.
+    fn period(&self, tenant: &str, kind: &str) -> Option<Duration> {
+        let of_type = self.types.get(kind).or_else(|| {
+            let (name, _) = kind.split_once(':')?;
+            self.types.get(name)
+        });
+        let period = of_type.or_else(|| self.tenants.get(tenant)).unwrap_or(&self.retention);
+        (!period.is_zero()).then_some(*period)
+    }
+
+    /// How long anything of a tenant may be kept; `None` for ever.
+    fn longest(&self, tenant: &str) -> Option<Duration> {
+        let own = self.tenants.get(tenant).unwrap_or(&self.retention);
+        let mut longest = *own;
+        for period in std::iter::once(own).chain(self.types.values()) {
+            if period.is_zero() {
+                return None;
+            }
+            longest = longest.max(*period);
+        }
+        Some(longest)
+    }
+
+    /// The shortest period of anything of a tenant.
+    fn shortest(&self, tenant: &str) -> Option<Duration> {
+        let own = self.tenants.get(tenant).unwrap_or(&self.retention);
+        let periods = std::iter::once(own).chain(self.types.values());
+        periods.filter(|period| !period.is_zero()).min().copied()
+    }
+}
+
+/// What retention wants at one moment.
+#[derive(Debug, Default)]
+pub struct Expired {
+    /// Files that go, by table.
+    pub files: BTreeMap<Table, Vec<FileEntry>>,
+    /// Files of several types of which some may go.
+    pub splits: Vec<Job>,
+}
+
+/// The files whose time is over at `now_us`.
+pub fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
+    let before = |period: Duration| now_us.saturating_sub(period.as_micros().min(i64::MAX as u128) as i64);
+    let mut expired = Expired::default();
+    let mut left: BTreeMap<(Arc<str>, i32), usize> = BTreeMap::new();
+    for file in files {
+        let (Some((_, last)), Some((low, high))) = (file.time, &file.profile_type) else {
+            continue;
+        };
+        let whole = match low == high {
+            true => aging.period(&file.tenant, low),
+            false => aging.longest(&file.tenant),
+        };
+        if whole.is_some_and(|period| last < before(period)) {
+            expired.files.entry(file.table).or_default().push(file.clone());
+            continue;
+        }
+        *left.entry((file.tenant.clone(), file.day)).or_default() += 1;
+        let partly = !aging.types.is_empty() && low != high;
+        if partly && aging.shortest(&file.tenant).is_some_and(|period| last < before(period)) {
+            let name = MergedName::of(&file.path);
+            expired.splits.push(Job {
+                table: file.table,
+                tenant: file.tenant.clone(),
+                day: file.day,
+                inputs: vec![file.clone()],
+                change: Change::default(),
+                level: name.level.max(1),
+                resolution: name.resolution,
+                by_hour: false,
+                by_kind: true,
+                reason: "retention",
+            });
+        }
+    }
+    // Names go with the last rows of a day, and only when no profile of that day can come to stay.
+    for file in files {
+        let day_end = (i64::from(file.day) + 1).saturating_mul(DAY_US);
+        let over = aging
+            .longest(&file.tenant)
+            .is_some_and(|period| day_end.saturating_add(DAY_US) < before(period));
+        if file.time.is_none() && over && !left.contains_key(&(file.tenant.clone(), file.day)) {
+            expired.files.entry(file.table).or_default().push(file.clone());
+        }
+    }
+    expired
+}
+
+/// The samples that are to become coarser at `now_us`.
+pub fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Policy) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for ((table, tenant, day), files) in partitions(files) {
+        if table != Table::Samples {
+            continue;
+        }
+        let mut groups: BTreeMap<u32, Vec<&FileEntry>> = BTreeMap::new();
+        for file in files {
+            let Some((_, last)) = file.time else {
+                continue;
+            };
+            let age = Duration::from_micros(now_us.saturating_sub(last).max(0) as u64);
+            let wanted = aging
+                .downsample
+                .iter()
+                .filter(|(after, _)| age >= *after)
+                .map(|(_, interval)| interval.as_secs() as u32)
+                .max()
+                .unwrap_or(0);
+            if wanted > MergedName::of(&file.path).resolution {
+                groups.entry(wanted).or_default().push(file);
+            }
+        }
+        for (resolution, mut files) in groups {
+            files.sort_by_key(|file| (file.time, file.path.clone()));
+            for inputs in files.chunks(policy.max_inputs) {
+                let bytes: u64 = inputs.iter().map(|file| file.size).sum();
+                jobs.push(Job {
+                    table,
+                    tenant: tenant.clone(),
+                    day,
+                    inputs: inputs.iter().copied().cloned().collect(),
+                    change: Change {
+                        drop: None,
+                        interval_us: i64::from(resolution) * 1_000_000,
+                    },
+                    level: 3,
+                    resolution,
+                    by_hour: false,
+                    by_kind: bytes >= policy.split_bytes,
+                    reason: "downsample",
+                });
+            }
+        }
+    }
+    jobs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn file(table: Table, name: &str, day: i32, kinds: Option<(&str, &str)>) -> FileEntry {
+        let start = i64::from(day) * DAY_US;
+        FileEntry {
+            table,
+            path: format!("{}/tenant=t/day={day}/{name}", table.name()),
+            size: 10,
+            rows: 1,
+            tenant: "t".into(),
+            day,
+            time: kinds.map(|_| (start, start + 1000)),
+            profile_type: kinds.map(|(low, high)| (low.into(), high.into())),
+            series: None,
+            checksum: None,
+        }
+    }
+
+    #[test]
+    fn whole_files_go_when_their_last_profile_is_too_old_and_names_after_them() {
+        let aging = Aging {
+            retention: DAY * 7,
+            ..Aging::default()
+        };
+        let files = [
+            file(
+                Table::Samples,
+                "a.parquet",
+                100,
+                Some(("cpu:a:b:c:d", "memory:a:b:c:d")),
+            ),
+            file(Table::Stacks, "b.parquet", 100, None),
+            file(Table::Samples, "c.parquet", 106, Some(("cpu:a:b:c:d", "cpu:a:b:c:d"))),
+            file(Table::Stacks, "d.parquet", 106, None),
+        ];
+        let at = |day: i64| day * DAY_US + 2000;
+        assert!(expired(&files, at(106), &aging).files.is_empty());
+        let found = expired(&files, at(107), &aging).files;
+        assert_eq!(found[&Table::Samples].len(), 1);
+        // A day later than the rows, because a late profile of that day may still come.
+        assert!(!found.contains_key(&Table::Stacks));
+        let found = expired(&files, at(110), &aging).files;
+        assert_eq!(found[&Table::Stacks][0].day, 100);
+        assert!(expired(&files, at(9999), &Aging::default()).files.is_empty());
+    }
+
+    #[test]
+    fn types_with_a_period_of_their_own_are_split_off_first() {
+        let aging = Aging {
+            types: BTreeMap::from([("memory".to_owned(), DAY * 2)]),
+            ..Aging::default()
+        };
+        let now = 103 * DAY_US;
+        let mixed = [file(
+            Table::Samples,
+            "a.parquet",
+            100,
+            Some(("cpu:a:b:c:d", "memory:a:b:c:d")),
+        )];
+        let found = expired(&mixed, now, &aging);
+        assert!(found.files.is_empty() && found.splits.len() == 1 && found.splits[0].by_kind);
+        let split = [
+            file(
+                Table::Samples,
+                "c1-0-a-w.parquet",
+                100,
+                Some(("cpu:a:b:c:d", "cpu:a:b:c:d")),
+            ),
+            file(
+                Table::Samples,
+                "c1-0-b-w.parquet",
+                100,
+                Some(("memory:a:b:c:d", "memory:a:b:c:d")),
+            ),
+        ];
+        let found = expired(&split, now, &aging);
+        assert!(found.splits.is_empty());
+        assert_eq!(found.files[&Table::Samples][0].path, split[1].path);
+    }
+
+    #[test]
+    fn samples_become_coarser_step_by_step() {
+        let aging = Aging {
+            downsample: vec![(DAY, Duration::from_secs(300)), (DAY * 5, Duration::from_secs(3600))],
+            ..Aging::default()
+        };
+        let resolutions = |name: &str, day: i64| {
+            let files = [file(Table::Samples, name, 100, Some(("a", "a")))];
+            downsamples(&files, day * DAY_US, &aging, &Policy::default())
+                .iter()
+                .map(|job| job.resolution)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(resolutions("c2-0-a-w.parquet", 100), [0; 0]);
+        assert_eq!(resolutions("c2-0-a-w.parquet", 102), [300]);
+        assert_eq!(resolutions("c3-300-a-w.parquet", 102), [0; 0]);
+        assert_eq!(resolutions("c3-300-a-w.parquet", 106), [3600]);
+    }
+}

@@ -1,0 +1,182 @@
+//! Deletion of profiles by selector: the request, kept on disk until it is carried out, and the jobs that carry it out.
+//!
+//! A request covers what was acknowledged before it. It is written and synced first, so that a crash in the middle ends in a deletion that is
+//! finished by the next start and never in half of one. Frames and labels stay until the retention of their day.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::profile::selector::{self, Matcher};
+use crate::store::StoreError;
+use crate::store::delta::commit::{sync_parent, temporary_name};
+use crate::store::fault::{Faults, Place};
+use crate::store::maintenance::input::Input;
+use crate::store::maintenance::names::SeriesSet;
+use crate::store::maintenance::rewrite::{Change, Job, MergedName, Selection};
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
+
+/// Which profiles to delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deletion {
+    /// Of this tenant.
+    pub tenant: String,
+    /// `{label="value"}`, or with the id of a profile type before it.
+    pub selector: String,
+    /// First moment, microseconds since 1970.
+    pub from_us: i64,
+    /// First moment after the range.
+    pub until_us: i64,
+}
+
+/// The parts of a selector.
+struct Parsed {
+    kind: Option<Arc<str>>,
+    matchers: Vec<Matcher>,
+}
+
+impl Deletion {
+    /// What is wrong with the selector, if so.
+    pub fn check(&self) -> Result<(), String> {
+        self.parse().map(|_| ())
+    }
+
+    fn parse(&self) -> Result<Parsed, String> {
+        let text = self.selector.trim();
+        let parsed = match text.starts_with('{') {
+            true => selector::parse(text).map(|matchers| Parsed { kind: None, matchers }),
+            false => selector::parse_query(text).map(|(kind, matchers)| Parsed {
+                kind: Some(Arc::from(kind.to_string())),
+                matchers,
+            }),
+        };
+        let parsed = parsed.map_err(|error| format!("the selector `{text}` cannot be read: {error}"))?;
+        match parsed.matchers.iter().find(|matcher| matcher.name().starts_with("__")) {
+            Some(matcher) => Err(format!(
+                "the label `{}` is not stored; put the id of a profile type before the brace to choose one",
+                matcher.name()
+            )),
+            None => Ok(parsed),
+        }
+    }
+
+    /// The jobs that take the profiles out of `files`.
+    pub fn jobs(&self, root: &Path, files: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
+        let parsed = self.parse().map_err(StoreError::Request)?;
+        let own = || files.iter().filter(|file| *file.tenant == *self.tenant);
+        let series = match parsed.matchers.is_empty() {
+            true => None,
+            false => {
+                let mut set = SeriesSet::default();
+                for file in own().filter(|file| file.table == Table::Series) {
+                    let path = root.join(&file.path);
+                    let mut input = Input::open(&path, Table::Series)?;
+                    set.read(&mut input)
+                        .map_err(|reason| StoreError::Damaged { path, reason })?;
+                }
+                let chosen = set
+                    .labels()
+                    .iter()
+                    .filter(|(_, labels)| parsed.matchers.iter().all(|matcher| matcher.matches(labels)));
+                Some(Arc::new(chosen.map(|(id, _)| *id).collect::<HashSet<i64>>()))
+            }
+        };
+        let selection = Selection {
+            series,
+            kinds: parsed.kind.map(|kind| Arc::new(HashSet::from([kind]))),
+            time: Some((self.from_us, self.until_us)),
+        };
+        let jobs = own()
+            .filter(|file| matches!(file.table, Table::Samples | Table::Profiles) && selection.touches(file))
+            .map(|file| {
+                let name = MergedName::of(&file.path);
+                Job {
+                    table: file.table,
+                    tenant: file.tenant.clone(),
+                    day: file.day,
+                    inputs: vec![file.clone()],
+                    change: Change {
+                        drop: Some(selection.clone()),
+                        interval_us: 0,
+                    },
+                    level: name.level,
+                    resolution: name.resolution,
+                    by_hour: false,
+                    by_kind: false,
+                    reason: "delete",
+                }
+            });
+        Ok(jobs.collect())
+    }
+
+    /// Makes the request durable; returns its file.
+    pub fn write(&self, dir: &Path, faults: &Faults) -> Result<PathBuf, StoreError> {
+        let folder = folder_of(dir);
+        let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
+        let text = json!({
+            "tenant": self.tenant,
+            "selector": self.selector,
+            "from_us": self.from_us,
+            "until_us": self.until_us,
+        });
+        faults
+            .run(Place::RequestWrite, || {
+                fs::create_dir_all(&folder)?;
+                let temporary = temporary_name(&path);
+                let mut file = fs::File::create(&temporary)?;
+                file.write_all(text.to_string().as_bytes())?;
+                file.sync_all()?;
+                fs::rename(&temporary, &path)?;
+                sync_parent(&path)?;
+                sync_parent(&folder)
+            })
+            .map_err(StoreError::io("write", &path))?;
+        Ok(path)
+    }
+
+    /// Reads a request.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+        let parse = || {
+            let value: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+            Some(Self {
+                tenant: value.get("tenant")?.as_str()?.to_owned(),
+                selector: value.get("selector")?.as_str()?.to_owned(),
+                from_us: value.get("from_us")?.as_i64()?,
+                until_us: value.get("until_us")?.as_i64()?,
+            })
+        };
+        parse().ok_or_else(|| StoreError::Damaged {
+            path: path.to_owned(),
+            reason: "it is not a request for a deletion".to_owned(),
+        })
+    }
+}
+
+/// Requests that are not carried out yet.
+pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let folder = folder_of(dir);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io("list", &folder)(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(StoreError::io("list", &folder))?.path();
+        if path.extension().is_some_and(|end| end == "json") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn folder_of(dir: &Path) -> PathBuf {
+    dir.join("deletions")
+}

@@ -1,0 +1,87 @@
+//! Puts in order what can be put in order without losing anything: leftovers, files that were never committed, unfinished ends of the log.
+//!
+//! In: a data folder that no process holds. Out: what was done. What is damaged stays as it is and is reported by the check afterwards.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::path::Path;
+
+use crate::store::delta::DeltaTable;
+use crate::store::fault::Faults;
+use crate::store::folder::Folder;
+use crate::store::schema::Table;
+use crate::store::{StoreError, files, inspect, maintenance, replay, wal};
+
+/// One thing that was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The file or folder, relative to the data folder.
+    pub path: String,
+    /// What was done to it.
+    pub done: String,
+}
+
+/// Repairs a folder.
+pub fn repair(dir: &Path) -> Result<Vec<Action>, StoreError> {
+    inspect::on_a_thread(|| repair_here(dir))
+}
+
+fn repair_here(dir: &Path) -> Result<Vec<Action>, StoreError> {
+    fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
+    let folder = Folder::open(dir)?;
+    let mut actions = Vec::new();
+    let mut act = |path: &Path, done: String| {
+        let path = path.strip_prefix(dir).unwrap_or(path).display().to_string();
+        actions.push(Action { path, done });
+    };
+    for path in inspect::leftovers(dir)? {
+        fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+        act(&path, "removed, it was an unfinished write".to_owned());
+    }
+    for table in Table::ALL {
+        if !folder.tables.join(table.name()).join("_delta_log").exists() {
+            continue;
+        }
+        // A table that cannot be read is left alone: its files may be needed to mend it.
+        let Ok(opened) = DeltaTable::open(&folder.tables, table) else {
+            continue;
+        };
+        let live = opened.files()?;
+        let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
+        let committed = opened
+            .committed(&folder.writer)?
+            .map_or(0, |version| version.max(0) as u64);
+        let mut removed = files::remove_uncommitted(opened.folder(), &folder.writer, committed)? as u64;
+        removed += maintenance::remove_unnamed(&folder.tables, table, &folder.writer, &live, &Faults::default())?;
+        if removed > 0 {
+            act(
+                opened.folder(),
+                format!(
+                    "removed {removed} files that were written and never committed; what they held is in the log or in the files that they were made of"
+                ),
+            );
+        }
+    }
+    for number in wal::segments(&folder.log)? {
+        let path = wal::segment_path(&folder.log, number);
+        let ending = replay::read(&path, |_| {})?;
+        if ending.torn_bytes > 0 && ending.damaged_bytes == 0 {
+            let file = File::options()
+                .write(true)
+                .open(&path)
+                .map_err(StoreError::io("open", &path))?;
+            let length = file.metadata().map_err(StoreError::io("read", &path))?.len();
+            file.set_len(length.saturating_sub(ending.torn_bytes))
+                .and_then(|()| file.sync_all())
+                .map_err(StoreError::io("cut", &path))?;
+            act(
+                &path,
+                format!(
+                    "cut off {} bytes of an unfinished write, of which nothing was acknowledged",
+                    ending.torn_bytes
+                ),
+            );
+        }
+    }
+    Ok(actions)
+}
