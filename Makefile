@@ -11,7 +11,7 @@ AGENT := --no-default-features --features agent
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench bench-server bench-peer fuzz-smoke release images
+.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-server bench-peer fuzz-smoke release images
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench-server: ## measure our own server from an empty folder on: an hour of 60 p
 
 bench-peer: ## the same load for a server that runs already: make bench-peer URL=http://localhost:4040
 	cargo bench --locked --bench load -- run --url "$(URL)" $(ARGS)
+
+reloads: ## ten thousand random reloads of the collector while profiles flow; `make test` does 500
+	$(STEP) ALLUVIUM_RELOADS=$(or $(N),10000) cargo test --locked $(AGENT) --lib reloads_at_random -- --nocapture
 
 fuzz-smoke: ## a minute of fuzzing for every target (no sanitizer: the code is safe Rust, and jemalloc is not for ASan)
 	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked

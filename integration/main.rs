@@ -29,6 +29,7 @@ mod known;
 mod lang;
 #[cfg(feature = "server")]
 mod layouts;
+mod metrics;
 mod pprof;
 #[cfg(feature = "server")]
 mod program;

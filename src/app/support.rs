@@ -93,7 +93,10 @@ impl SupportBundle {
         }
         for (path, text) in self.reloader.in_force() {
             let name = Path::new(&path).file_name().unwrap_or_default().to_string_lossy();
-            files.push((format!("sources/{name}"), redact(&text, components::ALL).into_bytes()));
+            files.push((
+                format!("sources/{name}"),
+                redact(&path, &text, components::ALL).into_bytes(),
+            ));
         }
         let packed = tokio::task::spawn_blocking(move || pack(&files)).await;
         packed

@@ -4,6 +4,7 @@ mod engine;
 mod live;
 mod modules;
 mod reference;
+mod reloads;
 
 use crate::components::ALL;
 use crate::components::common::testing::literal;

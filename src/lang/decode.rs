@@ -14,7 +14,7 @@ use crate::lang::eval::{NoScope, Scope, evaluate};
 use crate::lang::parser::parse_expression;
 use crate::lang::schema::{ArgumentBlock, Arguments, Attribute, Block, Kind, Schema};
 use crate::lang::source::{Source, Span};
-use crate::lang::value::Value;
+use crate::lang::value::{Number, Value};
 
 /// Turns the expression of an attribute into a value of its type.
 pub trait Resolve {
@@ -343,11 +343,39 @@ fn default_arguments(schema: &Schema, overrides: &[(&'static str, &'static str)]
     Arguments { attributes, blocks }
 }
 
+/// The value of a literal in one of its plain forms.
+fn literal(text: &str) -> Option<Value> {
+    match text {
+        "true" => return Some(Value::Bool(true)),
+        "false" => return Some(Value::Bool(false)),
+        "null" => return Some(Value::Null),
+        "[]" => return Some(Value::array([])),
+        "{}" => return Some(Value::object::<Arc<str>>([])),
+        _ => {}
+    }
+    if let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        return (!inner.contains(['"', '\\', '\n'])).then(|| Value::string(inner));
+    }
+    // A leading zero would make it octal.
+    let decimal = text == "0" || !text.starts_with('0');
+    let digits = decimal && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits
+        .then(|| text.parse().ok())
+        .flatten()
+        .map(|number| Value::Number(Number::Int(number)))
+}
+
 fn default_value(attribute: &Attribute, overrides: &[(&'static str, &'static str)], out: &mut Diagnostics) -> Value {
     let own = overrides.iter().find(|(name, _)| *name == attribute.name);
     let Some(text) = own.map(|(_, text)| *text).or(attribute.default) else {
         return Value::Null;
     };
+    // Nearly all defaults are plain literals, and there are some for each block: they need no parser.
+    if let Some(plain) = literal(text)
+        && let Ok(value) = convert(&plain, &attribute.kind)
+    {
+        return value;
+    }
     let source = Source::new(format!("default of {}", attribute.name), text);
     let (expression, diagnostics) = parse_expression(&source);
     if diagnostics.has_errors() {
@@ -359,6 +387,42 @@ fn default_value(attribute: &Attribute, overrides: &[(&'static str, &'static str
         Err(diagnostic) => {
             out.push(diagnostic);
             Value::Null
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_literals_are_what_the_parser_makes_of_them() {
+        const LIST: Kind = Kind::List(&Kind::String);
+        const MAP: Kind = Kind::Map(&Kind::String);
+        for (text, kind) in [
+            ("true", Kind::Bool),
+            ("false", Kind::Bool),
+            ("0", Kind::Int),
+            ("10000", Kind::Uint),
+            ("7", Kind::Float),
+            ("\"\"", Kind::String),
+            ("\"$1\"", Kind::String),
+            ("\"15s\"", Kind::Duration),
+            ("\"x\"", Kind::Secret),
+            ("\"x\"", Kind::OptionalSecret),
+            ("[]", LIST),
+            ("{}", MAP),
+        ] {
+            let source = Source::new("", text);
+            let (expression, _) = parse_expression(&source);
+            let parsed = Evaluate(&NoScope)
+                .resolve(&source, &expression, &kind)
+                .unwrap()
+                .unwrap();
+            assert_eq!(convert(&literal(text).unwrap(), &kind), Ok(parsed), "{text}");
+        }
+        for text in ["010", "1.5", "-1", "[1]", "\"a\\n\"", "1 + 1", "\"a\" + \"b\"", ""] {
+            assert!(literal(text).is_none(), "{text}");
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::pipeline::graph::Catalog;
 use crate::pipeline::live::LiveHub;
 use crate::pipeline::load::{Refused, Swapped, Wanted};
 use crate::pipeline::logging::LoggingSettings;
-use crate::pipeline::metrics::{Metrics, RunningComponents};
+use crate::pipeline::metrics::Metrics;
 use crate::pipeline::names::constants;
 use crate::pipeline::node::{Changes, RestartPolicy, Surroundings};
 use crate::pipeline::plan::Running;
@@ -109,17 +109,21 @@ impl Controller {
         let changes = Arc::new(Changes::default());
         let running: Arc<RwLock<Arc<Running>>> = Arc::default();
         // The registry may outlive the controller and must not keep its components.
-        let counted = Arc::downgrade(&running);
-        options.metrics.register_collector(RunningComponents(move || {
-            let running = counted.upgrade().map(|running| running.read().clone());
-            running.map(|running| count_by_health(&running)).unwrap_or_default()
-        }));
+        let weak = Arc::downgrade(&running);
+        let look = move || weak.upgrade().map(|running| running.read().clone()).unwrap_or_default();
+        let looked = look.clone();
+        let metrics = Metrics::register(
+            &options.metrics,
+            &options.version,
+            move || count_by_health(&look()),
+            move || connections(&looked()),
+        );
         let inner = Inner {
             engine: Engine {
                 catalog: Catalog::new(definitions),
                 stability: options.stability,
                 constants: constants(&options.version),
-                metrics: Metrics::register(&options.metrics, &options.version),
+                metrics,
                 around: Surroundings {
                     storage_path: options.storage_path,
                     metrics: options.metrics,
@@ -324,6 +328,21 @@ fn count_by_health(running: &Running) -> Vec<(&'static str, i64)> {
         *counts.entry(health_name(node.health().state)).or_default() += 1;
     }
     counts.into_iter().collect()
+}
+
+/// Ids of nodes with those they refer to, in modules too.
+fn connections(running: &Running) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    running.root.walk(&mut |instance, index, _| {
+        let Some(node) = instance.graph.nodes.get(index) else {
+            return;
+        };
+        let id = |index: usize| instance.global_id(index).map(|id| id.to_string());
+        for target in &node.references {
+            pairs.extend(id(index).zip(id(*target)));
+        }
+    });
+    pairs
 }
 
 /// A state as Alloy writes it.

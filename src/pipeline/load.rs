@@ -67,6 +67,7 @@ struct Prepared {
 impl Inner {
     pub(super) fn prepare_and_swap(&self, wanted: &Wanted) -> Result<Swapped, Refused> {
         let _changing = self.changing.lock();
+        let _evaluating = self.engine.metrics.evaluate();
         let current = self.running();
         let prepared = match wanted {
             Wanted::Load(sources) => self.prepare_load(sources, &current)?,
@@ -197,6 +198,7 @@ impl Inner {
     /// need a new tree.
     pub(super) fn pass_on(&self) -> Vec<Arc<str>> {
         let _changing = self.changing.lock();
+        let _evaluating = self.engine.metrics.evaluate();
         let changed = self.changes.take();
         let running = self.running();
         let mut causes = changed.shapes;
@@ -204,7 +206,8 @@ impl Inner {
             .metrics
             .queue_size
             .set(i64::try_from(changed.ids.len()).unwrap_or(i64::MAX));
-        for id in changed.ids {
+        let mut waiting = Vec::new();
+        for (id, since) in changed.ids {
             match (running.libraries.get(&id), running.nodes.get(&id)) {
                 (Some(library), Some(node)) => {
                     if library::content(&node.exports()) != library.content {
@@ -213,15 +216,17 @@ impl Inner {
                         node.set_evaluation(HealthState::Healthy, "component evaluated");
                     }
                 }
-                _ => {
-                    running.root.mark_changed(&id);
-                }
+                _ if running.root.mark_changed(&id) => waiting.push(since),
+                _ => {}
             }
         }
         let mut pass = Propagate::of_run(&self.engine);
         // Failures are in the health of what failed.
         let _ = pass.pass(&running.root, None);
         causes.extend(pass.shape);
+        for since in waiting {
+            self.engine.metrics.waited(since.elapsed());
+        }
         self.engine.metrics.queue_size.set(0);
         causes
     }

@@ -16,28 +16,48 @@ use crate::telemetry::metrics::Scope;
 
 type Labels = Vec<(&'static str, String)>;
 
+/// Alloy's buckets of both histograms, 5 ms to 10 min.
+const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
+/// An evaluation of this length is slow.
+const SLOW: Duration = Duration::from_secs(60);
+
 /// Handles of the engine's metrics.
 pub struct Metrics {
     last_load_successful: Gauge,
     last_success: Gauge<f64, AtomicU64>,
     failures: Counter,
     hash: Family<Labels, Gauge>,
-    /// Seconds that one evaluation of a component took.
-    pub evaluation_seconds: Histogram,
+    evaluating: Gauge,
+    evaluation_seconds: Histogram,
+    slow_seconds: Family<Labels, Gauge<f64, AtomicU64>>,
+    wait_seconds: Histogram,
     /// Components waiting for an evaluation.
     pub queue_size: Gauge<i64, AtomicI64>,
+    /// Keeps what is registered here registered.
+    _controller: Scope,
 }
 
 impl Metrics {
-    /// Registers the metrics.
-    pub fn register(scope: &Scope, version: &str) -> Self {
+    /// Registers the metrics; those of components and of the graph are asked for when somebody looks.
+    pub fn register(
+        scope: &Scope,
+        version: &str,
+        components: impl Fn() -> Vec<(&'static str, i64)> + Send + Sync + 'static,
+        connections: impl Fn() -> Vec<(String, String)> + Send + Sync + 'static,
+    ) -> Self {
+        // The labels of Alloy's root controller.
+        let controller = scope.child([("controller_path", "/".to_owned()), ("controller_id", String::new())]);
         let metrics = Self {
             last_load_successful: Gauge::default(),
             last_success: Gauge::default(),
             failures: Counter::default(),
             hash: Family::default(),
-            evaluation_seconds: Histogram::new([0.001, 0.01, 0.1, 1.0, 10.0, 60.0]),
+            evaluating: Gauge::default(),
+            evaluation_seconds: Histogram::new(BUCKETS),
+            slow_seconds: Family::default(),
+            wait_seconds: Histogram::new(BUCKETS),
             queue_size: Gauge::default(),
+            _controller: controller.clone(),
         };
         scope.register(
             "alloy_config_last_load_successful",
@@ -60,21 +80,66 @@ impl Metrics {
             metrics.hash.clone(),
         );
         scope.register(
+            "alloy_build",
+            "Version of the program",
+            Info::new(vec![
+                ("version", format!("v{}", version.trim_start_matches('v'))),
+                ("goos", std::env::consts::OS.to_owned()),
+                ("goarch", arch().to_owned()),
+            ]),
+        );
+        controller.register(
+            "alloy_component_controller_evaluating",
+            "1 while the graph is evaluated",
+            metrics.evaluating.clone(),
+        );
+        controller.register(
             "alloy_component_evaluation_seconds",
             "Time taken by the evaluation of a component",
             metrics.evaluation_seconds.clone(),
         );
-        scope.register(
+        // A gauge that only grows: the name of a counter would end in `_total`, and Alloy's does not.
+        controller.register(
+            "alloy_component_evaluation_slow_seconds",
+            "Seconds spent on evaluations of a component that took a minute or longer",
+            metrics.slow_seconds.clone(),
+        );
+        controller.register(
+            "alloy_component_dependencies_wait_seconds",
+            "Time from a change of a component's exports to the evaluation of those that use them",
+            metrics.wait_seconds.clone(),
+        );
+        controller.register(
             "alloy_component_evaluation_queue_size",
             "Components whose changed exports wait to be passed on",
             metrics.queue_size.clone(),
         );
-        scope.register(
-            "alloy_build",
-            "Version of the program",
-            Info::new(vec![("version", version.to_owned())]),
-        );
+        controller.register_collector(FromGraph {
+            components,
+            connections,
+        });
         metrics
+    }
+
+    /// Notes that the graph is being evaluated until the answer is dropped.
+    pub fn evaluate(&self) -> Evaluating<'_> {
+        self.evaluating.set(1);
+        Evaluating(&self.evaluating)
+    }
+
+    /// Counts the evaluation of a component, whose id is asked for when it was slow.
+    pub fn evaluated(&self, took: Duration, id: impl FnOnce() -> String) {
+        self.evaluation_seconds.observe(took.as_secs_f64());
+        if took >= SLOW {
+            self.slow_seconds
+                .get_or_create(&vec![("component_id", id())])
+                .inc_by(took.as_secs_f64());
+        }
+    }
+
+    /// Counts how long a change waited for the evaluation of the components that use it.
+    pub fn waited(&self, time: Duration) {
+        self.wait_seconds.observe(time.as_secs_f64());
     }
 
     /// Counts a load; `hash` is that of the configuration now in force.
@@ -91,29 +156,65 @@ impl Metrics {
     }
 }
 
-/// Counts components by health when it is asked, so that no count can drift.
-pub struct RunningComponents<F>(pub F);
+/// See [`Metrics::evaluate`].
+pub struct Evaluating<'a>(&'a Gauge);
 
-impl<F> fmt::Debug for RunningComponents<F> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("RunningComponents")
+impl Drop for Evaluating<'_> {
+    fn drop(&mut self) {
+        self.0.set(0);
     }
 }
 
-impl<F: Fn() -> Vec<(&'static str, i64)> + Send + Sync + 'static> Collector for RunningComponents<F> {
+/// Reads the graph when it is asked, so that no count can drift.
+struct FromGraph<C, E> {
+    components: C,
+    connections: E,
+}
+
+impl<C, E> fmt::Debug for FromGraph<C, E> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("FromGraph")
+    }
+}
+
+impl<C, E> Collector for FromGraph<C, E>
+where
+    C: Fn() -> Vec<(&'static str, i64)> + Send + Sync + 'static,
+    E: Fn() -> Vec<(String, String)> + Send + Sync + 'static,
+{
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let family = Family::<Labels, Gauge>::default();
-        for (health, count) in (self.0)() {
+        for (health, count) in (self.components)() {
             family
                 .get_or_create(&vec![("health_type", health.to_owned())])
                 .set(count);
         }
         let descriptor = encoder.encode_descriptor(
             "alloy_component_controller_running_components",
-            "Components by health",
+            "Components by health.",
+            None,
+            family.metric_type(),
+        )?;
+        family.encode(descriptor)?;
+        let family = Family::<Labels, Gauge>::default();
+        for (from, to) in (self.connections)() {
+            family.get_or_create(&vec![("from", from), ("to", to)]).set(1);
+        }
+        let descriptor = encoder.encode_descriptor(
+            "alloy_component_graph_connection",
+            "1 for each component and one that it refers to.",
             None,
             family.metric_type(),
         )?;
         family.encode(descriptor)
+    }
+}
+
+/// The processor in Go's words.
+fn arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
     }
 }

@@ -3,7 +3,7 @@
 //! A node outlives reloads that do not change its id. What the component tells the engine (exports, health) arrives in [`Shared`], which the
 //! component's context holds without holding the node.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -57,15 +57,15 @@ pub struct Changes {
 /// What changed between two looks.
 #[derive(Default)]
 pub struct Changed {
-    /// Ids of components whose exports changed.
-    pub ids: BTreeSet<Arc<str>>,
+    /// Ids of components whose exports changed, and when they did first.
+    pub ids: BTreeMap<Arc<str>, Instant>,
     /// Ids of imports and `foreach` blocks that have another shape.
     pub shapes: Vec<Arc<str>>,
 }
 
 impl Changes {
     fn add(&self, id: &Arc<str>) {
-        self.changed.lock().ids.insert(id.clone());
+        self.changed.lock().ids.entry(id.clone()).or_insert_with(Instant::now);
         self.wake.notify_one();
     }
 

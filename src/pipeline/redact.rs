@@ -1,6 +1,6 @@
 //! A configuration's text without its secrets, for a support bundle.
 //!
-//! In: the text of a file and the definitions of components. Out: the same text with every string in the value of a secret attribute, and every string beside a word
+//! In: the name and text of a file and the definitions of components. Out: the same text with every string in the value of a secret attribute, and every string beside a word
 //! such as `password` (in comments, too), replaced by `(secret)`, and without user and password in URLs. A text that does not parse is left out as a whole,
 //! for nobody knows what is in it.
 
@@ -14,9 +14,9 @@ use crate::pipeline::component::Definition;
 const SUSPICIOUS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
 const SECRET: &str = "\"(secret)\"";
 
-/// The text without its secrets.
-pub fn redact(text: &str, definitions: &[&'static Definition]) -> String {
-    let source = Source::new("", text);
+/// The text without its secrets; its name says the syntax.
+pub fn redact(path: &str, text: &str, definitions: &[&'static Definition]) -> String {
+    let source = Source::new(path, text);
     let (file, diagnostics) = parse(&source);
     if diagnostics.has_errors() {
         return "// left out: this file does not parse, so what is secret in it cannot be told\n".to_owned();
@@ -210,7 +210,7 @@ declare "m" {
 	}
 }
 "#;
-        let clean = redact(text, &[&DEFINITION]);
+        let clean = redact("a.alloy", text, &[&DEFINITION]);
         for secret in ["in a comment", "one", "TWO", "three", "four", "five", "six", "seven"] {
             assert!(!clean.contains(secret), "{secret} in\n{clean}");
         }
@@ -224,6 +224,6 @@ declare "m" {
             assert!(clean.contains(kept), "no {kept} in\n{clean}");
         }
         assert_eq!(clean.lines().count(), text.lines().count());
-        assert!(redact("test.client \"a\" { password = \"x", &[&DEFINITION]).starts_with("// left out"));
+        assert!(redact("a.alloy", "test.client \"a\" { password = \"x", &[&DEFINITION]).starts_with("// left out"));
     }
 }

@@ -31,6 +31,8 @@ pub enum SinkErrorKind {
     Unavailable,
     /// A fault of ours. HTTP 500.
     Internal,
+    /// The sink has ended and took nothing: whoever took its place may be asked at once. HTTP 503.
+    Gone,
 }
 
 /// A sink refused a profile.
@@ -56,7 +58,7 @@ impl SinkError {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self.kind,
-            SinkErrorKind::LimitExceeded | SinkErrorKind::Unavailable | SinkErrorKind::Internal
+            SinkErrorKind::LimitExceeded | SinkErrorKind::Unavailable | SinkErrorKind::Internal | SinkErrorKind::Gone
         )
     }
 }

@@ -20,7 +20,7 @@ impl From<SinkError> for ConnectError {
             SinkErrorKind::Invalid => ConnectError::invalid(error.message),
             SinkErrorKind::TooLarge => ConnectError::too_large(error.message),
             SinkErrorKind::LimitExceeded => ConnectError::new(Code::ResourceExhausted, error.message),
-            SinkErrorKind::Unavailable => ConnectError::new(Code::Unavailable, error.message),
+            SinkErrorKind::Unavailable | SinkErrorKind::Gone => ConnectError::new(Code::Unavailable, error.message),
             SinkErrorKind::Internal => ConnectError::new(Code::Internal, error.message),
         }
     }

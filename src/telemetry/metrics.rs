@@ -30,7 +30,25 @@ pub struct Scope {
 /// What all scopes of one root share. The root's own registry lives as long as any scope does; a child's as long as that child.
 struct Tree {
     root: Arc<Mutex<Registry>>,
-    children: Mutex<Vec<Weak<Mutex<Registry>>>>,
+    children: Mutex<Children>,
+}
+
+#[derive(Default)]
+struct Children {
+    list: Vec<Weak<Mutex<Registry>>>,
+    /// At this length the list is searched for those that are gone.
+    sweep_at: usize,
+}
+
+impl Children {
+    fn add(&mut self, child: Weak<Mutex<Registry>>) {
+        // Not at every child: that would be a look at each for each.
+        if self.list.len() >= self.sweep_at {
+            self.list.retain(|child| child.strong_count() > 0);
+            self.sweep_at = (self.list.len() * 2).max(64);
+        }
+        self.list.push(child);
+    }
 }
 
 impl Default for Scope {
@@ -61,10 +79,7 @@ impl Scope {
             .map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
         let labels: Arc<[Label]> = self.labels.iter().cloned().chain(added).collect();
         let own = Arc::new(Mutex::new(Registry::with_labels(labels.iter().cloned())));
-        let mut children = self.tree.children.lock();
-        children.retain(|child| child.strong_count() > 0);
-        children.push(Arc::downgrade(&own));
-        drop(children);
+        self.tree.children.lock().add(Arc::downgrade(&own));
         Self {
             tree: self.tree.clone(),
             labels,
@@ -87,7 +102,14 @@ impl Scope {
     pub fn encode(&self) -> String {
         let mut merged = Merged::default();
         merged.add(&self.tree.root);
-        let children: Vec<_> = self.tree.children.lock().iter().filter_map(Weak::upgrade).collect();
+        let children: Vec<_> = self
+            .tree
+            .children
+            .lock()
+            .list
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
         for child in &children {
             merged.add(child);
         }

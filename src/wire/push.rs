@@ -121,7 +121,7 @@ fn retry_rank(kind: SinkErrorKind) -> u8 {
         SinkErrorKind::TooLarge => 1,
         SinkErrorKind::LimitExceeded => 2,
         SinkErrorKind::Internal => 3,
-        SinkErrorKind::Unavailable => 4,
+        SinkErrorKind::Unavailable | SinkErrorKind::Gone => 4,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The producers' end of `forward_to`: one batch to several receivers.
 //!
-//! In: profiles. Out: the same profiles to every receiver, at once; errors come back together. Receivers can be swapped while profiles flow.
-//! What is handed over is counted by receiver, and told to whoever looks at the component.
+//! In: profiles. Out: the same profiles to every receiver; errors come back together. A single receiver is waited for, so its pace is the sender's. Of several, each has a
+//! `lane`, a bounded queue of its own: a slow one holds up no other, and what it cannot take is dropped and counted. Receivers can be
+//! swapped while profiles flow: a batch that meets a receiver which has just ended goes to those that took its place.
 
 use std::sync::Arc;
 
@@ -9,62 +10,163 @@ use futures::future::join_all;
 use parking_lot::RwLock;
 
 use crate::lang::schema::Arguments;
+use crate::pipeline::component::Context;
 use crate::pipeline::live::{Edge, Entry, LiveHandle, ProfileFacts};
 use crate::profile::sink::Receiver;
-use crate::profile::{RawProfile, SinkError};
+use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+
+mod lane;
+#[cfg(test)]
+mod tests;
+
+use lane::{Lane, LaneMetrics, Patience};
+
+/// How often a batch looks for new receivers when those that it meets have ended.
+const ROUNDS: usize = 5;
 
 /// The receivers of a component.
 pub struct Fanout {
     live: LiveHandle,
-    receivers: RwLock<Arc<[Output]>>,
+    metrics: LaneMetrics,
+    patience: Patience,
+    outputs: RwLock<Arc<[Arc<Output>]>>,
 }
 
+/// One receiver.
 struct Output {
     receiver: Receiver,
     edge: Arc<Edge>,
+    lane: Arc<Lane>,
 }
 
+/// Errors with the index of the profile in the batch.
+type Errors = Vec<(usize, SinkError)>;
+
 impl Fanout {
-    /// No receivers yet; `live` is the component's.
-    pub fn new(live: LiveHandle) -> Self {
+    /// No receivers yet; `context` is the component's.
+    pub fn new(context: &Context) -> Self {
         Self {
-            live,
-            receivers: RwLock::default(),
+            live: context.live.clone(),
+            metrics: LaneMetrics::new(&context.metrics),
+            patience: Patience::default(),
+            outputs: RwLock::default(),
         }
     }
 
     /// Takes the receivers of the attribute `forward_to`; batches under way finish with the old ones.
     pub fn update(&self, arguments: &Arguments) {
-        let output = |receiver: Receiver| Output {
-            edge: self.live.edge(receiver.component_id()),
-            receiver,
+        let receivers = arguments.capsules::<Receiver>("forward_to");
+        let mut outputs = self.outputs.write();
+        // One that stays keeps what waits for it.
+        let output = |receiver: Receiver| {
+            let known = outputs.iter().find(|output| Arc::ptr_eq(&output.receiver, &receiver));
+            known.cloned().unwrap_or_else(|| {
+                Arc::new(Output {
+                    edge: self.live.edge(receiver.component_id()),
+                    lane: Lane::new(receiver.clone(), self.metrics.clone(), self.patience),
+                    receiver,
+                })
+            })
         };
-        let receivers = arguments.capsules::<Receiver>("forward_to").into_iter().map(output);
-        *self.receivers.write() = receivers.collect();
+        let new: Arc<[Arc<Output>]> = receivers.into_iter().map(output).collect();
+        *outputs = new;
     }
 
     /// Hands `profiles` to every receiver. A profile counts as failed when any of them refused it; the first reason is kept.
-    pub async fn append(&self, profiles: Vec<RawProfile>) -> Vec<(usize, SinkError)> {
-        let receivers = self.receivers.read().clone();
-        self.show(&profiles, &receivers);
-        if let [only] = receivers.as_ref() {
-            return only.receiver.append(profiles).await;
+    pub async fn append(&self, profiles: Vec<RawProfile>) -> Errors {
+        for profile in &profiles {
+            self.live.tell(|| Entry::Profile(ProfileFacts::of(profile)));
         }
-        // Cheap copies: labels and bytes are shared.
-        let answers = join_all(receivers.iter().map(|output| output.receiver.append(profiles.clone()))).await;
-        let mut errors: Vec<(usize, SinkError)> = answers.into_iter().flatten().collect();
+        let mut met: Arc<[Arc<Output>]> = self.outputs.read().clone();
+        let mut answers = deliver(met.iter().map(|output| (output, profiles.clone())).collect()).await;
+        let mut errors: Errors = Vec::new();
+        for round in 0..=ROUNDS {
+            // By receiver, the places of the profiles that met nobody there.
+            let gone: Vec<Vec<usize>> = answers.iter().map(places_of_gone).collect();
+            let now = self.outputs.read().clone();
+            if round == ROUNDS || gone.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &met) {
+                errors.extend(refusals(answers, met.len()));
+                break;
+            }
+            let by_nobody = |place: &usize| gone.iter().all(|places| places.contains(place));
+            let again = now.iter().enumerate().map(|(position, output)| {
+                // Who has had them must not have them twice.
+                let is_fresh = !met.iter().any(|old| Arc::ptr_eq(old, output));
+                // Who stands where another stood has its profiles; when the list has another form, what nobody had goes to all who are new.
+                let places: Vec<usize> = match gone.get(position).filter(|_| is_fresh) {
+                    Some(places) if now.len() == met.len() => places.clone(),
+                    _ if is_fresh => (0..profiles.len()).filter(by_nobody).collect(),
+                    _ => Vec::new(),
+                };
+                (output, places)
+            });
+            let again: Vec<(&Arc<Output>, Vec<usize>)> = again.collect();
+            for errors_of_one in &mut answers {
+                errors_of_one.retain(|(_, error)| error.kind != SinkErrorKind::Gone);
+            }
+            errors.extend(refusals(std::mem::take(&mut answers), met.len()));
+            let batches = again.iter().map(|(output, places)| {
+                let batch = places.iter().filter_map(|place| profiles.get(*place)).cloned();
+                (*output, batch.collect())
+            });
+            let failed = deliver(batches.collect()).await;
+            // Back from places in the smaller batches to places in ours.
+            let ours = |(of_one, (_, places)): (Errors, &(&Arc<Output>, Vec<usize>))| -> Errors {
+                let ours = of_one
+                    .into_iter()
+                    .filter_map(|(at, error)| Some((*places.get(at)?, error)));
+                ours.collect()
+            };
+            answers = failed.into_iter().zip(&again).map(ours).collect();
+            met = now.clone();
+        }
         errors.sort_by_key(|(index, _)| *index);
         errors.dedup_by_key(|(index, _)| *index);
         errors
     }
+}
 
-    fn show(&self, profiles: &[RawProfile], receivers: &[Output]) {
-        let bytes = profiles.iter().map(|profile| profile.pprof.len()).sum();
-        for output in receivers {
-            output.edge.count(profiles.len(), bytes);
+fn places_of_gone(errors: &Errors) -> Vec<usize> {
+    let gone = errors.iter().filter(|(_, error)| error.kind == SinkErrorKind::Gone);
+    gone.map(|(place, _)| *place).collect()
+}
+
+/// One error for each profile. `Gone` invites the caller to hand the profile out anew, which it may only when none of so many receivers took it.
+fn refusals(answers: Vec<Errors>, receivers: usize) -> Errors {
+    let mut failed: Errors = answers.into_iter().flatten().collect();
+    failed.sort_by_key(|(index, _)| *index);
+    let mut errors: Errors = Vec::new();
+    for of_one in failed.chunk_by(|left, right| left.0 == right.0) {
+        let others = of_one.iter().filter(|(_, error)| error.kind != SinkErrorKind::Gone);
+        let all_gone = of_one.len() >= receivers && others.clone().next().is_none();
+        let Some((index, first)) = others.chain(of_one).next() else {
+            continue;
+        };
+        let mut error = first.clone();
+        if error.kind == SinkErrorKind::Gone && !all_gone {
+            error.kind = SinkErrorKind::Unavailable;
         }
-        for profile in profiles {
-            self.live.tell(|| Entry::Profile(ProfileFacts::of(profile)));
-        }
+        errors.push((*index, error));
     }
+    errors
+}
+
+/// Hands each receiver its batch; the errors of each.
+async fn deliver(batches: Vec<(&Arc<Output>, Vec<RawProfile>)>) -> Vec<Errors> {
+    let single = batches.len() == 1;
+    let hand = |(output, profiles): (&Arc<Output>, Vec<RawProfile>)| {
+        let output = output.clone();
+        async move {
+            if profiles.is_empty() {
+                return Vec::new();
+            }
+            let bytes = profiles.iter().map(|profile| profile.pprof.len()).sum();
+            output.edge.count(profiles.len(), bytes);
+            match single {
+                true => output.receiver.append(profiles).await,
+                false => output.lane.append(profiles, bytes).await,
+            }
+        }
+    };
+    join_all(batches.into_iter().map(hand)).await
 }

@@ -209,6 +209,21 @@ impl Template {
         out
     }
 
+    /// The text for `(.*)`, whose only group is everything.
+    pub fn expand_everything(&self, whole: &str) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.to_string(),
+            Part::Group(0 | 1) => whole.to_owned(),
+            Part::Group(_) | Part::Named(_) => String::new(),
+        };
+        self.parts.iter().map(part).collect()
+    }
+
+    /// True for `$1`, which for `(.*)` is everything as it is.
+    pub fn is_everything(&self) -> bool {
+        matches!(self.parts.as_slice(), [Part::Group(0 | 1)])
+    }
+
     /// The whole text when it refers to no group.
     pub fn as_literal(&self) -> Option<&str> {
         match self.parts.as_slice() {

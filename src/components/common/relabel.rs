@@ -142,13 +142,47 @@ pub struct Rule {
     action: Action,
     source_labels: Vec<Arc<str>>,
     separator: Arc<str>,
-    regex: Regex,
-    /// True for `(.*)`, which matches everything and captures it.
-    is_default_regex: bool,
+    pattern: Pattern,
     modulus: u64,
     target_label: Arc<str>,
     target: Template,
     replacement: Template,
+}
+
+/// What a value must match.
+#[derive(Debug, Clone)]
+enum Pattern {
+    /// `(.*)`, the default: everything matches and is the first group. A compiled one would take some 20 KB for nothing.
+    Everything,
+    /// Anything else.
+    Regex(Regex),
+}
+
+impl Pattern {
+    fn new(text: &str) -> Result<Self, regex::Error> {
+        match text {
+            DEFAULT_REGEX => Ok(Self::Everything),
+            _ => re2::anchored(text).map(Self::Regex),
+        }
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Regex(regex) => regex.is_match(text),
+        }
+    }
+
+    /// What these templates become; `None` when the text does not match.
+    fn expand<const N: usize>(&self, text: &str, templates: [&Template; N]) -> Option<[String; N]> {
+        match self {
+            Self::Everything => Some(templates.map(|template| template.expand_everything(text))),
+            Self::Regex(regex) => {
+                let captures = regex.captures(text)?;
+                Some(templates.map(|template| template.expand(&captures)))
+            }
+        }
+    }
 }
 
 /// Compiled rules; cheap to clone.
@@ -257,9 +291,8 @@ impl Rule {
             .ok_or_else(|| ("action", format!("unrecognized action type \"{action_text}\"")))?;
         let rule = Self {
             action,
-            regex: re2::anchored(&pattern)
+            pattern: Pattern::new(&pattern)
                 .map_err(|error| ("regex", format!("invalid regular expression: {}", re2::reason(&error))))?,
-            is_default_regex: pattern.as_ref() == DEFAULT_REGEX,
             modulus,
             target: Template::new(&target_label),
             replacement: Template::new(&replacement),
@@ -309,7 +342,7 @@ impl Rule {
             return Err(("replacement", message));
         }
         if matches!(self.action, KeepEqual | DropEqual)
-            && (!self.is_default_regex || self.modulus != 0 || !is_default_separator)
+            && (!matches!(self.pattern, Pattern::Everything) || self.modulus != 0 || !is_default_separator)
         {
             let message =
                 format!("{name} action requires only 'source_labels' and 'target_label', and no other fields");
@@ -334,8 +367,8 @@ impl Rule {
                 let copies: Vec<(String, Arc<str>)> = labels
                     .iter()
                     .filter_map(|(name, value)| {
-                        let captures = self.regex.captures(name)?;
-                        Some((self.replacement.expand(&captures), value.clone()))
+                        let [copy] = self.pattern.expand(name, [&self.replacement])?;
+                        Some((copy, value.clone()))
                     })
                     .collect();
                 for (name, value) in copies {
@@ -344,11 +377,11 @@ impl Rule {
                 return true;
             }
             Action::LabelDrop => {
-                labels.retain(|name, _| !self.regex.is_match(name));
+                labels.retain(|name, _| !self.pattern.is_match(name));
                 return true;
             }
             Action::LabelKeep => {
-                labels.retain(|name, _| self.regex.is_match(name));
+                labels.retain(|name, _| self.pattern.is_match(name));
                 return true;
             }
             _ => {}
@@ -356,8 +389,8 @@ impl Rule {
         let source = self.source(labels);
         match self.action {
             Action::Replace => self.replace(&source, labels),
-            Action::Keep => return self.regex.is_match(&source),
-            Action::Drop => return !self.regex.is_match(&source),
+            Action::Keep => return self.pattern.is_match(&source),
+            Action::Drop => return !self.pattern.is_match(&source),
             Action::KeepEqual => return self.target_value(labels) == source.as_ref(),
             Action::DropEqual => return self.target_value(labels) != source.as_ref(),
             Action::HashMod => {
@@ -373,18 +406,22 @@ impl Rule {
 
     fn replace(&self, source: &Arc<str>, labels: &mut LabelMap) {
         // The most common rule copies a label; it needs no captures.
-        let captures = if self.is_default_regex && self.target.as_literal().is_some() {
-            match self.replacement.as_literal() {
-                Some(text) => return set(labels, &self.target_label, text.into()),
-                None => self.regex.captures(source),
+        if let (Pattern::Everything, Some(target)) = (&self.pattern, self.target.as_literal()) {
+            let value = match self.replacement.as_literal() {
+                Some(text) => text.into(),
+                None if self.replacement.is_everything() => source.clone(),
+                None => self.replacement.expand_everything(source).into(),
+            };
+            if is_label_name(target) {
+                set(labels, target, value);
             }
-        } else {
-            self.regex.captures(source)
+            return;
+        }
+        let Some([target, value]) = self.pattern.expand(source, [&self.target, &self.replacement]) else {
+            return;
         };
-        let Some(captures) = captures else { return };
-        let target = self.target.expand(&captures);
         if is_label_name(&target) {
-            set(labels, &target, self.replacement.expand(&captures).into());
+            set(labels, &target, value.into());
         }
     }
 

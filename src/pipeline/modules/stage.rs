@@ -525,7 +525,7 @@ impl Engine {
         let started = std::time::Instant::now();
         let arguments = body(text, definition.arguments, names)?;
         check_arguments(definition, text, &arguments)?;
-        self.metrics.evaluation_seconds.observe(started.elapsed().as_secs_f64());
+        self.metrics.evaluated(started.elapsed(), || text.block.id());
         Ok(arguments)
     }
 

@@ -58,7 +58,7 @@ struct Ebpf {
 
 fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
     let settings = Settings::from(&arguments);
-    let fanout = Fanout::new(context.live.clone());
+    let fanout = Fanout::new(&context);
     fanout.update(&arguments);
     let metrics = EbpfMetrics::new(&context.metrics);
     let targets = Arc::new(Targets::new(&settings.targets, settings.targets_only));

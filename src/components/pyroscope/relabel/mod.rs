@@ -85,7 +85,7 @@ fn settings(arguments: &Arguments) -> Result<State, ArgumentError> {
 fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
     let component = Arc::new_cyclic(|weak: &Weak<Relabel>| Relabel {
         metrics: RelabelMetrics::new(&context.metrics),
-        fanout: Fanout::new(context.live.clone()),
+        fanout: Fanout::new(&context),
         context: Context {
             exports: with_receiver(
                 context.exports.clone(),
@@ -214,7 +214,7 @@ impl ProfileSink for RelabelReceiver {
             match self.relabel.upgrade() {
                 Some(relabel) => relabel.append(profiles).await,
                 None => {
-                    let gone = SinkError::new(SinkErrorKind::Unavailable, "the pyroscope.relabel component has ended");
+                    let gone = SinkError::new(SinkErrorKind::Gone, "the pyroscope.relabel component has ended");
                     (0..profiles.len()).map(|place| (place, gone.clone())).collect()
                 }
             }

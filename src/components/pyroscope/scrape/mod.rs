@@ -84,7 +84,7 @@ struct Loop {
 
 fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
     let wanted = Wanted::new(&arguments, &context, None)?;
-    let fanout = Fanout::new(context.live.clone());
+    let fanout = Fanout::new(&context);
     fanout.update(&arguments);
     Ok(Arc::new(Scrape {
         metrics: ScrapeMetrics::new(&context.metrics),

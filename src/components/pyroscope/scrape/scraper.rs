@@ -24,6 +24,9 @@ use crate::wire::client::{HttpClient, error_chain};
 /// Largest cumulative profile after decompression, 512 MiB.
 const MAX_UNCOMPRESSED_BYTES: usize = 512 << 20;
 
+/// How long a profile that was fetched may take to its receivers when the component stops.
+const FORWARD_GRACE: Duration = Duration::from_secs(5);
+
 /// State of a target, for people.
 #[derive(Clone, Debug, Default)]
 pub struct TargetState {
@@ -67,25 +70,28 @@ impl Scraper {
                 () = shutdown.cancelled() => return,
                 _ = ticks.tick() => {}
             }
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                next = self.scrape(delta) => delta = next,
+            match self.scrape(delta, &shutdown).await {
+                Some(next) => delta = next,
+                None => return,
             }
         }
     }
 
-    /// One scrape. Gives the state of differences back.
-    async fn scrape(&self, delta: Delta) -> Delta {
+    /// One scrape. Gives the state of differences back; `None` when it was cut off.
+    async fn scrape(&self, delta: Delta, shutdown: &Shutdown) -> Option<Delta> {
         let started = Instant::now();
         let began = SystemTime::now();
-        let (delta, result, bytes) = self.take(delta).await;
+        let (delta, result, bytes) = tokio::select! {
+            () = shutdown.cancelled() => return None,
+            taken = self.take(delta) => taken,
+        };
         let duration = started.elapsed();
         self.metrics.duration.observe(duration.as_secs_f64());
         let (outcome, error) = match result {
             Ok(None) => (Outcome::Baseline, None),
-            Ok(Some(profile)) => match self.fanout.append(vec![profile]).await.pop() {
-                None => (Outcome::Forwarded, None),
-                Some((_, error)) => (Outcome::Refused, Some(format!("cannot forward the profile: {error}"))),
+            Ok(Some(profile)) => match self.forward(profile, shutdown).await {
+                Ok(()) => (Outcome::Forwarded, None),
+                Err(error) => (Outcome::Refused, Some(format!("cannot forward the profile: {error}"))),
             },
             Err(error) => (Outcome::Failed, Some(error)),
         };
@@ -109,7 +115,22 @@ impl Scraper {
                 tracing::debug!(component = %self.live.id(), target = %self.target, error = %error, "scrape failed again");
             }
         }
-        delta
+        Some(delta)
+    }
+
+    /// Hands the profile on. What is fetched is not given up at once when the end is asked for: it may be half way to its receivers.
+    async fn forward(&self, profile: RawProfile, shutdown: &Shutdown) -> Result<(), String> {
+        let given_up = async {
+            shutdown.cancelled().await;
+            tokio::time::sleep(FORWARD_GRACE).await;
+        };
+        tokio::select! {
+            mut errors = self.fanout.append(vec![profile]) => match errors.pop() {
+                None => Ok(()),
+                Some((_, error)) => Err(error.to_string()),
+            },
+            () = given_up => Err("the component stops and its receivers do not take it".to_owned()),
+        }
     }
 
     /// Fetches a profile and makes it what is sent; `None` for the first of a cumulative kind. The number is the size of what was fetched.

@@ -359,7 +359,7 @@ impl ProfileSink for WriteReceiver {
         match self.write.upgrade() {
             Some(write) => Box::pin(write.append(profiles)),
             None => Box::pin(async move {
-                let gone = SinkError::new(SinkErrorKind::Unavailable, "the pyroscope.write component has ended");
+                let gone = SinkError::new(SinkErrorKind::Gone, "the pyroscope.write component has ended");
                 (0..profiles.len()).map(|place| (place, gone.clone())).collect()
             }),
         }

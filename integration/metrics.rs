@@ -1,0 +1,102 @@
+//! The page of metrics against what the collector prints.
+//!
+//! In: `docs/reference/metrics.md` and a controller that runs every component which needs nothing but this machine. Out: names that the page lacks, has too many, or calls by another
+//! type.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alluvium::base::Shutdown;
+use alluvium::components::ALL;
+use alluvium::pipeline::{Controller, Options};
+use alluvium::telemetry::metrics::Scope;
+use alluvium::telemetry::process::{ProcessMetrics, ResourceMetrics};
+
+use crate::tidy::{Findings, root, tracked_files};
+
+const PAGE: &str = "docs/reference/metrics.md";
+
+/// Metrics of the engine that are printed only when something was slow.
+const RARE: [&str; 1] = ["alloy_component_evaluation_slow_seconds"];
+
+/// Name, type and line of every row of the page's tables.
+fn documented() -> BTreeMap<String, (String, usize)> {
+    let page = std::fs::read_to_string(root().join(PAGE)).unwrap();
+    let row = |(at, line): (usize, &str)| {
+        let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
+        let name = cells.next()?.trim_end_matches('`').split('{').next()?.to_owned();
+        Some((name, (cells.next()?.to_owned(), at + 1)))
+    };
+    page.lines().enumerate().filter_map(row).collect()
+}
+
+async fn printed() -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let targets = folder.path().join("targets.json");
+    std::fs::write(&targets, "[]").unwrap();
+    let text = format!(
+        r#"
+discovery.file "a" {{ files = ["{}"] }}
+discovery.relabel "a" {{ targets = discovery.file.a.targets }}
+pyroscope.scrape "a" {{
+	targets    = discovery.relabel.a.output
+	forward_to = [pyroscope.relabel.a.receiver]
+}}
+pyroscope.relabel "a" {{ forward_to = [pyroscope.write.a.receiver] }}
+pyroscope.write "a" {{
+	endpoint {{ url = "http://127.0.0.1:1" }}
+}}
+"#,
+        targets.display()
+    );
+    let metrics = Scope::new();
+    metrics.register_collector(ProcessMetrics::new());
+    metrics.register_collector(ResourceMetrics::new());
+    let options = Options {
+        metrics: metrics.clone(),
+        ..Options::new(folder.path())
+    };
+    let controller = Controller::new(ALL, options);
+    controller.load(vec![("a.alloy".to_owned(), text)]).await.unwrap();
+    let text = metrics.encode();
+    let stop = Shutdown::new();
+    stop.cancel();
+    controller.run(stop).await;
+    text
+}
+
+#[tokio::test]
+async fn the_page_of_metrics_is_what_the_collector_prints() {
+    let mut found = Findings::default();
+    let documented = documented();
+    let text = printed().await;
+    let printed: BTreeMap<&str, &str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
+        .collect();
+    for (name, kind) in &printed {
+        match documented.get(*name) {
+            None => found.add(
+                PAGE,
+                1,
+                "a metric that the page lacks",
+                &format!("| `{name}` | {kind} |"),
+            ),
+            Some((said, line)) if said != kind => found.add(PAGE, *line, &format!("{name} is a {kind}"), said),
+            Some(_) => {}
+        }
+    }
+    let sources: String = tracked_files()
+        .iter()
+        .filter(|path| path.starts_with("src/") && path.ends_with(".rs"))
+        .map(|path| std::fs::read_to_string(root().join(path)).unwrap())
+        .collect();
+    let literals: BTreeSet<&str> = sources.split('"').collect();
+    for (name, (_, line)) in &documented {
+        let base = name.trim_end_matches("_total").trim_end_matches("_info");
+        let of_engine = name.starts_with("alloy_") && !RARE.contains(&name.as_str());
+        if !literals.contains(base) || (of_engine && !printed.contains_key(name.as_str())) {
+            found.add(PAGE, *line, "there is no such metric", name);
+        }
+    }
+    found.none();
+}

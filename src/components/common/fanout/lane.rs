@@ -1,0 +1,199 @@
+//! The way to one receiver of several: a bounded queue that a task empties while there is something in it.
+//!
+//! In: batches. Out: the receiver's answers, in the order of the batches. Who hands over a batch waits for its answer a moment; a batch that takes longer stays in the
+//! lane and is answered as taken. When the lane is full, or a batch takes too long, its profiles are dropped and counted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::oneshot;
+
+use crate::profile::sink::Receiver;
+use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::telemetry::metrics::Scope;
+
+/// Most profiles that wait in a lane.
+const MAX_PROFILES: usize = 1024;
+/// Most bytes that wait in a lane; one batch may be larger.
+const MAX_BYTES: usize = 32 << 20;
+/// How long a receiver is waited for.
+#[derive(Clone, Copy)]
+pub struct Patience {
+    /// By the sender; then the batch stays in the lane.
+    pub sender: Duration,
+    /// By the lane; then the batch is dropped.
+    pub lane: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            sender: Duration::from_secs(1),
+            lane: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Handles of what all lanes of a component count.
+#[derive(Clone)]
+pub struct LaneMetrics {
+    dropped: Family<Vec<(&'static str, String)>, Counter>,
+    waiting: Family<Vec<(&'static str, String)>, Gauge<i64, AtomicI64>>,
+}
+
+/// Why profiles were dropped on the way to a receiver.
+#[derive(Clone, Copy)]
+enum Reason {
+    /// The lane was full.
+    Full,
+    /// The receiver took too long.
+    Timeout,
+    /// The receiver refused them when nobody waited for its answer any more.
+    Refused,
+}
+
+impl LaneMetrics {
+    /// Registers them.
+    pub fn new(scope: &Scope) -> Self {
+        let metrics = Self {
+            dropped: Family::default(),
+            waiting: Family::default(),
+        };
+        scope.register(
+            "alluvium_forward_dropped_profiles",
+            "Profiles dropped on the way to one of several receivers",
+            metrics.dropped.clone(),
+        );
+        scope.register(
+            "alluvium_forward_waiting_profiles",
+            "Profiles that wait for one of several receivers",
+            metrics.waiting.clone(),
+        );
+        metrics
+    }
+}
+
+/// The way to one receiver.
+pub struct Lane {
+    receiver: Receiver,
+    patience: Patience,
+    state: Mutex<State>,
+    metrics: LaneMetrics,
+    waiting: Gauge<i64, AtomicI64>,
+}
+
+#[derive(Default)]
+struct State {
+    batches: VecDeque<Batch>,
+    /// Profiles and bytes that wait or are under way.
+    profiles: usize,
+    bytes: usize,
+    /// A task empties the lane.
+    moving: bool,
+}
+
+struct Batch {
+    profiles: Vec<RawProfile>,
+    bytes: usize,
+    answer: oneshot::Sender<Vec<(usize, SinkError)>>,
+}
+
+impl Lane {
+    /// An empty lane.
+    pub fn new(receiver: Receiver, metrics: LaneMetrics, patience: Patience) -> Arc<Self> {
+        let labels = vec![("receiver", receiver.component_id().to_owned())];
+        let waiting = metrics.waiting.get_or_create_owned(&labels);
+        Arc::new(Self {
+            receiver,
+            patience,
+            state: Mutex::default(),
+            waiting,
+            metrics,
+        })
+    }
+
+    /// Hands over a batch of so many bytes; the receiver's answer when it comes soon.
+    pub async fn append(self: &Arc<Self>, profiles: Vec<RawProfile>, bytes: usize) -> Vec<(usize, SinkError)> {
+        let count = profiles.len();
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut state = self.state.lock();
+            let full = state.profiles + count > MAX_PROFILES || state.bytes + bytes > MAX_BYTES;
+            if full && state.profiles > 0 {
+                let waiting = state.profiles;
+                drop(state);
+                self.dropped(Reason::Full, count);
+                let id = self.receiver.component_id();
+                let message = format!("the receiver {id} is too slow: {waiting} profiles wait for it");
+                let full = SinkError::new(SinkErrorKind::Unavailable, message);
+                return (0..count).map(|place| (place, full.clone())).collect();
+            }
+            state.profiles += count;
+            state.bytes += bytes;
+            self.waiting.set(state.profiles as i64);
+            state.batches.push_back(Batch {
+                profiles,
+                bytes,
+                answer,
+            });
+            if !state.moving {
+                state.moving = true;
+                // It ends when the lane is empty, and a receiver that hangs holds it only so long.
+                tokio::spawn(self.clone().empty());
+            }
+        }
+        match tokio::time::timeout(self.patience.sender, answered).await {
+            Ok(Ok(errors)) => errors,
+            // Later is soon enough.
+            _ => Vec::new(),
+        }
+    }
+
+    async fn empty(self: Arc<Self>) {
+        loop {
+            let batch = {
+                let mut state = self.state.lock();
+                let Some(batch) = state.batches.pop_front() else {
+                    state.moving = false;
+                    return;
+                };
+                batch
+            };
+            let count = batch.profiles.len();
+            let errors = match tokio::time::timeout(self.patience.lane, self.receiver.append(batch.profiles)).await {
+                Ok(errors) => errors,
+                Err(_) => {
+                    self.dropped(Reason::Timeout, count);
+                    Vec::new()
+                }
+            };
+            if let Err(unheard) = batch.answer.send(errors)
+                && !unheard.is_empty()
+            {
+                self.dropped(Reason::Refused, unheard.len());
+            }
+            let mut state = self.state.lock();
+            state.profiles -= count;
+            state.bytes -= batch.bytes;
+            self.waiting.set(state.profiles as i64);
+        }
+    }
+
+    fn dropped(&self, reason: Reason, profiles: usize) {
+        let reason = match reason {
+            Reason::Full => "receiver_full",
+            Reason::Timeout => "receiver_timeout",
+            Reason::Refused => "receiver_refused",
+        };
+        let receiver = self.receiver.component_id().to_owned();
+        tracing::debug!(receiver, reason, profiles, "profiles dropped on the way to a receiver");
+        let labels = vec![("receiver", receiver), ("reason", reason.to_owned())];
+        self.metrics.dropped.get_or_create(&labels).inc_by(profiles as u64);
+    }
+}

@@ -1,0 +1,409 @@
+//! Many reloads, good and broken, at random, while profiles flow: nothing is lost or doubled on the way, and nothing is left behind.
+//!
+//! In: `ALLUVIUM_RELOADS`, the number of reloads; `make reloads` runs ten thousand. The storm runs in a process of its own, so that the tasks, file descriptors and memory
+//! that it counts are its own. Components around it are real; sources and sinks are ours and count.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::ALL;
+use crate::components::common::fanout::Fanout;
+use crate::lang::schema::{Arguments, Attribute, Kind, RECEIVER, RECEIVERS, Schema};
+use crate::lang::value::{Capsule, Value};
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use crate::pipeline::{Controller, Options};
+use crate::profile::sink::Receiver;
+use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
+
+/// Reloads when nobody says another number: some ten seconds of a debug build on an idle machine.
+const RELOADS: usize = 500;
+/// More profiles than are ever made.
+const MOST_PROFILES: usize = 4 << 20;
+/// Memory may grow by this much after the first tenth.
+const GROWTH_BYTES: u64 = 16 << 20;
+
+/// What happened to each profile, by its number.
+struct Book {
+    next: AtomicUsize,
+    /// The sender was told that it was taken.
+    taken: Mutex<Vec<bool>>,
+    /// The sender was told that it was not.
+    refused: Mutex<Vec<(usize, String)>>,
+    /// How often sinks of each kind had it.
+    received: [Mutex<Vec<u8>>; 2],
+    /// Sources refuse updates.
+    stubborn: AtomicBool,
+}
+
+/// One a process: a definition cannot hold it.
+static BOOK: OnceLock<Book> = OnceLock::new();
+
+fn book() -> &'static Book {
+    BOOK.get_or_init(|| Book {
+        next: AtomicUsize::new(0),
+        taken: Mutex::new(touched(false)),
+        refused: Mutex::default(),
+        received: [Mutex::new(touched(0)), Mutex::new(touched(0))],
+        stubborn: AtomicBool::new(false),
+    })
+}
+
+/// Memory that is there from the start, so that it does not look like a leak.
+fn touched<T: Copy + PartialEq>(zero: T) -> Vec<T> {
+    let mut list = Vec::with_capacity(MOST_PROFILES);
+    list.resize(MOST_PROFILES, std::hint::black_box(zero));
+    list
+}
+
+/// Sends a numbered profile every millisecond.
+const SOURCE: Definition = Definition {
+    name: "test.source",
+    stability: Stability::GenerallyAvailable,
+    arguments: &Schema {
+        attributes: &[
+            Attribute::required("forward_to", RECEIVERS, "Receivers."),
+            Attribute::with_default("salt", Kind::Int, "0", "Nothing; a change of it is an update."),
+        ],
+        blocks: &[],
+    },
+    exports: &[],
+    validate: |_| Ok(()),
+    build: Some(|context, arguments| {
+        let fanout = Fanout::new(&context);
+        fanout.update(&arguments);
+        Ok(Arc::new(Source { fanout }))
+    }),
+    doc: "",
+};
+
+struct Source {
+    fanout: Fanout,
+}
+
+impl Component for Source {
+    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+        if book().stubborn.load(Ordering::SeqCst) {
+            return Err(ComponentError("told to refuse".to_owned()));
+        }
+        self.fanout.update(&arguments);
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            while !shutdown.is_cancelled() {
+                let number = book().next.fetch_add(1, Ordering::SeqCst);
+                let profile = RawProfile {
+                    labels: Labels::from_pairs([(Arc::from("service_name"), Arc::from("storm"))]),
+                    id: number.to_string().into(),
+                    pprof: Bytes::from_static(&[0x0a, 4, 8, 1, 16, 2]),
+                };
+                match self.fanout.append(vec![profile]).await.pop() {
+                    None => book().taken.lock()[number] = true,
+                    Some((_, error)) => book().refused.lock().push((number, error.message)),
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Counts what comes, after a pause.
+const SINK: Definition = Definition {
+    name: "test.sink",
+    stability: Stability::GenerallyAvailable,
+    arguments: &Schema {
+        attributes: &[
+            Attribute::required("kind", Kind::Int, "0 or 1."),
+            Attribute::with_default("fails", Kind::Bool, "false", "True for one that cannot be built."),
+        ],
+        blocks: &[],
+    },
+    exports: &[Attribute::required(
+        "receiver",
+        Kind::Capsule(RECEIVER),
+        "Takes profiles.",
+    )],
+    validate: |_| Ok(()),
+    build: Some(build_sink),
+    doc: "",
+};
+
+fn build_sink(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+    if arguments.bool("fails") {
+        return Err(ComponentError("told to fail".to_owned()));
+    }
+    let sink = Arc::new(Sink {
+        kind: usize::try_from(arguments.int("kind")).unwrap_or(0),
+    });
+    let receiver: Receiver = Arc::new(SinkReceiver(Arc::downgrade(&sink)));
+    let capsule = Value::Capsule(Capsule::new(RECEIVER, receiver));
+    (context.exports)(BTreeMap::from([("receiver".into(), capsule)]));
+    Ok(sink)
+}
+
+struct Sink {
+    kind: usize,
+}
+
+struct SinkReceiver(Weak<Sink>);
+
+impl ProfileSink for SinkReceiver {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+        Box::pin(async move {
+            let Some(sink) = self.0.upgrade() else {
+                let gone = SinkError::new(SinkErrorKind::Gone, "the sink has ended");
+                return (0..profiles.len()).map(|place| (place, gone.clone())).collect();
+            };
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let mut received = book().received[sink.kind].lock();
+            for profile in profiles {
+                received[profile.id.parse::<usize>().unwrap()] += 1;
+            }
+            Vec::new()
+        })
+    }
+}
+
+impl Component for Sink {
+    fn update(&self, _arguments: Arguments) -> Result<(), ComponentError> {
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            shutdown.cancelled().await;
+            Ok(())
+        })
+    }
+}
+
+/// A configuration at random. Whatever way a profile takes, it meets at most one sink of each kind, and at least one sink.
+fn configuration(random: &mut StdRng) -> String {
+    let mut text = String::new();
+    let sinks = ["near", "far"].map(|kind| format!("{kind}{}", random.random_range(0..2)));
+    for (kind, label) in sinks.iter().enumerate() {
+        let _ = writeln!(text, "test.sink \"{label}\" {{\n\tkind = {kind}\n}}");
+    }
+    let relabels: Vec<usize> = (0..3).filter(|_| random.random_bool(0.6)).collect();
+    for label in &relabels {
+        let stage = random.random_range(0..3);
+        let _ = writeln!(
+            text,
+            "pyroscope.relabel \"r{label}\" {{\n\tforward_to = [test.sink.{}.receiver]\n\trule {{\n\t\ttarget_label = \"stage\"\n\t\treplacement = \"{stage}\"\n\t}}\n}}",
+            sinks[0]
+        );
+    }
+    let sources: Vec<usize> = (0..3).filter(|_| random.random_bool(0.8)).collect();
+    for label in sources {
+        let near = match relabels.get(random.random_range(0..4)) {
+            Some(relabel) => format!("pyroscope.relabel.r{relabel}.receiver"),
+            None => format!("test.sink.{}.receiver", sinks[0]),
+        };
+        let far = format!("test.sink.{}.receiver", sinks[1]);
+        let list = match random.random_range(0..3) {
+            0 => near,
+            1 => far,
+            _ => format!("{near}, {far}"),
+        };
+        let _ = writeln!(
+            text,
+            "test.source \"s{label}\" {{\n\tforward_to = [{list}]\n\tsalt = {}\n}}",
+            random.random_range(0..3)
+        );
+    }
+    if random.random_bool(0.5) {
+        let _ = writeln!(
+            text,
+            "discovery.relabel \"d\" {{\n\ttargets = [{{\"__address__\" = \"127.0.0.1:{}\"}}]\n}}\n\
+             pyroscope.scrape \"p\" {{\n\ttargets = discovery.relabel.d.output\n\tforward_to = [pyroscope.write.w.receiver]\n}}\n\
+             pyroscope.write \"w\" {{\n\tendpoint {{\n\t\turl = \"http://127.0.0.1:1/{}\"\n\t}}\n}}",
+            random.random_range(1..3),
+            random.random_range(0..3)
+        );
+    }
+    text
+}
+
+/// A mistake at random, each of another stage of a load.
+fn mistake(random: &mut StdRng) -> &'static str {
+    const MISTAKES: [&str; 7] = [
+        "test.sink {",
+        "no.such \"thing\" { }\n",
+        "test.sink \"x\" {\n\tkind = \"many\"\n}\n",
+        "test.sink \"x\" {\n\tkind = test.sink.nowhere.receiver\n}\n",
+        "discovery.relabel \"x\" {\n\ttargets = discovery.relabel.y.output\n}\ndiscovery.relabel \"y\" {\n\ttargets = discovery.relabel.x.output\n}\n",
+        "discovery.relabel \"x\" {\n\ttargets = []\n\trule {\n\t\tregex = \"(\"\n\t\taction = \"keep\"\n\t}\n}\n",
+        "test.sink \"x\" {\n\tkind = 0\n\tfails = true\n}\n",
+    ];
+    MISTAKES[random.random_range(0..MISTAKES.len())]
+}
+
+/// Ids with their arguments, in order.
+fn running(controller: &Controller) -> Vec<(String, String)> {
+    let views = controller.components("").unwrap();
+    let detail = |id: String| (controller.component(&id).unwrap().arguments.to_string(), id);
+    let mut all: Vec<(String, String)> = views.into_iter().map(|view| detail(view.local_id)).collect();
+    all.sort();
+    all
+}
+
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = text.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn tasks() -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+}
+
+async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[test]
+fn reloads_at_random_lose_double_and_leave_nothing() {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "components::tests::reloads::the_storm",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
+    println!(
+        "{}",
+        said.lines().find(|line| line.contains("reloads")).unwrap_or_default()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "run by the test above, in a process of its own"]
+async fn the_storm() {
+    let number = std::env::var("ALLUVIUM_RELOADS").map_or(RELOADS, |text| text.parse().unwrap());
+    let seed: u64 = std::env::var("ALLUVIUM_SEED").map_or_else(|_| rand::rng().random(), |text| text.parse().unwrap());
+    let mut random = StdRng::seed_from_u64(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let mut definitions = ALL.to_vec();
+    definitions.extend([&SOURCE, &SINK]);
+    let controller = Controller::new(&definitions, Options::new(folder.path()));
+    let stop = Shutdown::new();
+    let engine = tokio::spawn({
+        let (controller, stop) = (controller.clone(), stop.clone());
+        async move { controller.run(stop).await }
+    });
+    let load = async |text: &str| controller.load(vec![("storm.alloy".to_owned(), text.to_owned())]).await;
+    book();
+    // The same calm at both ends, to compare what is there.
+    let calm = "test.sink \"calm\" {\n\tkind = 0\n}\n";
+    load(&configuration(&mut random)).await.unwrap();
+    load(calm).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let (tasks_before, files_before) = (tasks(), open_files());
+
+    let started = Instant::now();
+    let (mut good, mut bad, mut warm) = (0, 0, 0);
+    let mut before = running(&controller);
+    for round in 0..number {
+        let mut text = configuration(&mut random);
+        let broken = random.random_bool(0.4);
+        // An update that is refused may come after others that were taken.
+        let refuses = broken && random.random_bool(0.2);
+        if broken && !refuses {
+            text.push_str(mistake(&mut random));
+        }
+        book().stubborn.store(refuses, Ordering::SeqCst);
+        let result = load(&text).await;
+        book().stubborn.store(false, Ordering::SeqCst);
+        let now = running(&controller);
+        if let Err(diagnostics) = &result {
+            bad += 1;
+            assert!(broken, "seed {seed} round {round}: {diagnostics:?}\n{text}");
+            assert_eq!(
+                now, before,
+                "seed {seed} round {round}: a failed reload has changed something\n{text}"
+            );
+        } else {
+            good += 1;
+            assert!(
+                !broken || refuses,
+                "seed {seed} round {round}: a mistake went through\n{text}"
+            );
+            before = now;
+        }
+        if random.random_bool(0.3) {
+            tokio::time::sleep(Duration::from_millis(random.random_range(0..3))).await;
+        }
+        if round == number / 10 {
+            warm = resident_bytes();
+        }
+    }
+    let end = resident_bytes();
+    let took = started.elapsed();
+    load(calm).await.unwrap();
+    until("all tasks and files are gone", || {
+        tasks() <= tasks_before && open_files() <= files_before
+    })
+    .await;
+
+    let sent = book().next.load(Ordering::SeqCst);
+    let (taken, refused) = (book().taken.lock().clone(), book().refused.lock().clone());
+    let received = [book().received[0].lock().clone(), book().received[1].lock().clone()];
+    let times = |profile: usize| (received[0][profile], received[1][profile]);
+    assert!(
+        refused.is_empty(),
+        "seed {seed}: {} refused: {:?}",
+        refused.len(),
+        refused.first()
+    );
+    let lost: Vec<usize> = (0..sent).filter(|profile| times(*profile) == (0, 0)).collect();
+    let doubled: Vec<usize> = (0..sent)
+        .filter(|profile| times(*profile).0 > 1 || times(*profile).1 > 1)
+        .collect();
+    assert!(
+        lost.is_empty() && doubled.is_empty(),
+        "seed {seed}: lost {lost:?}, doubled {doubled:?}"
+    );
+    assert!(
+        taken.iter().take(sent).all(|taken| *taken),
+        "seed {seed}: a source was cut off"
+    );
+    assert!(sent > number / 10, "seed {seed}: only {sent} profiles were sent");
+    let grown = end.saturating_sub(warm);
+    assert!(
+        grown <= GROWTH_BYTES,
+        "seed {seed}: {grown} bytes more than after a tenth of the reloads"
+    );
+    stop.cancel();
+    engine.await.unwrap();
+    println!(
+        "{number} reloads in {:.1} s ({good} in force, {bad} refused, seed {seed}): {sent} profiles, none lost, none doubled; memory grew by {} KiB to {} MiB",
+        took.as_secs_f64(),
+        grown >> 10,
+        end >> 20
+    );
+}
