@@ -121,7 +121,10 @@ fn configurations_of_known_components_are_checked() {
 #[test]
 fn configurations_are_run_and_reloaded() {
     // One thread: what does not depend on each other happens in one order, too.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     check("engine", 3, |sections| runtime.block_on(run(sections)));
 }
 

@@ -275,7 +275,8 @@ fn comment_text(text: &str) -> String {
     let is_block = text.starts_with("/*");
     let mut kept = String::with_capacity(text.len());
     for (at, letter) in text.char_indices() {
-        let would_end = is_block && kept.len() > 2 && kept.ends_with('*') && text[at + letter.len_utf8()..].starts_with('/');
+        let would_end =
+            is_block && kept.len() > 2 && kept.ends_with('*') && text[at + letter.len_utf8()..].starts_with('/');
         if letter != '\r' || would_end {
             kept.push(letter);
         }
@@ -291,7 +292,10 @@ mod tests {
     fn carriage_returns_leave_a_comment_but_never_end_it() {
         assert_eq!(comment_text("// a\rb\r"), "// ab");
         assert_eq!(comment_text("/* a\r\n*\r/ b */"), "/* a\n*\r/ b */");
-        for text in ["b /* k *\r/ \"l\" /* m */ {\n}\n", "b /* k)/ \"l\" *\r/*\" )\r/* m */ {\n}\n"] {
+        for text in [
+            "b /* k *\r/ \"l\" /* m */ {\n}\n",
+            "b /* k)/ \"l\" *\r/*\" )\r/* m */ {\n}\n",
+        ] {
             if let Ok(once) = crate::lang::fmt(text) {
                 assert_eq!(crate::lang::fmt(&once).unwrap(), once, "{text:?}");
             }

@@ -59,15 +59,26 @@ impl Writer<'_> {
                 self.out.push('\n');
             }
             self.out.push_str(&comments);
+            let mut heredoc = None;
             match statement {
                 Statement::Attribute(attribute) => {
                     self.name(&attribute.name.name, attribute.name.span)?;
                     self.out.push_str(" = ");
-                    self.value(&attribute.value)?;
+                    let start = self.out.len();
+                    if self.value(&attribute.value)? {
+                        heredoc = Some((start, &attribute.value));
+                    }
                 }
                 Statement::Block(block) => self.block(block, components)?,
             }
             let behind = self.comments.behind(span.end);
+            // The word that ends a heredoc stands alone on its line: with a comment behind it the text is one string.
+            if let Some((start, value)) = heredoc
+                && !behind.is_empty()
+            {
+                self.out.truncate(start);
+                self.expression(value, 0)?;
+            }
             self.out.push_str(&behind);
             self.out.push('\n');
             last_line = Some(self.source.line(span.end.saturating_sub(1)));
@@ -121,8 +132,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The value of an attribute: text of several lines becomes a heredoc.
-    fn value(&mut self, expression: &Expression) -> Result<(), Diagnostics> {
+    /// The value of an attribute: text of several lines becomes a heredoc, which is answered with true.
+    fn value(&mut self, expression: &Expression) -> Result<bool, Diagnostics> {
         if let ExpressionKind::Literal {
             kind: TokenKind::String,
             text,
@@ -147,10 +158,11 @@ impl Writer<'_> {
             {
                 let value = value.replace("${", "$${").replace("%{", "%%{");
                 let _ = write!(self.out, "<<{word}\n{value}{word}");
-                return Ok(());
+                return Ok(true);
             }
         }
-        self.expression(expression, 0)
+        self.expression(expression, 0)?;
+        Ok(false)
     }
 
     fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics> {

@@ -125,6 +125,12 @@ proptest! {
     }
 }
 
+#[test]
+fn a_comment_behind_a_text_of_several_lines_is_kept() {
+    check("a {\n\tname = `raw\n\tlines\n` // t\n}\n").unwrap();
+    check("a {\n\tname = `raw\n\tlines\n`\n}\n").unwrap();
+}
+
 /// Gives every attribute a name of its own.
 fn numbered(text: &str) -> String {
     let mut parts = text.split("name = ");
