@@ -23,7 +23,7 @@ use Expected::{Harmless, Refused, Stopped};
 
 /// Memory that the process may grow by over the whole table, in bytes: the limit of a query, results of single calls, and slack.
 #[cfg(target_os = "linux")]
-const MEMORY: u64 = 700 << 20;
+const MEMORY: u64 = 1200 << 20;
 
 /// Limits under which the table is run.
 pub fn limits() -> QueryLimits {

@@ -137,8 +137,11 @@ impl Profiler {
     pub fn start(settings: Settings) -> Result<Self, StartError> {
         let system = |what| move |error| StartError::System { what, error };
         let cpus = online_cpus().map_err(system("/sys/devices/system/cpu/online"))?;
-        // Half a megabyte holds a second of two CPUs; a power of two for any number of them.
-        let ring_bytes = (u32::try_from(cpus.len()).unwrap_or(u32::MAX).saturating_mul(512 << 10))
+        // Half a megabyte holds a second of a CPU at 99 Hz; a power of two for any number and rate.
+        let cpu_count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+        let ring_bytes = cpu_count
+            .saturating_mul(512 << 10)
+            .saturating_mul(settings.hertz.div_ceil(100).max(1))
             .clamp(1 << 20, 64 << 20)
             .next_power_of_two();
         let mut loaded = load(LoadSettings {
