@@ -11,6 +11,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::ebpf::bytes::{u16_at, u32_at, u64_at};
+
 /// `sizeof(struct perf_event_attr)` up to and including `sig_data` (version 7).
 const ATTRIBUTE_SIZE: usize = 128;
 const TYPE_SOFTWARE: u32 = 1;
@@ -140,8 +142,8 @@ impl SideBand {
 /// Header (type, misc, size) and body of the first record, and what comes after it.
 fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
     let kind = u32_at(bytes, 0)?;
-    let misc = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
-    let size = usize::from(u16::from_ne_bytes(bytes.get(6..8)?.try_into().ok()?));
+    let misc = u16_at(bytes, 4)?;
+    let size = usize::from(u16_at(bytes, 6)?);
     Some((kind, misc, bytes.get(8..size)?, bytes.get(size..)?))
 }
 
@@ -182,14 +184,6 @@ fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<News> {
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 fn open(cpu: u32, config: u64, frequency: u64, flags: u64) -> io::Result<OwnedFd> {

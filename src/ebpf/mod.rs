@@ -4,6 +4,7 @@
 //! configuration and no receivers: `components::pyroscope::ebpf` and `alluvium record` drive it.
 
 mod arrays;
+mod bytes;
 mod events;
 pub mod files;
 pub mod names;

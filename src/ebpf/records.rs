@@ -1,5 +1,6 @@
 //! What the BPF program writes to its ring, as borrowed views. The layout is that of `bpf/include/records.h`.
 
+use crate::ebpf::bytes::{u16_at, u32_at, u64_at};
 use crate::unwind::Stop;
 use crate::unwind::walk::Snapshot;
 
@@ -94,18 +95,6 @@ impl<'a> Record<'a> {
     pub fn kernel(&self) -> Addresses<'a> {
         Addresses(self.kernel)
     }
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]

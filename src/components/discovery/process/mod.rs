@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::discovery;
 use crate::components::common::targets::{self, Target};
+use crate::ebpf::proc::pids;
 use crate::lang::schema::Arguments;
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
@@ -74,7 +75,7 @@ impl ProcessDiscovery {
         let settings = self.settings.lock().clone();
         let proc = Path::new("/proc");
         let mut found = self.found.lock();
-        let pids = match scan::pids(proc) {
+        let pids = match pids() {
             Ok(pids) => pids,
             Err(error) => {
                 (self.context.health)(HealthState::Unhealthy, format!("cannot list /proc: {error}"));

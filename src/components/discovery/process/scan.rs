@@ -9,15 +9,6 @@ use crate::components::common::targets::Target;
 use crate::components::discovery::process::arguments::Wanted;
 use crate::ebpf::proc::container_id_of;
 
-/// The ids of all processes, sorted.
-pub fn pids(proc: &Path) -> std::io::Result<Vec<u32>> {
-    let mut pids: Vec<u32> = std::fs::read_dir(proc)?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
-    pids.sort_unstable();
-    Ok(pids)
-}
-
 /// The target of one process; `None` when it is gone or is a thread of the kernel.
 pub fn target(proc: &Path, pid: u32, wanted: Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
     let folder = proc.join(pid.to_string());
@@ -148,7 +139,7 @@ mod tests {
     fn our_own_process_is_found_with_what_is_asked_for() {
         let own = std::process::id();
         let proc = Path::new("/proc");
-        assert!(pids(proc).unwrap().contains(&own));
+        assert!(crate::ebpf::proc::pids().unwrap().contains(&own));
         let all = Wanted {
             exe: true,
             cwd: true,
