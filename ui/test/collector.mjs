@@ -402,6 +402,14 @@ ${good}`);
     await page.getByText('Live debugging is off').waitFor();
     await page.getByText('livedebugging { enabled = true }').waitFor();
     await accessible(page, 'live debugging is off');
+    // The list of components may be there long before the page knows that no stream can be had: none is asked for meanwhile.
+    await page.route('**/api/v0/web/controller', async (route) => {
+      await sleep(1000);
+      await route.continue();
+    });
+    await page.reload();
+    await page.getByText('Live debugging is off').waitFor();
+    await page.unroute('**/api/v0/web/controller');
     await writeFile(file, '// nothing\n');
     assert.equal((await get('-/reload')).status, 200);
     await page.getByText('The configuration has no components').waitFor();

@@ -67,8 +67,10 @@ export function ComponentPanel(props: ComponentPanelProps) {
       </div>
       <div class="tab-panel" role="tabpanel" id="tab-panel" aria-labelledby={`tab-${props.tab}`} tabindex="0">
         <Switch>
+          {/* No stream is asked for before it is known whether there are any. */}
+          <Match when={props.tab === 'live' && !props.overview}><div class="skeleton line-skeleton" /></Match>
           <Match when={props.tab === 'live'}>
-            <LiveTail id={props.component.id} enabled={props.overview?.live.enabled ?? true} message={props.overview?.live.message ?? ''} />
+            <LiveTail id={props.component.id} enabled={props.overview!.live.enabled} />
           </Match>
           <Match when={props.tab === 'overview'}><Summary {...props} /></Match>
           <Match when={props.detail.error() && !detail()}><Failure what="The component could not be read" error={props.detail.error()!} retry={props.detail.retry} /></Match>

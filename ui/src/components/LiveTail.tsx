@@ -17,7 +17,7 @@ const SHOWN = 200;
 const DRAW_MS = 250;
 const SAMPLES: readonly (readonly [string, string])[] = [['1', 'All'], ['0.5', '50%'], ['0.1', '10%'], ['0.01', '1%']];
 
-export function LiveTail(props: { id: string; enabled: boolean; message: string }) {
+export function LiveTail(props: { id: string; enabled: boolean }) {
   const [state, setState] = createSignal<StreamState>({ at: 'opening' });
   const [shown, setShown] = createSignal<Entry[]>([]);
   const [paused, setPaused] = createSignal(false);

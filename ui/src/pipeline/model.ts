@@ -53,7 +53,7 @@ export interface Overview {
   version: string;
   /** Null before the first load. */
   load: Load | null;
-  live: { enabled: boolean; message: string };
+  live: { enabled: boolean };
 }
 
 /** What flowed from a component within a window. */
@@ -132,7 +132,7 @@ export function readOverview(value: unknown): Overview {
   return {
     version: text(version),
     load: lastLoad ? { success: load.success === true, time: moment(load.time), text: text(load.text) } : null,
-    live: { enabled: live.enabled === true, message: text(live.message) },
+    live: { enabled: live.enabled === true },
   };
 }
 

@@ -109,7 +109,7 @@ describe('what the API says', () => {
     expect(detail.arguments[0]).toMatchObject({ name: 'files', value: { type: 'array' } });
     expect(detail.arguments[1]).toMatchObject({ type: 'block', label: 'x', body: [{ name: 'y', value: { type: 'null' } }] });
     expect(detail.exports).toEqual([]);
-    expect(readOverview({ version: '1', lastLoad: null, liveDebugging: { enabled: true } })).toEqual({ version: '1', load: null, live: { enabled: true, message: '' } });
+    expect(readOverview({ version: '1', lastLoad: null, liveDebugging: { enabled: true } })).toEqual({ version: '1', load: null, live: { enabled: true } });
     expect(readOverview({ lastLoad: { success: false, text: 'no' } }).load).toEqual({ success: false, time: 0, text: 'no' });
   });
 
