@@ -17,8 +17,11 @@ use object::read::ReadCache;
 use crate::ebpf::proc::{self, MapsLine};
 use crate::symbols::demangle::demangle;
 use crate::symbols::elf::{self, Index, Segment};
-use crate::symbols::{Demangle, Ranges};
-use crate::unwind::{Table, eh_frame};
+use crate::ebpf::go_rows;
+use crate::symbols::bytes::Bytes;
+use crate::symbols::pclntab::Pclntab;
+use crate::symbols::{self, Demangle, Ranges};
+use crate::unwind::{Arch, Table, eh_frame};
 
 /// A binary, or one of the places that have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -381,6 +384,20 @@ impl Elf<'_, '_> {
         }
     }
 
+    fn go(&self, bytes: &Bytes<'_>) -> Option<Pclntab> {
+        match self {
+            Self::File(file) => symbols::go::find(file, bytes),
+            Self::Bytes(file) => symbols::go::find(file, bytes),
+        }
+    }
+
+    fn entry(&self) -> u64 {
+        match self {
+            Self::File(file) => file.entry(),
+            Self::Bytes(file) => file.entry(),
+        }
+    }
+
     fn compile(&self) -> Result<(Table, eh_frame::Losses), eh_frame::CompileError> {
         match self {
             Self::File(file) => eh_frame::compile(file),
@@ -467,19 +484,36 @@ impl Source {
 
 fn compile(source: &Source) -> Table {
     let mut table = Table::default();
-    visit(source, |file| match file.compile() {
-        Ok((compiled, losses)) => {
-            tracing::debug!(
-                rows = compiled.rows().len(),
-                functions_lost = losses.functions,
-                complex = losses.complex,
-                "unwind table compiled"
-            );
-            table = compiled;
+    visit(source, |file| {
+        match file.compile() {
+            Ok((compiled, losses)) => {
+                tracing::debug!(
+                    rows = compiled.rows().len(),
+                    functions_lost = losses.functions,
+                    complex = losses.complex,
+                    "unwind table compiled"
+                );
+                table = compiled;
+            }
+            Err(error) => tracing::debug!(error = %error, "no unwind table"),
         }
-        Err(error) => tracing::debug!(error = %error, "no unwind table"),
+        let bytes = Bytes::new(source);
+        if let Some((arch, go)) = Arch::native().zip(file.go(&bytes)) {
+            table = go_rows::compile(arch, &go, &bytes, file.entry(), std::mem::take(&mut table));
+            tracing::debug!(rows = table.rows().len(), "unwind table of Go's functions compiled");
+        }
     });
     table
+}
+
+impl symbols::bytes::Source for Source {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
+        match self {
+            Self::File(file) => symbols::bytes::Source::read_at(file.as_ref(), offset, into),
+            Self::Bytes(bytes) => symbols::bytes::Source::read_at(&bytes.as_ref(), offset, into),
+            Self::None => 0,
+        }
+    }
 }
 
 /// Opens the file of a mapping: by its path in the process's world, in ours when the process is gone already, by the mapping itself when the

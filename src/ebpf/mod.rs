@@ -7,6 +7,7 @@ mod arrays;
 mod bytes;
 mod events;
 pub mod files;
+mod go_rows;
 pub mod names;
 pub mod object;
 pub mod proc;

@@ -15,8 +15,8 @@ use crate::ebpf::object::{LoadSettings, Loaded, StartError, load};
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::records::{Record, User};
 use crate::ebpf::window::{Accounts, Frame, ProcessInfo, Window};
-use crate::unwind::Stop;
-use crate::unwind::walk::{Found, Snapshot, walk};
+use crate::unwind::{Arch, Stop};
+use crate::unwind::walk::{Found, REGISTERS, Snapshot, walk};
 
 /// How a profiler works.
 #[derive(Debug, Clone, Copy)]
@@ -128,6 +128,8 @@ struct Pending {
     ip: u64,
     sp: u64,
     bp: u64,
+    aux: u64,
+    registers: [u64; REGISTERS],
     bytes: Vec<u8>,
     waited: u32,
 }
@@ -390,6 +392,8 @@ impl State {
                     ip: snapshot.ip,
                     sp: snapshot.sp,
                     bp: snapshot.bp,
+                    aux: snapshot.aux,
+                    registers: snapshot.registers,
                     bytes: snapshot.bytes.to_vec(),
                     waited: 0,
                 };
@@ -505,6 +509,8 @@ impl State {
             ip: pending.ip,
             sp: pending.sp,
             bp: pending.bp,
+            aux: pending.aux,
+            registers: pending.registers,
             bytes: &pending.bytes,
         };
         let files = &self.files;
@@ -520,7 +526,8 @@ impl State {
                 .and_then(|pc| table.find(pc))
                 .map_or(Found::NoMapping, |row| Found::Row(*row))
         };
-        let stop = walk(&snapshot, MAX_FRAMES, find, &mut self.addresses);
+        let arch = Arch::native().unwrap_or(Arch::X86_64);
+        let stop = walk(arch, &snapshot, MAX_FRAMES, find, &mut self.addresses);
         push_user(&mut self.frames, &self.addresses, &mappings);
         drop(mappings);
         let (info, comm) = (pending.info.clone(), pending.comm);

@@ -2,12 +2,12 @@
 
 use crate::ebpf::bytes::{u16_at, u32_at, u64_at};
 use crate::unwind::Stop;
-use crate::unwind::walk::Snapshot;
+use crate::unwind::walk::{REGISTERS, Snapshot};
 
 /// Length of `struct record`.
 const HEAD: usize = 56;
 /// Offset of the kernel frames in `struct snapshot_record`.
-const SNAPSHOT_KERNEL: usize = HEAD + 24;
+const SNAPSHOT_KERNEL: usize = HEAD + 32 + REGISTERS * 8;
 /// Offset of the stack bytes in `struct snapshot_record`.
 const SNAPSHOT_STACK: usize = SNAPSHOT_KERNEL + 128 * 8;
 
@@ -67,10 +67,16 @@ impl<'a> Record<'a> {
             }
             2 => {
                 let length = usize::try_from(u32_at(bytes, 36)?).ok()?;
+                let mut registers = [0; REGISTERS];
+                for (index, register) in registers.iter_mut().enumerate() {
+                    *register = u64_at(bytes, HEAD + 32 + index * 8)?;
+                }
                 let snapshot = Snapshot {
                     ip: u64_at(bytes, HEAD)?,
                     sp: u64_at(bytes, HEAD + 8)?,
                     bp: u64_at(bytes, HEAD + 16)?,
+                    aux: u64_at(bytes, HEAD + 24)?,
+                    registers,
                     bytes: bytes.get(SNAPSHOT_STACK..SNAPSHOT_STACK.checked_add(length)?)?,
                 };
                 (

@@ -3,9 +3,13 @@
 //! In: sorted addresses and a source. Out: [`Ranges`] with the functions around them. Knows no processes: which file an address belongs to
 //! is the caller's to say.
 
+pub mod bytes;
+pub mod calls;
 pub mod demangle;
 pub mod elf;
+pub mod go;
 pub mod kernel;
+pub mod pclntab;
 pub mod perf_map;
 pub mod ranges;
 
