@@ -41,5 +41,7 @@ mod query;
 #[cfg(feature = "server")]
 mod readers;
 #[cfg(feature = "server")]
+mod shares;
+#[cfg(feature = "server")]
 mod store;
 mod tidy;

@@ -14,11 +14,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use object::Object;
 use object::read::ReadCache;
 
-use crate::ebpf::proc::{self, MapsLine};
-use crate::symbols::demangle::demangle;
-use crate::symbols::elf::{self, Index, Segment};
 use crate::ebpf::go_rows;
+use crate::ebpf::proc::{self, MapsLine};
 use crate::symbols::bytes::Bytes;
+use crate::symbols::calls::Call;
+use crate::symbols::dwarf;
+use crate::symbols::elf::{self, Limited, Segment};
+use crate::symbols::functions::{Functions, has_symbols};
 use crate::symbols::pclntab::Pclntab;
 use crate::symbols::{self, Demangle, Ranges};
 use crate::unwind::{Arch, Table, eh_frame};
@@ -96,11 +98,11 @@ pub struct Entry {
     state: TableState,
     names: Ranges,
     /// All functions, and the file that has their names: this one or its separate debug file.
-    index: Option<(Index, Source)>,
+    index: Option<Functions<Source>>,
     used: u64,
 }
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 enum Source {
     File(Arc<File>),
     Bytes(Arc<[u8]>),
@@ -253,22 +255,13 @@ impl Files {
         let age = self.age;
         let entry = self.entries.get_mut(&id)?;
         entry.used = age;
-        for address in addresses {
-            if entry.names.find(*address).is_some() {
-                continue;
-            }
-            let source = &entry.source;
-            let (index, strings) = entry.index.get_or_insert_with(|| index(source, &entry.build_id));
-            let named = index.find(*address).and_then(|place| {
-                let name = strings.name(place.name)?;
-                Some((place, Arc::from(demangle(&name, how))))
-            });
-            match named {
-                Some((place, name)) => entry.names.insert(place.start, place.end, name),
-                // What has no name is not searched for again.
-                None => entry.names.insert(*address, *address + 1, Arc::from("")),
-            }
-        }
+        let source = &entry.source;
+        let functions = entry.index.get_or_insert_with(|| functions(source, &entry.build_id));
+        functions.resolve(addresses, how, &mut entry.names, |source, missing| {
+            let mut found = Vec::new();
+            visit(source, |file| found = file.lines(missing, how));
+            found
+        });
         Some(&entry.names)
     }
 
@@ -336,7 +329,7 @@ impl Entry {
     }
 
     fn index_bytes(&self) -> usize {
-        self.index.as_ref().map_or(0, |(index, _)| index.bytes())
+        self.index.as_ref().map_or(0, Functions::bytes)
     }
 
     /// The finished table.
@@ -350,7 +343,7 @@ impl Entry {
 
 /// An ELF file from either source.
 enum Elf<'a, 'b> {
-    File(&'b object::File<'a, &'a ReadCache<Positioned>>),
+    File(&'b object::File<'a, Limited<'a, Positioned>>),
     Bytes(&'b object::File<'a>),
 }
 
@@ -369,18 +362,31 @@ impl Elf<'_, '_> {
         }
     }
 
-    fn index(&self) -> Index {
+    fn functions(&self, source: &Source) -> Functions<Source> {
         match self {
-            Self::File(file) => Index::new(file),
-            Self::Bytes(file) => Index::new(file),
+            Self::File(file) => Functions::new(file, source.clone()),
+            Self::Bytes(file) => Functions::new(file, source.clone()),
         }
     }
 
-    /// True when it has a symbol table of its own and not only that of the dynamic linker.
+    fn with_debug_file(&self, functions: Functions<Source>, source: &Source) -> Functions<Source> {
+        match self {
+            Self::File(file) => functions.with_debug_file(file, source.clone()),
+            Self::Bytes(file) => functions.with_debug_file(file, source.clone()),
+        }
+    }
+
+    fn lines(&self, addresses: &[u64], how: Demangle) -> Vec<(u64, Vec<Call>)> {
+        match self {
+            Self::File(file) => dwarf::locate(file, addresses, how, dwarf::Limits::default()),
+            Self::Bytes(file) => dwarf::locate(file, addresses, how, dwarf::Limits::default()),
+        }
+    }
+
     fn has_symbols(&self) -> bool {
         match self {
-            Self::File(file) => file.section_by_name(".symtab").is_some(),
-            Self::Bytes(file) => file.section_by_name(".symtab").is_some(),
+            Self::File(file) => has_symbols(file),
+            Self::Bytes(file) => has_symbols(file),
         }
     }
 
@@ -414,7 +420,7 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
                 file: file.clone(),
                 at: 0,
             });
-            if let Ok(file) = object::File::parse(&cache) {
+            if let Ok(file) = object::File::parse(Limited(&cache)) {
                 show(&Elf::File(&file));
             }
         }
@@ -428,11 +434,11 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
 }
 
 /// The functions of a file, by its separate debug file when it was stripped and there is one.
-fn index(source: &Source, build_id: &str) -> (Index, Source) {
-    let mut own = Index::default();
+fn functions(source: &Source, build_id: &str) -> Functions<Source> {
+    let mut own = Functions::default();
     let mut is_stripped = false;
     visit(source, |file| {
-        own = file.index();
+        own = file.functions(source);
         is_stripped = !file.has_symbols();
     });
     if is_stripped
@@ -440,46 +446,11 @@ fn index(source: &Source, build_id: &str) -> (Index, Source) {
         && let Ok(file) = File::open(path)
     {
         let debug = Source::File(Arc::new(file));
-        let mut separate = Index::default();
-        visit(&debug, |file| separate = file.index());
-        if !separate.is_empty() {
-            return (separate, debug);
-        }
+        visit(&debug, |file| {
+            own = file.with_debug_file(std::mem::take(&mut own), &debug);
+        });
     }
-    (own, source.clone())
-}
-
-impl Source {
-    /// The text from `offset` to the next zero.
-    fn name(&self, offset: u64) -> Option<String> {
-        /// Names of templates can be long; longer ones are cut.
-        const LONGEST: usize = 16 << 10;
-        let mut bytes = Vec::new();
-        while bytes.len() < LONGEST {
-            let mut piece = [0_u8; 256];
-            let at = offset + bytes.len() as u64;
-            let read = match self {
-                Self::File(file) => file.read_at(&mut piece, at).ok()?,
-                Self::Bytes(all) => {
-                    let rest = all.get(usize::try_from(at).ok()?..)?;
-                    let length = rest.len().min(piece.len());
-                    piece[..length].copy_from_slice(&rest[..length]);
-                    length
-                }
-                Self::None => return None,
-            };
-            let new = &piece[..read];
-            if let Some(end) = new.iter().position(|byte| *byte == 0) {
-                bytes.extend_from_slice(&new[..end]);
-                break;
-            }
-            if read == 0 {
-                break;
-            }
-            bytes.extend_from_slice(new);
-        }
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
+    own
 }
 
 fn compile(source: &Source) -> Table {

@@ -13,6 +13,7 @@ pub mod object;
 pub mod proc;
 mod profiler;
 mod records;
+mod run_time;
 pub mod window;
 
 pub use names::{Comm, KernelNames, Namer, Span, Style};

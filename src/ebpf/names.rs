@@ -5,10 +5,11 @@ use std::fs::File;
 use std::sync::Arc;
 
 use crate::ebpf::files::{FileId, Files};
-use crate::ebpf::proc;
+use crate::ebpf::run_time::RunTimes;
 use crate::ebpf::window::{Frame, ProcessInfo, Stacks, Window};
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
-use crate::symbols::{Demangle, Ranges, Search, kernel, perf_map};
+use crate::symbols::calls::Call;
+use crate::symbols::{Demangle, Ranges, kernel};
 
 /// What a thread's name becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,6 +55,8 @@ pub struct KernelNames {
     names: Ranges,
     /// The list hides its addresses.
     hidden: bool,
+    /// Names that runtimes wrote for their own code.
+    run_times: RunTimes,
 }
 
 /// Kernel functions whose names are kept; there are some ten thousand that ever run.
@@ -64,6 +67,8 @@ struct Binary {
     index: u32,
     path: Arc<str>,
     build_id: Arc<str>,
+    /// The places in the source of some of its code are known.
+    has_lines: bool,
 }
 
 /// Looks up the names of all frames of a window.
@@ -121,19 +126,21 @@ impl<'a> Namer<'a> {
 
     /// The profile of some processes, as pprof bytes without compression. Sample type is `cpu` in nanoseconds.
     pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], comms: &[Arc<str>], span: Span) -> Vec<u8> {
-        let named: Vec<Vec<(Frame, Arc<str>)>> = parts
+        let named: Vec<Vec<(Frame, Arc<[Call]>)>> = parts
             .iter()
             .map(|(process, stacks)| self.names(process, stacks))
             .collect();
         let mut binaries: BTreeMap<FileId, Binary> = BTreeMap::new();
-        for (frame, _) in named.iter().flatten() {
+        for (frame, calls) in named.iter().flatten() {
             if let Some(entry) = self.files.get(frame.file) {
                 let index = u32::try_from(binaries.len()).unwrap_or(u32::MAX);
-                binaries.entry(frame.file).or_insert_with(|| Binary {
+                let binary = binaries.entry(frame.file).or_insert_with(|| Binary {
                     index,
                     path: entry.path.clone(),
                     build_id: entry.build_id.clone(),
+                    has_lines: false,
                 });
+                binary.has_lines |= calls.iter().any(|call| call.line > 0);
             }
         }
         let mut builder = Builder::new(span);
@@ -145,7 +152,7 @@ impl<'a> Namer<'a> {
             .extend(in_order.into_iter().map(|binary| Mapping {
                 file: &binary.path,
                 build_id: &binary.build_id,
-                has: [true, false, false, false],
+                has: [true, binary.has_lines, binary.has_lines, binary.has_lines],
                 ..Mapping::default()
             }));
         let as_frame = matches!(self.style.comm, Comm::Frame | Comm::Both);
@@ -156,7 +163,7 @@ impl<'a> Namer<'a> {
                 let mapping = binaries
                     .get(&frame.file)
                     .map_or(Location::NO_MAPPING, |binary| binary.index);
-                locations.insert(*frame, builder.location(mapping, frame.address, name));
+                locations.insert(*frame, builder.calls(mapping, frame.address, name));
             }
             let root = self
                 .style
@@ -189,7 +196,7 @@ impl<'a> Namer<'a> {
     }
 
     /// Every address of the stacks with its name.
-    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks) -> Vec<(Frame, Arc<str>)> {
+    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks) -> Vec<(Frame, Arc<[Call]>)> {
         let mut frames: Vec<Frame> = stacks
             .ticks
             .keys()
@@ -203,27 +210,26 @@ impl<'a> Namer<'a> {
         for group in frames.chunk_by(|a, b| a.file == b.file) {
             let Some(first) = group.first() else { continue };
             let addresses: Vec<u64> = group.iter().map(|frame| frame.address).collect();
-            let jit;
             let names = match first.file {
                 FileId::KERNEL => Some(&self.kernel.names),
-                FileId::ANONYMOUS => {
-                    jit = run_time_names(process.pid, &addresses);
-                    Some(&jit)
-                }
+                FileId::ANONYMOUS => Some(self.kernel.run_times.resolve(process, &addresses)),
                 FileId::UNKNOWN => None,
                 file => self.files.resolve(file, &addresses, self.style.demangle),
             };
-            let found: Vec<Option<Arc<str>>> = addresses
+            let found: Vec<Option<Arc<[Call]>>> = addresses
                 .iter()
                 .map(|address| {
                     names
-                        .and_then(|names| names.find(*address))
-                        .filter(|name| !name.is_empty())
+                        .and_then(|names| names.find_calls(*address))
+                        .filter(|calls| calls.iter().any(|call| !call.name.is_empty()))
                         .cloned()
                 })
                 .collect();
-            for (frame, name) in group.iter().zip(found) {
-                named.push((*frame, name.unwrap_or_else(|| self.stand_in(*frame))));
+            for (frame, calls) in group.iter().zip(found) {
+                named.push((
+                    *frame,
+                    calls.unwrap_or_else(|| Arc::new([Call::named(self.stand_in(*frame))])),
+                ));
             }
         }
         named
@@ -256,7 +262,8 @@ fn title(process: &ProcessInfo) -> &str {
 /// A profile that grows: each name becomes one function, each place one location.
 struct Builder<'a> {
     profile: Profile<'a>,
-    functions: HashMap<&'a str, u32>,
+    /// By name and file.
+    functions: HashMap<(&'a str, &'a str), u32>,
     locations: HashMap<(u32, u64, u32), u32>,
 }
 
@@ -282,24 +289,48 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn location(&mut self, mapping: u32, address: u64, name: &'a str) -> u32 {
+    fn function(&mut self, name: &'a str, file: &'a str) -> u32 {
         let profile = &mut self.profile;
-        let function = *self.functions.entry(name).or_insert_with(|| {
+        *self.functions.entry((name, file)).or_insert_with(|| {
             profile.functions.push(Function {
                 name,
                 system_name: name,
+                file,
                 ..Function::default()
             });
             profile.functions.len() as u32 - 1
-        });
-        *self.locations.entry((mapping, address, function)).or_insert_with(|| {
-            let line = profile.lines.len() as u32;
-            profile.lines.push(Line { function, line: 0 });
+        })
+    }
+
+    /// The location of a name without a place in the source.
+    fn location(&mut self, mapping: u32, address: u64, name: &'a str) -> u32 {
+        let function = self.function(name, "");
+        self.place(mapping, address, &[Line { function, line: 0 }])
+    }
+
+    /// The location of a function and of what was inlined into it.
+    fn calls(&mut self, mapping: u32, address: u64, calls: &'a [Call]) -> u32 {
+        let lines: Vec<Line> = calls
+            .iter()
+            .map(|call| Line {
+                function: self.function(&call.name, &call.file),
+                line: i64::from(call.line),
+            })
+            .collect();
+        self.place(mapping, address, &lines)
+    }
+
+    fn place(&mut self, mapping: u32, address: u64, lines: &[Line]) -> u32 {
+        let profile = &mut self.profile;
+        let outer = lines.last().map_or(0, |line| line.function);
+        *self.locations.entry((mapping, address, outer)).or_insert_with(|| {
+            let start = profile.lines.len() as u32;
+            profile.lines.extend_from_slice(lines);
             profile.locations.push(Location {
                 mapping,
                 address,
-                lines_start: line,
-                lines_end: line + 1,
+                lines_start: start,
+                lines_end: profile.lines.len() as u32,
                 is_folded: false,
             });
             profile.locations.len() as u32 - 1
@@ -314,17 +345,4 @@ impl<'a> Builder<'a> {
         profile.sample_starts.push(profile.sample_locations.len() as u32);
         profile.label_starts.push(profile.labels.len() as u32);
     }
-}
-
-/// Names that a runtime wrote for its own code.
-fn run_time_names(pid: u32, addresses: &[u64]) -> Ranges {
-    let mut names = Ranges::default();
-    let path = proc::path_in_root(pid, &format!("/tmp/perf-{}.map", proc::namespaced_pid(pid)));
-    let Ok(map) = File::open(path) else { return names };
-    let mut search = Search::new(addresses);
-    if let Err(error) = perf_map::offer(map, &mut search) {
-        tracing::debug!(error = %error, pid, "cannot read a perf map");
-    }
-    search.finish(|_, start, end, name| names.insert(start, end, name.into()));
-    names
 }

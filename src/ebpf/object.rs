@@ -212,6 +212,25 @@ mod tests {
     }
 
     #[test]
+    fn the_object_for_64_bit_arm_has_the_same_parts_and_is_relocated() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/bpf/out/profiler.aarch64.bpf.o");
+        let mut arm = aya_obj::Object::parse(&std::fs::read(path).unwrap()).unwrap();
+        let native = aya_obj::Object::parse(OBJECT).unwrap();
+        let parts = |object: &aya_obj::Object| {
+            let mut names: Vec<String> = object.maps.keys().chain(object.programs.keys()).cloned().collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(parts(&arm), parts(&native));
+        assert!(parts(&arm).iter().any(|name| name == "profile"), "{:?}", parts(&arm));
+        let sections = arm.functions.keys().map(|(section, _)| *section).collect();
+        let maps = arm.maps.clone();
+        arm.relocate_maps(maps.iter().map(|(name, map)| (name.as_str(), 3, map)), &sections)
+            .unwrap();
+        arm.relocate_calls(&sections).unwrap();
+    }
+
+    #[test]
     fn an_old_kernel_is_refused() {
         assert!(check_kernel("6.1.0-18-amd64\n").is_ok());
         assert!(check_kernel("5.17.3\n").is_ok());

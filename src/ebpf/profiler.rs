@@ -15,8 +15,8 @@ use crate::ebpf::object::{LoadSettings, Loaded, StartError, load};
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::records::{Record, User};
 use crate::ebpf::window::{Accounts, Frame, ProcessInfo, Window};
-use crate::unwind::{Arch, Stop};
 use crate::unwind::walk::{Found, REGISTERS, Snapshot, walk};
+use crate::unwind::{Arch, Stop};
 
 /// How a profiler works.
 #[derive(Debug, Clone, Copy)]

@@ -33,7 +33,10 @@ impl Source for File {
 
 impl Source for &[u8] {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
-        let rest = usize::try_from(offset).ok().and_then(|at| self.get(at..)).unwrap_or_default();
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|at| self.get(at..))
+            .unwrap_or_default();
         let length = rest.len().min(into.len());
         into[..length].copy_from_slice(&rest[..length]);
         length

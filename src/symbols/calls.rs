@@ -13,6 +13,22 @@ pub struct Call {
     pub line: u32,
 }
 
+impl Call {
+    /// A function of which only the name is known.
+    pub fn named(name: Arc<str>) -> Self {
+        Self {
+            name,
+            file: Arc::from(""),
+            line: 0,
+        }
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len() + self.file.len()
+    }
+}
+
 /// The calls at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {

@@ -176,14 +176,17 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         if let Some((at, _)) = self.relocation(|_, value| value == table) {
             return Some(at);
         }
-        let section = [".noptrdata", ".data"].into_iter().find_map(|name| self.search(name, table));
+        let section = [".noptrdata", ".data"]
+            .into_iter()
+            .find_map(|name| self.search(name, table));
         section.or_else(|| self.symbol(&["runtime.firstmoduledata"]))
     }
 
     /// Where a section has this number, and after it one that is a little greater (the table and the names in it).
     fn search(&self, name: &str, wanted: u64) -> Option<u64> {
         let section = self.file.section_by_name(name)?;
-        if !matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(object::elf::SHF_WRITE) != 0) {
+        if !matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(object::elf::SHF_WRITE) != 0)
+        {
             return None;
         }
         let (start, size) = section.file_range()?;

@@ -254,7 +254,10 @@ impl Pclntab {
         let mut at = address;
         if let Some((index, tree)) = function.inlined {
             while calls.len() < MAX_INLINED {
-                let Some(call) = self.value(bytes, index, &function, at).and_then(|call| u64::try_from(call).ok()) else {
+                let Some(call) = self
+                    .value(bytes, index, &function, at)
+                    .and_then(|call| u64::try_from(call).ok())
+                else {
                     break;
                 };
                 let Some((name, parent)) = self.inlined_call(bytes, tree, call) else {
@@ -295,7 +298,9 @@ impl Pclntab {
         Call {
             name: name.into(),
             file: file.unwrap_or_default().into(),
-            line: value(function.pcln).and_then(|line| u32::try_from(line).ok()).unwrap_or(0),
+            line: value(function.pcln)
+                .and_then(|line| u32::try_from(line).ok())
+                .unwrap_or(0),
         }
     }
 

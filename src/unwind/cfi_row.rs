@@ -66,9 +66,9 @@ where
     };
     let bp = match row.register(RBP) {
         None | Some(RegisterRule::Undefined | RegisterRule::SameValue) if rule != Rule::BpDeref => 0,
-        Some(RegisterRule::Offset(offset)) if rule != Rule::BpDeref => {
-            eighths(offset).and_then(|units| i8::try_from(units).ok()).filter(|units| *units != 0)?
-        }
+        Some(RegisterRule::Offset(offset)) if rule != Rule::BpDeref => eighths(offset)
+            .and_then(|units| i8::try_from(units).ok())
+            .filter(|units| *units != 0)?,
         // Realigned stacks save it where it points.
         Some(RegisterRule::Expression(expression))
             if rule == Rule::BpDeref && is_frame_pointer(&expression, frames) =>
@@ -111,9 +111,9 @@ fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {
     };
     let bp = match row.register(X29) {
         None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
-        Some(RegisterRule::Offset(offset)) => {
-            eighths(offset).and_then(|units| i8::try_from(units).ok()).filter(|units| *units != 0)?
-        }
+        Some(RegisterRule::Offset(offset)) => eighths(offset)
+            .and_then(|units| i8::try_from(units).ok())
+            .filter(|units| *units != 0)?,
         Some(_) => return None,
     };
     let extra = match row.register(X30) {
@@ -137,7 +137,9 @@ fn eighths(offset: i64) -> Option<i16> {
 
 /// How many words below the CFA an offset is, from the second on.
 fn below(offset: i64, most: u8) -> Option<u8> {
-    let words = eighths(offset)?.checked_neg().and_then(|words| u8::try_from(words).ok())?;
+    let words = eighths(offset)?
+        .checked_neg()
+        .and_then(|words| u8::try_from(words).ok())?;
     (2..=most).contains(&words).then_some(words)
 }
 

@@ -86,7 +86,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
         frames.set_vendor(vendor);
         compile_section(arch, &frames, &bases, &mut rows, &mut losses)?;
     }
-    let table = Table::new(rows);
+    let table = Table::new(bridge_gaps(arch, file, Table::new(rows)));
     // Entry points written in assembly (the dynamic linker's) have no description: whoever runs there was called by nobody.
     let entry = u32::try_from(file.entry()).unwrap_or(0);
     if entry != 0 && table.find(entry).is_some_and(|row| row.rule == Rule::None as u8) {
@@ -95,6 +95,39 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
         return Ok((Table::new(rows), losses));
     }
     Ok((table, losses))
+}
+
+/// Code without any description that is as long as this was written by a code generator (V8's builtins), and those keep frame pointers.
+const GENERATED: u32 = 64 << 10;
+
+/// Lets frame pointers be followed through long stretches of code without rules.
+fn bridge_gaps<'data, R: ReadRef<'data>>(arch: Arch, file: &object::File<'data, R>, table: Table) -> Vec<Row> {
+    let text = file.section_by_name(".text").and_then(|section| {
+        let end = section.address().checked_add(section.size())?;
+        Some((u32::try_from(section.address()).ok()?, u32::try_from(end).ok()?))
+    });
+    let mut rows = table.rows().to_vec();
+    let Some((start, end)) = text.filter(|_| !rows.is_empty()) else {
+        return rows;
+    };
+    let next: Vec<u32> = rows.iter().skip(1).map(|row| row.pc).chain([end]).collect();
+    for (row, next) in rows.iter_mut().zip(next) {
+        let length = next.min(end).saturating_sub(row.pc);
+        if row.kind() == Rule::None && row.pc >= start && length >= GENERATED {
+            *row = Row {
+                pc: row.pc,
+                ..Row::frame_pointers(arch)
+            };
+        }
+    }
+    if let Some(end_row) = rows
+        .last()
+        .filter(|row| row.kind() == Rule::Bp && row.pc < end)
+        .map(|_| Row::plain(end, Rule::None))
+    {
+        rows.push(end_row);
+    }
+    rows
 }
 
 /// The bytes of a section, unless there are too many of them.
@@ -179,4 +212,135 @@ where
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A small program that every machine has.
+    fn shell() -> Vec<u8> {
+        std::fs::read("/bin/sh").unwrap()
+    }
+
+    fn place_of(bytes: &[u8], name: &str) -> std::ops::Range<usize> {
+        let file = object::File::parse(bytes).unwrap();
+        let (start, size) = file.section_by_name(name).unwrap().file_range().unwrap();
+        start as usize..(start + size) as usize
+    }
+
+    /// What clang makes of `int f(int a) { int b = g(a); return b + g(b); }` for 64-bit Arm with signed return addresses.
+    const ARM: [u8; 56] = [
+        0x10, 0, 0, 0, 0, 0, 0, 0, 1, 0x7a, 0x52, 0, 1, 0x7c, 0x1e, 1, 0x1b, 0x0c, 0x1f, 0, 0x20, 0, 0, 0, 0x18, 0, 0,
+        0, 0, 0, 0, 0, 0x24, 0, 0, 0, 0, 0x44, 0x2d, 0x44, 0x0e, 0x10, 0x93, 2, 0x9e, 4, 0x54, 0x0e, 0, 0x44, 0x2d,
+        0xd3, 0xde, 0, 0, 0,
+    ];
+
+    #[test]
+    fn a_signed_return_address_of_64_bit_arm_is_found_and_its_signature_dropped() {
+        use crate::unwind::walk::{Found, REGISTERS, Snapshot, Stop, walk};
+
+        let mut frames = gimli::EhFrame::new(&ARM, RunTimeEndian::Little);
+        frames.set_address_size(8);
+        frames.set_vendor(gimli::Vendor::AArch64);
+        let bases = BaseAddresses::default().set_eh_frame(0x10000);
+        let (mut rows, mut losses) = (Vec::new(), Losses::default());
+        compile_section(Arch::Aarch64, &frames, &bases, &mut rows, &mut losses).unwrap();
+        assert_eq!(losses, Losses::default());
+        let table = Table::new(rows);
+        let start = 0x1001c;
+        let short: Vec<_> = table
+            .rows()
+            .iter()
+            .map(|row| (row.pc - start, row.kind(), row.cfa, row.extra()))
+            .collect();
+        assert_eq!(
+            short,
+            [
+                (0, Rule::Sp, 0, 0),
+                (8, Rule::Sp, 2, 2),
+                (0x1c, Rule::Sp, 0, 2),
+                (0x20, Rule::Sp, 0, 0),
+                (0x24, Rule::None, 0, 0)
+            ]
+        );
+        // Twice the function, then its caller, which follows frame pointers: [x29] = 0.
+        let words: [u64; 6] = [0x00ab_0000_0001_0030, 1, 0x00cd_0000_0009_0004, 1, 0, 0];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let mut snapshot = Snapshot {
+            ip: u64::from(start) + 0x10,
+            sp: 0x5000,
+            bp: 0x5020,
+            aux: 0x1234,
+            registers: [0; REGISTERS],
+            bytes: &bytes,
+        };
+        let find = |address: u64| match table.find(u32::try_from(address).unwrap()) {
+            Some(row) if row.kind() != Rule::None => Found::Row(*row),
+            _ => Found::FramePointers,
+        };
+        let mut found = Vec::new();
+        let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
+        assert_eq!((stop, found), (Stop::End, vec![0x1002c, 0x10030, 0x9_0004]));
+        // A leaf that saved nothing has it in the register.
+        (snapshot.ip, snapshot.aux) = (u64::from(start), 0x00ef_0000_0009_0004);
+        let mut found = Vec::new();
+        let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
+        assert_eq!((stop, found), (Stop::End, vec![u64::from(start), 0x9_0004]));
+    }
+
+    #[test]
+    fn a_program_has_rules_for_its_code() {
+        let bytes = shell();
+        let file = object::File::parse(bytes.as_slice()).unwrap();
+        let (table, losses) = compile(&file).unwrap();
+        assert!(table.rows().len() > 100 && losses.functions == 0, "{losses:?}");
+        let entry = u32::try_from(file.entry()).unwrap();
+        assert_eq!(table.find(entry).map(Row::kind), Some(Rule::End));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn damaged_call_frames_give_rules_or_an_error(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..60),
+        ) {
+            let mut bytes = shell();
+            let section = place_of(&bytes, ".eh_frame");
+            for (at, value) in changes {
+                let at = section.start + at.index(section.len());
+                bytes[at] = value;
+            }
+            let file = object::File::parse(bytes.as_slice()).unwrap();
+            if let Ok((table, _)) = compile(&file) {
+                // An instruction of two bytes makes a row at most.
+                prop_assert!(table.rows().len() < section.len());
+                prop_assert!(table.rows().is_sorted_by(|a, b| a.pc < b.pc));
+            }
+        }
+
+        #[test]
+        fn damaged_headers_and_cut_files_give_rules_or_an_error(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+            length in any::<prop::sample::Index>(),
+            is_cut in any::<bool>(),
+        ) {
+            let mut bytes = shell();
+            // The headers of segments lie at the start, those of sections at the end.
+            let sections = bytes.len() - 64 * 32;
+            for (index, (at, value)) in changes.into_iter().enumerate() {
+                let at = if index % 2 == 0 { at.index(0x400) } else { sections + at.index(64 * 32) };
+                bytes[at] = value;
+            }
+            if is_cut {
+                bytes.truncate(length.index(bytes.len()));
+            }
+            if let Ok(file) = object::File::parse(bytes.as_slice()) {
+                let _ = compile(&file);
+            }
+        }
+    }
 }

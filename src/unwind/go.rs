@@ -95,7 +95,9 @@ fn switching(arch: Arch, deepest: i64) -> Option<Row> {
 }
 
 fn eighths(offset: i64) -> Option<i16> {
-    (offset >= 0 && offset % 8 == 0).then(|| i16::try_from(offset / 8).ok()).flatten()
+    (offset >= 0 && offset % 8 == 0)
+        .then(|| i16::try_from(offset / 8).ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -118,7 +120,11 @@ mod tests {
         let short: Vec<_> = found.iter().map(|row| (row.pc, row.kind(), row.cfa, row.bp)).collect();
         assert_eq!(
             short,
-            [(0x1000, Rule::Sp, 1, 0), (0x1001, Rule::Sp, 4, -2), (0x1010, Rule::Sp, 1, 0)]
+            [
+                (0x1000, Rule::Sp, 1, 0),
+                (0x1001, Rule::Sp, 4, -2),
+                (0x1010, Rule::Sp, 1, 0)
+            ]
         );
         function.switches = true;
         found.clear();
