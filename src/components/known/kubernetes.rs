@@ -3,6 +3,7 @@
 //! Schema and checks. Nothing is asked of a cluster here.
 
 use crate::components::common::{checks, discovery, http_client, kubernetes_client};
+use crate::components::known::selectors;
 use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema, attributes, blocks};
 use crate::pipeline::component::{ArgumentError, Definition, Stability};
 
@@ -156,6 +157,11 @@ fn check_kubernetes(arguments: &Arguments) -> Result<(), ArgumentError> {
         if seen.contains(&of) {
             let message = format!("there is a selector of the role {of} already");
             return Err(checks::error(format!("{path}role"), message));
+        }
+        let checks: [(&str, fn(&str) -> Result<(), String>); 2] =
+            [("label", selectors::check_label), ("field", selectors::check_field)];
+        for (name, check) in checks {
+            check(&selector.body.string(name)).map_err(|wrong| checks::error(format!("{path}{name}"), wrong))?;
         }
         seen.push(of);
     }

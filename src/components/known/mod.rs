@@ -18,4 +18,5 @@ pub mod pyroscope_java;
 pub mod pyroscope_receive_http;
 pub mod registries;
 pub mod remote;
+mod selectors;
 pub mod vault;

@@ -54,6 +54,10 @@ pub(crate) struct Stage<'a> {
     pub(crate) order: Vec<Arc<Node>>,
     /// Imports of the new tree by id.
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
+    /// Ids of components that run with other arguments than the new tree has for them.
+    pub(crate) changed: BTreeSet<Arc<str>>,
+    /// Ids of components that are made anew although they are there.
+    replace: &'a BTreeSet<Arc<str>>,
     /// Declarations of imports that are known to be wrong.
     reported: BTreeSet<*const Declare>,
     /// Ids that the new tree is to have, whether or not it came to that.
@@ -82,7 +86,12 @@ type Staged<T> = Result<T, Diagnostics>;
 
 impl<'a> Stage<'a> {
     /// Nothing staged yet.
-    pub(crate) fn new(engine: &'a Engine, current: &'a Running, accept: Accept) -> Self {
+    pub(crate) fn new(
+        engine: &'a Engine,
+        current: &'a Running,
+        accept: Accept,
+        replace: &'a BTreeSet<Arc<str>>,
+    ) -> Self {
         Self {
             engine,
             current,
@@ -91,6 +100,8 @@ impl<'a> Stage<'a> {
             nodes: BTreeMap::new(),
             order: Vec::new(),
             libraries: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            replace,
             reported: BTreeSet::new(),
             wanted: BTreeSet::new(),
             reached: BTreeSet::new(),
@@ -172,15 +183,16 @@ impl<'a> Stage<'a> {
         outer: Option<&Names<'_>>,
     ) -> Staged<Entry> {
         let node = &instance.graph.nodes[index];
-        let names = instance.names(&self.engine.constants, outer);
+        let names = instance.names(&self.engine.common, outer);
         match &node.kind {
             NodeKind::Component(definition) => {
                 let arguments = self.engine.arguments(definition, &node.block, &names)?;
                 let id = join(&instance.path, &node.id);
-                let running = match self.current.nodes.get(&id) {
+                let running = match self.current.nodes.get(&id).filter(|_| !self.replace.contains(&id)) {
                     Some(running) => {
                         if !running.has_arguments(&arguments) {
                             instance.mark(index, true);
+                            self.changed.insert(id);
                         }
                         running.clone()
                     }
@@ -304,10 +316,10 @@ impl<'a> Stage<'a> {
                 entries: &[],
                 variable: None,
                 outer: None,
-                constants: &self.engine.constants,
+                common: &self.engine.common,
                 module_path: &surroundings.module_path,
             };
-            match self.import(join(id, &text.block.id()), id, inner, text, &names) {
+            match self.import(join(id, &text.block.id().into()), id, inner, text, &names) {
                 Ok((_, library)) => {
                     let mut libraries = surroundings.libraries.lock();
                     libraries.insert(namespace.clone(), library);
@@ -496,7 +508,7 @@ pub(crate) fn export(text: &SourceBlock, names: &Names<'_>) -> Staged<Value> {
 }
 
 /// The body of a block of the engine's own.
-pub(crate) fn body(text: &SourceBlock, schema: &Schema, names: &Names<'_>) -> Staged<Arguments> {
+pub(crate) fn body(text: &SourceBlock, schema: &'static Schema, names: &Names<'_>) -> Staged<Arguments> {
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, schema, &Evaluate(names));
     decoded.diagnostics.into_result(decoded.arguments)
