@@ -46,6 +46,8 @@ pub(super) struct Refused {
     pub(super) in_the_way: Vec<Arc<Node>>,
     /// Ids of those among them that the new configuration has too, with other arguments: they would have to be made anew.
     pub(super) to_replace: BTreeSet<Arc<str>>,
+    /// Something could not be evaluated that depends on what was to be updated later.
+    is_stale: bool,
 }
 
 impl From<Diagnostics> for Refused {
@@ -54,6 +56,7 @@ impl From<Diagnostics> for Refused {
             diagnostics,
             in_the_way: Vec::new(),
             to_replace: BTreeSet::new(),
+            is_stale: false,
         }
     }
 }
@@ -143,6 +146,8 @@ impl Inner {
         old.or(all)
     }
 
+    /// Makes a tree. What is new is built before anything is updated, and so with the values that are there now. Where that fails because of a value that an update would
+    /// change, updates come in between, and are taken back should something fail after all.
     fn prepare(
         &self,
         graph: &Arc<Graph>,
@@ -152,8 +157,21 @@ impl Inner {
         replace: &BTreeSet<Arc<str>>,
         warnings: &Diagnostics,
     ) -> Result<Prepared, Refused> {
-        let is_load = !matches!(accept, Accept::Only(_));
-        let mut stage = Stage::new(&self.engine, current, accept, replace);
+        let new = || Stage::new(&self.engine, current, accept.clone(), replace);
+        match self.prepare_in(new(), graph, folder, warnings) {
+            Err(refused) if refused.is_stale => self.prepare_in(new().eager(), graph, folder, warnings),
+            prepared => prepared,
+        }
+    }
+
+    fn prepare_in(
+        &self,
+        mut stage: Stage<'_>,
+        graph: &Arc<Graph>,
+        folder: &Arc<str>,
+        warnings: &Diagnostics,
+    ) -> Result<Prepared, Refused> {
+        let is_load = !matches!(stage.accept, Accept::Only(_));
         let root = stage.root(graph.clone(), folder.clone());
         let mut diagnostics = warnings.clone();
         diagnostics.extend(std::mem::take(&mut stage.diagnostics));
@@ -196,11 +214,13 @@ impl Inner {
         }
         diagnostics.sort();
         if diagnostics.has_errors() {
+            take_back(std::mem::take(&mut stage.updated));
             return Err(refused(diagnostics, &stage));
         }
         let mut pass = Propagate::of_load(&self.engine);
         if let Err(found) = pass.pass(&root, None) {
             take_back(pass.updated);
+            take_back(std::mem::take(&mut stage.updated));
             return Err(refused(found, &stage));
         }
         let (nodes, order, libraries) = (stage.nodes, stage.order, stage.libraries);
@@ -214,7 +234,7 @@ impl Inner {
             logging,
             live_debugging,
             http,
-            updated: pass.updated,
+            updated: stage.updated.into_iter().chain(pass.updated).collect(),
             shape: pass.shape,
             warnings: diagnostics,
         })
@@ -276,7 +296,10 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
         found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
     };
     if !diagnostics.iter().all(lacks) {
-        return diagnostics.into();
+        return Refused {
+            is_stale: stage.is_stale,
+            ..diagnostics.into()
+        };
     }
     let running = stage.current.order.iter().rev();
     let exclusive = running.filter(|node| node.is_exclusive());
@@ -287,6 +310,7 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
         .collect();
     Refused {
         diagnostics,
+        is_stale: false,
         to_replace: in_the_way
             .iter()
             .filter(|node| changed(node))

@@ -68,12 +68,7 @@ pub(crate) fn check(
             let mut found = body(&TRACING);
             if run && !found.has_errors() {
                 let message = "the `tracing` block has no effect: this program makes no traces of itself";
-                found.push(Diagnostic::warning(
-                    codes::UNSUPPORTED_BLOCK,
-                    source,
-                    block.header(),
-                    message,
-                ));
+                found.push(Diagnostic::warning(codes::NO_EFFECT, source, block.header(), message));
             }
             found
         }

@@ -1,12 +1,13 @@
-#![allow(
-    unsafe_code,
-    reason = "jemalloc's settings of one arena are reached by name only, through a call without types"
-)]
 //! Memory that the program holds and does not need, given back to the system.
 //!
 //! In: nothing. Out: pages. jemalloc gives pages back when they have been unused for ten seconds, but looks at its clock only when somebody allocates: a program that has just
 //! done something large and then rests would keep them. And the pages of the program's own code that only its start or a load needed stay mapped until the system lacks memory. To
 //! be called after such work, off the async threads: it takes milliseconds.
+
+#![allow(
+    unsafe_code,
+    reason = "jemalloc's settings of one arena are reached by name only, through a call without types"
+)]
 
 use std::ops::Range;
 

@@ -2,8 +2,7 @@
 //!
 //! Schema and checks. Nothing is asked of a cluster here.
 
-use crate::components::common::{checks, discovery, http_client, kubernetes_client};
-use crate::components::known::selectors;
+use crate::components::common::{checks, discovery, http_client, kubernetes_client, selectors};
 use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema, attributes, blocks};
 use crate::pipeline::component::{ArgumentError, Definition, Stability};
 

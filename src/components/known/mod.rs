@@ -18,5 +18,4 @@ pub mod pyroscope_java;
 pub mod pyroscope_receive_http;
 pub mod registries;
 pub mod remote;
-mod selectors;
 pub mod vault;

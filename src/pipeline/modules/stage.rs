@@ -58,6 +58,12 @@ pub(crate) struct Stage<'a> {
     pub(crate) changed: BTreeSet<Arc<str>>,
     /// Ids of components that are made anew although they are there.
     replace: &'a BTreeSet<Arc<str>>,
+    /// True to update components on the way, so that what is evaluated after them sees their new exports.
+    eager: bool,
+    /// What was updated on the way, with the arguments before.
+    pub(crate) updated: Vec<(Arc<Node>, Arguments)>,
+    /// Something could not be evaluated that depends on a component which has yet to be updated.
+    pub(crate) is_stale: bool,
     /// Declarations of imports that are known to be wrong.
     reported: BTreeSet<*const Declare>,
     /// Ids that the new tree is to have, whether or not it came to that.
@@ -102,6 +108,9 @@ impl<'a> Stage<'a> {
             libraries: BTreeMap::new(),
             changed: BTreeSet::new(),
             replace,
+            eager: false,
+            updated: Vec::new(),
+            is_stale: false,
             reported: BTreeSet::new(),
             wanted: BTreeSet::new(),
             reached: BTreeSet::new(),
@@ -109,6 +118,11 @@ impl<'a> Stage<'a> {
             depth: 0,
             hidden: 0,
         }
+    }
+
+    /// The same, with updates on the way.
+    pub(crate) fn eager(self) -> Self {
+        Self { eager: true, ..self }
     }
 
     /// The tree of a configuration. It may be used when there are no errors among the diagnostics.
@@ -167,12 +181,33 @@ impl<'a> Stage<'a> {
                     }
                 }
                 Err(found) => {
+                    // A build may fail for other reasons, and so may what comes after the first failure.
+                    let evaluated = found.iter().any(|found| found.code != codes::BUILD_FAILED);
+                    let inside = found.is_empty() && !self.failed;
+                    self.is_stale |= (evaluated || inside) && self.depends_on_changed(&instance, index);
                     self.diagnostics.extend(found);
                     self.failed = true;
                 }
             }
         }
         instance
+    }
+
+    /// True when a node refers, over however many others of its scope, to a component that is to be updated.
+    fn depends_on_changed(&self, instance: &Instance, index: usize) -> bool {
+        let nodes = &instance.graph.nodes;
+        let mut seen = BTreeSet::new();
+        let mut queue = vec![index];
+        while let Some(index) = queue.pop() {
+            let Some(node) = nodes.get(index).filter(|_| seen.insert(index)) else {
+                continue;
+            };
+            if self.changed.contains(&join(&instance.path, &node.id)) {
+                return true;
+            }
+            queue.extend(&node.references);
+        }
+        false
     }
 
     fn entry(
@@ -191,8 +226,11 @@ impl<'a> Stage<'a> {
                 let running = match self.current.nodes.get(&id).filter(|_| !self.replace.contains(&id)) {
                     Some(running) => {
                         if !running.has_arguments(&arguments) {
-                            instance.mark(index, true);
                             self.changed.insert(id);
+                            match self.eager {
+                                true => self.update(running, arguments, &node.block)?,
+                                false => instance.mark(index, true),
+                            }
                         }
                         running.clone()
                     }
@@ -215,6 +253,16 @@ impl<'a> Stage<'a> {
             NodeKind::Custom(call) => self.custom(instance, index, call, &names),
             NodeKind::Foreach(foreach) => self.foreach(instance, index, foreach, &names),
         }
+    }
+
+    fn update(&mut self, node: &Arc<Node>, arguments: Arguments, text: &SourceBlock) -> Staged<()> {
+        let before = node.arguments();
+        node.update(arguments).map_err(|error| {
+            let message = format!("{} refused its new arguments: {error}", node.id);
+            block_error(codes::UPDATE_FAILED, text, message)
+        })?;
+        self.updated.push((node.clone(), before));
+        Ok(())
     }
 
     fn build(
