@@ -157,11 +157,9 @@ fn check_kubernetes(arguments: &Arguments) -> Result<(), ArgumentError> {
             let message = format!("there is a selector of the role {of} already");
             return Err(checks::error(format!("{path}role"), message));
         }
-        let checks: [(&str, fn(&str) -> Result<(), String>); 2] =
-            [("label", selectors::check_label), ("field", selectors::check_field)];
-        for (name, check) in checks {
-            check(&selector.body.string(name)).map_err(|wrong| checks::error(format!("{path}{name}"), wrong))?;
-        }
+        let (label, field) = (selector.body.string("label"), selector.body.string("field"));
+        selectors::check_label(&label).map_err(|wrong| checks::error(format!("{path}label"), wrong))?;
+        selectors::check_field(&field).map_err(|wrong| checks::error(format!("{path}field"), wrong))?;
         seen.push(of);
     }
     kubernetes_client::check(arguments, "")
