@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use crate::program::other;
 
@@ -14,8 +15,12 @@ use crate::program::other;
 const HERTZ: u32 = 3499;
 /// CPU seconds of a program with three functions.
 const SECONDS: &str = "3.4";
+/// One recording at a time: each alone keeps both CPUs busy.
+static ALONE: Mutex<()> = Mutex::new(());
 /// Points by which a share may differ.
 const POINTS: f64 = 1.5;
+/// The same for processes that live for 20 and 50 ms: of their first moments the stack may not be known, and they have a larger part in the shorter.
+const BRIEF_POINTS: f64 = 6.0;
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -53,6 +58,7 @@ struct Recorded {
 /// Records two lines of programs, one beside the other. Before that each program of `first` runs for a moment: tables of unwinding are made
 /// while a program runs, and this profiler may be a build for debugging, which takes its time.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let output = folder.join("out.folded");
     let lane = |programs: &[String]| format!("({}) &\n", programs.join(" && "));
     let warm = format!("({}) >/dev/null\nsleep 4\n", first.join("; "));
@@ -114,8 +120,9 @@ impl Recorded {
             let found = self.of(program, name) as f64 / sampled as f64 * 100.0;
             let true_share = self.truth[*name] as f64 / truth as f64 * 100.0;
             println!("{program} {name}: {found:.2} % of {samples} samples, {true_share:.2} % true");
+            let points = if program == "brief" { BRIEF_POINTS } else { POINTS };
             assert!(
-                (found - true_share).abs() <= POINTS,
+                (found - true_share).abs() <= points,
                 "{program} {name}: {found:.2} % sampled, {true_share:.2} % true\n{}",
                 self.summary
             );

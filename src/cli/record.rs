@@ -163,6 +163,8 @@ fn record(
     .context("cannot start the profiler")?;
     let before = profiler.accounts();
     let started = (Instant::now(), SystemTime::now());
+    // The start took a while: what was heard meanwhile must not keep the news of the command from being heard.
+    profiler.poll();
     let mut child = start_command(&args.command)?;
     let mut status = None;
     loop {
