@@ -144,7 +144,7 @@ impl Recorded {
         let before = |words: &str| {
             let (before, _) = self.summary.split_once(words).unwrap();
             before
-                .rsplit([' ', ','])
+                .rsplit([' ', ',', '\n'])
                 .find_map(|word| word.parse::<f64>().ok())
                 .unwrap()
         };
