@@ -195,7 +195,7 @@ fn functions_of_compiled_programs_have_their_true_shares_and_stacks_are_whole() 
     compile(folder, "release", "rustc", &["--edition", "2024", "-O"], "release.rs");
     for (name, flags) in [("gofull", ""), ("gobare", "-s -w")] {
         run(Command::new("go")
-            .args(["build", "-ldflags", flags, "-o"])
+            .args(["build", "-buildvcs=false", "-ldflags", flags, "-o"])
             .arg(folder.join(name))
             .arg(".")
             .env("GOFLAGS", "-mod=mod")
