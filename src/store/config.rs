@@ -13,7 +13,7 @@ use crate::store::wal::SyncMode;
 pub struct StoreConfig {
     /// The data folder; created when it is not there.
     pub dir: PathBuf,
-    /// A head of so many bytes in memory is flushed, 20 MiB. While the heads hold twice as much, appends wait for the flush.
+    /// A head of so many bytes in memory is flushed, 32 MiB. While the heads hold twice as much, appends wait for the flush.
     pub flush_bytes: u64,
     /// A head whose first profile is so old is flushed, 5 minutes.
     pub flush_age: Duration,
@@ -34,7 +34,7 @@ impl StoreConfig {
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
-            flush_bytes: 20 << 20,
+            flush_bytes: 32 << 20,
             flush_age: Duration::from_secs(5 * 60),
             head_limit_bytes: 256 << 20,
             limits: Limits::default(),
