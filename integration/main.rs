@@ -12,6 +12,7 @@ mod client;
 mod docs;
 #[cfg(feature = "server")]
 mod ebpf;
+mod fuzzing;
 #[cfg(feature = "server")]
 mod go_target;
 #[cfg(feature = "server")]
@@ -35,6 +36,7 @@ mod pprof;
 mod program;
 #[cfg(feature = "server")]
 mod program_use;
+
 mod protos;
 #[cfg(feature = "server")]
 mod query;

@@ -28,15 +28,16 @@ pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
         return Ok(settled);
     }
     let (moved, _) = parser::parse(&Source::new(path, comments_above(&file)));
-    Ok(settle(&moved, &file).unwrap_or_else(|| printer::print(&file)))
+    // Should that ever not do, the author's text is the better one.
+    Ok(settle(&moved, &file).unwrap_or_else(|| text.to_owned()))
 }
 
-/// Prints until the text stays; `None` when it does not, or when it no longer means what `original` means.
+/// Prints until the text stays; `None` when it does not, or when it no longer means what `original` means or lost a comment of it.
 fn settle(file: &File, original: &File) -> Option<String> {
     let mut text = printer::print(file);
     for _ in 0..MAX_PASSES {
         let (again, diagnostics) = parser::parse(&Source::new("", text.as_str()));
-        if diagnostics.has_errors() || again != *original {
+        if diagnostics.has_errors() || again != *original || comments(&again) != comments(original) {
             return None;
         }
         let next = printer::print(&again);
@@ -46,6 +47,10 @@ fn settle(file: &File, original: &File) -> Option<String> {
         text = next;
     }
     None
+}
+
+fn comments(file: &File) -> usize {
+    file.comments.iter().map(Vec::len).sum()
 }
 
 /// The text with every comment inside an attribute or a block header moved to lines of its own before it.
