@@ -6,7 +6,7 @@
 use alluvium::components;
 use alluvium::lang::eval::{NoScope, evaluate};
 use alluvium::lang::translate::{to_alloy, to_hcl};
-use alluvium::lang::{Source, decode_text, fmt_named, parse, parse_expression, same};
+use alluvium::lang::{Diagnostics, Source, decode_text, fmt_named, parse, parse_expression, same};
 use alluvium::pipeline::component::Stability;
 use alluvium::pipeline::validate;
 use alluvium::profile::flamegraph::Tree;
@@ -25,7 +25,7 @@ pub fn language(data: &[u8]) {
     formatted("x.alloy", &text);
     let source = Source::new("x.alloy", text.as_str());
     let sources = [("x.alloy".to_owned(), text)];
-    let _ = validate(&sources, components::ALL, Stability::Experimental).render(false);
+    shown(&validate(&sources, components::ALL, Stability::Experimental));
     let (expression, found) = parse_expression(&source);
     if !found.has_errors() {
         let _ = evaluate(&source, &expression, &NoScope);
@@ -76,9 +76,17 @@ pub fn pprof_decode(data: &[u8]) {
     assert!(pprof::decode(&pprof::encode(&smaller)).is_ok());
 }
 
+/// Any diagnostic can be shown. Excerpts of all of them would take most of the time.
+fn shown(diagnostics: &Diagnostics) {
+    let _ = diagnostics.to_json();
+    for diagnostic in diagnostics.iter().take(2) {
+        let _ = diagnostic.render(false);
+    }
+}
+
 fn formatted(path: &str, text: &str) {
     let (file, diagnostics) = parse(&Source::new(path, text));
-    let _ = (diagnostics.render(false), diagnostics.to_json());
+    shown(&diagnostics);
     match fmt_named(path, text) {
         Ok(formatted) => {
             let (again, found) = parse(&Source::new(path, formatted.as_str()));
