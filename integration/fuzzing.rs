@@ -14,7 +14,7 @@ use crate::tidy::root;
 mod promises;
 
 /// Changes made of each seed.
-const CHANGES: u64 = 6;
+const CHANGES: u64 = 3;
 
 /// What cuts of texts are joined with: pieces that mean something to a parser.
 const PIECES: [&str; 24] = [
