@@ -17,7 +17,7 @@ use crate::pipeline::graph::build::{Analyzer, below_minimum};
 use crate::pipeline::graph::{
     CONSTANTS, Call, Env, Graph, MODULE_PATH, NodeKind, ScopeKind, SourceBlock, prefixes, walk_body,
 };
-use crate::pipeline::names::constant_names;
+use crate::pipeline::names::CONSTANT_NAMES;
 
 /// What a template uses of the scopes around it; levels count outwards from 1.
 #[derive(Debug, Default)]
@@ -279,7 +279,10 @@ impl Finder<'_, '_, '_> {
             return Target::Library(value, length);
         }
         match &*first.name {
-            CONSTANTS => Target::Library(constant_names(), 1),
+            CONSTANTS => {
+                let names = CONSTANT_NAMES.map(|name| (name, Value::string("")));
+                Target::Library(Value::object(names), 1)
+            }
             MODULE_PATH => Target::Library(Value::string(""), 1),
             _ => Target::Nothing,
         }
