@@ -2,7 +2,8 @@
 //!
 //! One pass of the [`printer`] gives what Alloy gives. Alloy's own output is not always canonical: with comments inside expressions a second pass moves
 //! them again, and a comment inside a dotted block name even breaks the file. So we print until nothing changes, and when that
-//! would change the meaning or does not settle, comments inside a statement are first moved to the lines above it.
+//! would change the meaning, lose a comment or does not settle, comments inside a statement are first moved to the lines above it; a text for which that
+//! does not help either stays as it is.
 
 use crate::lang::ast::{File, Statement};
 use crate::lang::diagnostic::Diagnostics;
