@@ -155,7 +155,11 @@ impl Recorded {
             .unwrap_or_else(|| panic!("no account of ticks in\n{}", self.summary));
         let number = |after: &str, before: &str| -> u64 {
             let rest = line.split_once(after).map_or(line, |(_, rest)| rest);
-            rest.split_once(before).unwrap().0.parse().unwrap_or_else(|_| panic!("{line}"))
+            rest.split_once(before)
+                .unwrap()
+                .0
+                .parse()
+                .unwrap_or_else(|_| panic!("{line}"))
         };
         [
             number("\0", " samples of "),
@@ -261,16 +265,29 @@ fn where_only_the_program_is_refused_perf_events_are_used_and_the_reason_is_told
     let refuse = refuse.to_str().unwrap();
     // bpf(2) is 321 on x86-64.
     for (launcher, reason) in [
-        (vec!["setpriv", "--bounding-set=-bpf,-sys_admin", "--"], "missing capability CAP_BPF"),
+        (
+            vec!["setpriv", "--bounding-set=-bpf,-sys_admin", "--"],
+            "missing capability CAP_BPF",
+        ),
         (vec![refuse, "321"], "the kernel refuses the BPF program"),
         (
-            vec!["unshare", "-m", "sh", "-c", "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"", "sh"],
+            vec![
+                "unshare",
+                "-m",
+                "sh",
+                "-c",
+                "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"",
+                "sh",
+            ],
             "the kernel has no BTF",
         ),
     ] {
         let (is_well, text, is_written) = record_behind(&launcher);
         assert!(is_well && is_written, "{launcher:?}: {text}");
-        assert!(text.contains("by perf events without a BPF program"), "{launcher:?}: {text}");
+        assert!(
+            text.contains("by perf events without a BPF program"),
+            "{launcher:?}: {text}"
+        );
         assert!(text.contains(reason), "{launcher:?}: {text}");
     }
 }
@@ -308,7 +325,11 @@ fn every_due_tick_of_one_and_of_two_busy_threads_is_in_one_account() {
         // Ticks that did not come are of whoever ran then.
         let bound = 0.01 + missed as f64 / due as f64;
         let ratio = recorded.of_process("shares") as f64 / recorded.truth["process"] as f64;
-        assert!((1.0 - ratio).abs() <= bound, "{ratio} of the CPU time is there\n{}", recorded.summary);
+        assert!(
+            (1.0 - ratio).abs() <= bound,
+            "{ratio} of the CPU time is there\n{}",
+            recorded.summary
+        );
         assert_eq!(lost, 0, "{}", recorded.summary);
     }
 }
@@ -334,7 +355,14 @@ fn the_time_of_programs_that_live_fifty_milliseconds_is_theirs() {
     }
     let churn = compile(folder.path(), "churn", &["-O1"]);
     let prefix = folder.path().join("short");
-    let command = [churn.to_str().unwrap(), "10", "1", prefix.to_str().unwrap(), "20", "0.05"];
+    let command = [
+        churn.to_str().unwrap(),
+        "10",
+        "1",
+        prefix.to_str().unwrap(),
+        "20",
+        "0.05",
+    ];
     let recorded = record_with(folder.path(), &["-F", "997"], &command);
     let short: u64 = recorded
         .stacks
@@ -350,7 +378,10 @@ fn the_time_of_programs_that_live_fifty_milliseconds_is_theirs() {
         .map(|(_, value)| value)
         .sum();
     let whole = whole as f64 / short as f64;
-    println!("{ratio:.4} of wait4's CPU time, {whole:.4} to the end; {}", recorded.summary.trim());
+    println!(
+        "{ratio:.4} of wait4's CPU time, {whole:.4} to the end; {}",
+        recorded.summary.trim()
+    );
     assert!((0.95..1.03).contains(&ratio), "{ratio}\n{}", recorded.summary);
     assert!(whole >= 0.85, "{whole}\n{}", recorded.summary);
 }
@@ -369,7 +400,11 @@ fn a_process_with_ten_thousand_mappings_is_profiled_like_any_other() {
 /// Numbers that the kernel gave to the program and the maps that a process holds.
 fn kernel_ids(pid: u32) -> (Vec<u32>, Vec<u32>) {
     let (mut programs, mut maps) = (Vec::new(), Vec::new());
-    for entry in std::fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(format!("/proc/{pid}/fdinfo"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
         for line in text.lines() {
             let number = |prefix| line.strip_prefix(prefix).and_then(|id: &str| id.trim().parse().ok());
@@ -404,12 +439,17 @@ fn killed_at_any_moment_it_leaves_nothing_in_the_kernel() {
         child.wait().unwrap();
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let left = aya::programs::loaded_programs().flatten().any(|info| programs.contains(&info.id()))
+            let left = aya::programs::loaded_programs()
+                .flatten()
+                .any(|info| programs.contains(&info.id()))
                 || aya::maps::loaded_maps().flatten().any(|info| maps.contains(&info.id()));
             if !left {
                 break;
             }
-            assert!(Instant::now() < deadline, "round {round}: something is left of {programs:?} {maps:?}");
+            assert!(
+                Instant::now() < deadline,
+                "round {round}: something is left of {programs:?} {maps:?}"
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }

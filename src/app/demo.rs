@@ -212,7 +212,13 @@ fn check_target(target: &str) -> anyhow::Result<()> {
 }
 
 #[expect(clippy::print_stdout, reason = "tells the newcomer where to look")]
-fn announce(address: &str, postgres: Option<std::net::SocketAddr>, options: &DemoOptions, machine: &Machine, config: &std::path::Path) {
+fn announce(
+    address: &str,
+    postgres: Option<std::net::SocketAddr>,
+    options: &DemoOptions,
+    machine: &Machine,
+    config: &std::path::Path,
+) {
     let targets = if options.targets.is_empty() {
         "itself (add programs with --target HOST:PORT)".to_owned()
     } else {
@@ -220,7 +226,9 @@ fn announce(address: &str, postgres: Option<std::net::SocketAddr>, options: &Dem
     };
     println!("\n  Alluvium is profiling {targets}.");
     match machine {
-        Machine::Yes => println!("  Every other process of this machine is profiled too, by eBPF, as the service of its program's name."),
+        Machine::Yes => println!(
+            "  Every other process of this machine is profiled too, by eBPF, as the service of its program's name."
+        ),
         Machine::No(why) => println!("  The other processes of this machine are not profiled: {why}"),
     }
     println!("  The first profiles arrive within 15 s; then look at\n");

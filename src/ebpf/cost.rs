@@ -1,5 +1,8 @@
 //! What profiling costs, and the governor that lowers the rate when that is too much.
-#![allow(unsafe_code, reason = "the CPU time of a thread has no wrapper in a crate that we have")]
+#![allow(
+    unsafe_code,
+    reason = "the CPU time of a thread has no wrapper in a crate that we have"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +36,11 @@ impl Cost {
 
     /// Nanoseconds of CPU that all threads noted.
     pub fn nanos(&self) -> u64 {
-        self.threads.lock().iter().map(|nanos| nanos.load(Ordering::Relaxed)).sum()
+        self.threads
+            .lock()
+            .iter()
+            .map(|nanos| nanos.load(Ordering::Relaxed))
+            .sum()
     }
 }
 
@@ -53,7 +60,10 @@ fn thread_nanos() -> u64 {
         return 0;
     }
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
-    u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(nanos)
+    u64::try_from(time.tv_sec)
+        .unwrap_or(0)
+        .saturating_mul(1_000_000_000)
+        .saturating_add(nanos)
 }
 
 /// Chooses the rate so that the cost stays within a share of one CPU. Pure.

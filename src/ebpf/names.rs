@@ -272,7 +272,9 @@ impl<'a> Namer<'a> {
                 let mut comm = None;
                 for frame in stack.iter() {
                     let location = if frame.file == FileId::COMM {
-                        comm = usize::try_from(frame.address).ok().and_then(|index| places.comms.get(index));
+                        comm = usize::try_from(frame.address)
+                            .ok()
+                            .and_then(|index| places.comms.get(index));
                         comm.filter(|_| as_frame)
                             .map(|name| builder.location(Location::NO_MAPPING, 0, name))
                     } else {
@@ -346,7 +348,11 @@ fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
         FileId::ANONYMOUS => "[anonymous]".into(),
         FileId::UNKNOWN => "[unknown]".into(),
         file => {
-            let path = places.binaries.get(&file).map(|binary| binary.path.clone()).unwrap_or_default();
+            let path = places
+                .binaries
+                .get(&file)
+                .map(|binary| binary.path.clone())
+                .unwrap_or_default();
             let name = path.rsplit('/').next().unwrap_or_default();
             format!("{name}+{:#x}", frame.address).into()
         }

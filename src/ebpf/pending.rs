@@ -117,8 +117,7 @@ impl Pending {
             let waits = !all
                 && waiting.waited < MAX_WAIT
                 && self.bytes <= self.limit
-                && (waiting.waited < 2
-                    || !files.want_tables(waiting.image.read().iter().map(|mapping| mapping.file)));
+                && (waiting.waited < 2 || !files.want_tables(waiting.image.read().iter().map(|mapping| mapping.file)));
             if waits {
                 self.queue.push_back(waiting);
             } else {

@@ -70,7 +70,7 @@ pub enum Source {
         /// Clocks by CPU. They go before the program.
         clocks: HashMap<u32, Clock>,
         /// Ring, counters and program.
-        side: KernelSide,
+        side: Box<KernelSide>,
     },
     /// Perf events alone.
     Events {

@@ -24,6 +24,8 @@ pub struct Process {
     pub active: bool,
     /// The mappings changed since they were told.
     pub stale: bool,
+    /// News of it may be missing.
+    pub doubtful: bool,
     /// The program has its mappings.
     pub told: bool,
     /// It ended, that many batches ago plus one.
@@ -61,6 +63,7 @@ impl Process {
             image: Image::default(),
             active: false,
             stale: false,
+            doubtful: false,
             told: false,
             exited: 0,
         }
@@ -91,19 +94,19 @@ impl Process {
         set(&mut info.container_id, proc::container_id(info.pid));
     }
 
-    /// Takes the mappings from `/proc`; a process that is gone has none.
+    /// Takes the mappings from `/proc` in place of those that are known, which stay when the process is gone.
     pub fn read(&mut self, files: &mut Files) {
+        self.doubtful = false;
         let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();
-        if self.image.read().is_empty() {
-            // Sorted and without overlaps already: a process may have thousands.
-            let mappings = lines.iter().take(MAX_MAPPINGS).filter_map(|line| self.mapping(files, line));
-            let mappings = mappings.collect();
-            *self.image.write() = mappings;
+        // Sorted and without overlaps already.
+        let mappings: Vec<Mapping> = lines
+            .iter()
+            .take(MAX_MAPPINGS)
+            .filter_map(|line| self.mapping(files, line))
+            .collect();
+        if !mappings.is_empty() {
+            self.image = Arc::new(RwLock::new(mappings));
             self.stale = true;
-            return;
-        }
-        for line in lines {
-            self.map(files, &line);
         }
     }
 
@@ -237,7 +240,13 @@ mod tests {
     #[test]
     fn a_mapping_takes_the_place_of_what_it_covers() {
         let mut mappings = Vec::new();
-        for new in [mapping(30, 40, 1), mapping(10, 20, 2), mapping(15, 35, 3), mapping(20, 25, 4), mapping(0, 5, 5)] {
+        for new in [
+            mapping(30, 40, 1),
+            mapping(10, 20, 2),
+            mapping(15, 35, 3),
+            mapping(20, 25, 4),
+            mapping(0, 5, 5),
+        ] {
             assert!(put(&mut mappings, new));
         }
         assert_eq!(

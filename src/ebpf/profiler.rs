@@ -214,7 +214,7 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
         Ok((side, maps)) => {
             let source = Source::Program {
                 clocks: HashMap::new(),
-                side,
+                side: Box::new(side),
             };
             Ok((source, Some(maps), Engine::Program))
         }

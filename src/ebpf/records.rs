@@ -58,7 +58,9 @@ pub fn time_of(bytes: &[u8]) -> Option<u64> {
 /// Appends a record with kernel frames only, as of a kernel thread.
 pub fn write_kernel_only(out: &mut Vec<u8>, head: Head, kernel: &[u64]) {
     write_head(out, head, 1, kernel.len(), 0);
-    kernel.iter().for_each(|address| out.extend_from_slice(&address.to_ne_bytes()));
+    kernel
+        .iter()
+        .for_each(|address| out.extend_from_slice(&address.to_ne_bytes()));
 }
 
 /// Appends a record with a copy of the stack. `registers` are instruction pointer, stack pointer and frame pointer.
@@ -119,10 +121,7 @@ impl<'a> Record<'a> {
                     bp: u64_at(bytes, HEAD + 16)?,
                     bytes: bytes.get(kernel_end..kernel_end.checked_add(length)?)?,
                 };
-                (
-                    bytes.get(SNAPSHOT_KERNEL..kernel_end)?,
-                    User::Snapshot(snapshot),
-                )
+                (bytes.get(SNAPSHOT_KERNEL..kernel_end)?, User::Snapshot(snapshot))
             }
             _ => return None,
         };

@@ -187,7 +187,11 @@ impl State {
         if !closed.is_empty() {
             // Who has them is asked again at its next tick.
             for process in self.processes.values_mut() {
-                let has = process.image.read().iter().any(|mapping| closed.contains(&mapping.file));
+                let has = process
+                    .image
+                    .read()
+                    .iter()
+                    .any(|mapping| closed.contains(&mapping.file));
                 if has {
                     process.image = Default::default();
                     process.active = false;
@@ -227,6 +231,7 @@ impl State {
                 // Something is missing of someone: ask again for all, at their next tick.
                 for process in self.processes.values_mut() {
                     process.active = false;
+                    process.doubtful = true;
                 }
             }
             News::Executed { pid, comm } => self.executed(*pid, comm),
@@ -365,7 +370,7 @@ impl State {
             process.stale = true;
             process.identify();
             // Forks of processes that were not known, and those whose news were lost.
-            if process.image.read().is_empty() {
+            if process.doubtful || process.image.read().is_empty() {
                 process.read(&mut self.files);
             }
         }

@@ -18,11 +18,7 @@ pub const SCHEMA: Schema = Schema {
             &BUDGET,
             "What profiling may take of the machine (not in Alloy).",
         ),
-        Block::implied(
-            "debug_info",
-            &DEBUG_INFO,
-            "Where native functions get their names.",
-        ),
+        Block::implied("debug_info", &DEBUG_INFO, "Where native functions get their names."),
     ],
 };
 

@@ -146,7 +146,10 @@ impl EbpfMetrics {
                 .inc_by(count);
         };
         outcome("missed", after.missed.saturating_sub(before.missed));
-        outcome("not_looked_at", after.ignored + after.filtered - before.ignored - before.filtered);
+        outcome(
+            "not_looked_at",
+            after.ignored + after.filtered - before.ignored - before.filtered,
+        );
         outcome("profiled", profiled);
         outcome("no_target", no_target);
         outcome("ring_full", after.ring_full - before.ring_full);

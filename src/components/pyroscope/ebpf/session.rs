@@ -14,7 +14,9 @@ use tokio::sync::mpsc;
 use crate::components::pyroscope::ebpf::arguments::Settings;
 use crate::components::pyroscope::ebpf::metrics::EbpfMetrics;
 use crate::components::pyroscope::ebpf::targets::Targets;
-use crate::ebpf::{Accounts, Engine, NameCache, Namer, Places, ProcessInfo, Profiler, Span, Stacks, StartError, Window};
+use crate::ebpf::{
+    Accounts, Engine, NameCache, Namer, Places, ProcessInfo, Profiler, Span, Stacks, StartError, Window,
+};
 use crate::profile::labels::SERVICE_NAME;
 use crate::profile::pprof::gzip;
 use crate::profile::{Labels, RawProfile};
