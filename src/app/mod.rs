@@ -8,6 +8,7 @@ pub mod demo;
 pub mod server;
 
 pub mod collector;
+mod door;
 pub mod live;
 pub mod reload;
 pub mod signals;
