@@ -314,7 +314,6 @@ fn folded(tree: &Tree) -> String {
     tree.for_each_stack(|frames, value| {
         let names: Vec<String> = frames
             .iter()
-            .rev()
             .map(|frame| frame.function.replace(';', ":"))
             .collect();
         // Writing to a String does not fail.

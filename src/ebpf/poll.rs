@@ -77,7 +77,7 @@ pub enum Source {
         /// Rings by CPU.
         rings: HashMap<u32, SampleRing>,
         /// What the program would count.
-        counts: Accounts,
+        counts: Box<Accounts>,
     },
 }
 
@@ -225,7 +225,7 @@ impl Poller {
     fn accounts(&self) -> Accounts {
         let (mut accounts, running) = match &self.source {
             Source::Program { clocks, side } => (side.counts(), clocks.values().map(Clock::due).sum::<u64>()),
-            Source::Events { rings, counts } => (*counts, rings.values().map(SampleRing::due).sum::<u64>()),
+            Source::Events { rings, counts } => (**counts, rings.values().map(SampleRing::due).sum::<u64>()),
         };
         // Clocks are read before or after a tick: one a CPU may be on its way.
         accounts.expected = (self.expected + running).max(accounts.ticks);

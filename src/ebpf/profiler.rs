@@ -15,7 +15,7 @@ use crate::ebpf::events::online_cpus;
 use crate::ebpf::object::{KernelMaps, LoadSettings, StartError, load};
 use crate::ebpf::poll::{Order, Poller, Source};
 use crate::ebpf::state::State;
-use crate::ebpf::window::{Accounts, Window};
+use crate::ebpf::window::Window;
 
 /// How a profiler works.
 #[derive(Debug, Clone, Copy)]
@@ -193,7 +193,7 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
     let events = |why: String| {
         let source = Source::Events {
             rings: HashMap::new(),
-            counts: Accounts::default(),
+            counts: Box::default(),
         };
         (source, None, Engine::Events(why))
     };
@@ -254,16 +254,31 @@ mod tests {
 
     #[test]
     fn a_worker_that_is_blocked_for_seconds_loses_no_tick() {
+        let own = std::process::id();
         let profiler = Profiler::start(Settings {
             hertz: 997,
+            scope: Scope::Process(own),
             ..Settings::default()
         })
         .unwrap();
         assert_eq!(profiler.engine(), &Engine::Program);
-        let (release, until) = channel::<()>();
-        profiler.orders.as_ref().unwrap().send(Order::Hold(until)).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let spinner = spin(&stop);
+        // Once the mappings of this process are told, ticks are frames and no copies of stacks.
+        let until = Instant::now() + Duration::from_secs(60);
+        let mut before = profiler.take().unwrap().accounts.stacks;
+        loop {
+            std::thread::sleep(Duration::from_millis(100));
+            let stacks = profiler.take().unwrap().accounts.stacks;
+            if stacks > before + 20 {
+                break;
+            }
+            before = stacks;
+            assert!(Instant::now() < until, "no stacks");
+        }
+        let began = profiler.take().unwrap().accounts;
+        let (release, held) = channel::<()>();
+        profiler.orders.as_ref().unwrap().send(Order::Hold(held)).unwrap();
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(5) {
             std::thread::sleep(Duration::from_millis(50));
@@ -278,15 +293,12 @@ mod tests {
             accounts.samples + accounts.filtered + accounts.malformed,
             accounts.stacks + accounts.snapshots
         );
-        let own = std::process::id();
-        let nanos: u64 = window
-            .processes
-            .values()
-            .filter(|(process, _)| process.pid == own)
-            .flat_map(|(_, stacks)| stacks.weights.values())
-            .map(|weight| weight.nanos)
-            .sum();
-        // Other tests of this process may run meanwhile, so there may be more.
-        assert!(nanos as f64 >= used as f64 * 0.97, "{nanos} of {used} ns, {accounts:?}");
+        assert!(accounts.samples > began.samples + 500, "{accounts:?} after {began:?}");
+        assert_eq!(
+            accounts.samples - began.samples,
+            window.ticks(),
+            "every tick since the last window is in this one"
+        );
+        assert!(used > 0);
     }
 }

@@ -106,10 +106,10 @@ impl State {
         if self.settings.scope == Scope::All {
             return Ok(());
         }
-        let own = std::process::id();
+        let scope = self.settings.scope;
         let others = proc::pids()?
             .into_iter()
-            .filter(|pid| *pid == own || !self.followed.contains(pid));
+            .filter(|pid| scope == Scope::ChildrenOf(*pid) || !self.followed.contains(pid));
         self.ignored.extend(others);
         self.tell();
         Ok(())
