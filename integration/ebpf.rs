@@ -407,7 +407,7 @@ fn kernel_ids(pid: u32) -> (Vec<u32>, Vec<u32>) {
     {
         let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
         for line in text.lines() {
-            let number = |prefix| line.strip_prefix(prefix).and_then(|id: &str| id.trim().parse().ok());
+            let number = |prefix| line.strip_prefix(prefix).and_then(|id: &str| id.trim().parse::<u32>().ok());
             programs.extend(number("prog_id:"));
             maps.extend(number("map_id:"));
         }

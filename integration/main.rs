@@ -30,7 +30,10 @@ mod lang;
 mod layouts;
 mod metrics;
 mod pprof;
-#[cfg_attr(not(feature = "server"), allow(dead_code, reason = "only some of it is for the collector alone"))]
+#[cfg_attr(
+    not(feature = "server"),
+    allow(dead_code, reason = "only some of it is for the collector alone")
+)]
 mod program;
 #[cfg(feature = "server")]
 mod program_use;

@@ -312,10 +312,7 @@ fn folded(tree: &Tree) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
     tree.for_each_stack(|frames, value| {
-        let names: Vec<String> = frames
-            .iter()
-            .map(|frame| frame.function.replace(';', ":"))
-            .collect();
+        let names: Vec<String> = frames.iter().map(|frame| frame.function.replace(';', ":")).collect();
         // Writing to a String does not fail.
         let _ = writeln!(text, "{} {value}", names.join(";"));
     });
