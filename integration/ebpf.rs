@@ -339,11 +339,12 @@ fn a_cpu_budget_lowers_the_rate_and_the_weights_stay_true() {
     let folder = tempfile::tempdir().unwrap();
     let program = shares(folder.path(), &["-O2"]);
     let flags = ["-F", "4999", "--cpu-budget", "0.2"];
-    let recorded = record_with(folder.path(), &flags, &[program.to_str().unwrap(), "20"]);
+    let recorded = record_with(folder.path(), &flags, &[program.to_str().unwrap(), "8"]);
     assert!(recorded.summary.contains("instead of 4999"), "{}", recorded.summary);
     let ratio = recorded.of_process("shares") as f64 / recorded.truth["process"] as f64;
     println!("{ratio:.4} of the CPU time; {}", recorded.summary.trim());
-    assert!((0.95..1.05).contains(&ratio), "{ratio}\n{}", recorded.summary);
+    // Few samples are left at a low rate, but each with the old weight would give a tenth.
+    assert!((0.7..1.3).contains(&ratio), "{ratio}\n{}", recorded.summary);
 }
 
 #[test]
@@ -407,7 +408,10 @@ fn kernel_ids(pid: u32) -> (Vec<u32>, Vec<u32>) {
     {
         let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
         for line in text.lines() {
-            let number = |prefix| line.strip_prefix(prefix).and_then(|id: &str| id.trim().parse::<u32>().ok());
+            let number = |prefix| {
+                line.strip_prefix(prefix)
+                    .and_then(|id: &str| id.trim().parse::<u32>().ok())
+            };
             programs.extend(number("prog_id:"));
             maps.extend(number("map_id:"));
         }

@@ -66,6 +66,9 @@ fn thread_nanos() -> u64 {
         .saturating_add(nanos)
 }
 
+/// The rate that is kept whatever it costs: what remains then is the cost of following processes, which no rate lowers.
+const LEAST: u32 = 10;
+
 /// Chooses the rate so that the cost stays within a share of one CPU. Pure.
 #[derive(Debug)]
 pub struct Governor {
@@ -101,8 +104,8 @@ impl Governor {
         } else {
             return hertz;
         };
-        // Within 1 and the wanted rate, so the conversion loses nothing.
-        let next = next.clamp(1.0, f64::from(self.wanted)) as u32;
+        // Between the least and the wanted rate, so the conversion loses nothing.
+        let next = next.clamp(f64::from(self.wanted.min(LEAST)), f64::from(self.wanted)) as u32;
         // What was measured was measured at another rate.
         self.smoothed = Some(smoothed * f64::from(next) / f64::from(hertz.max(1)));
         next
@@ -136,8 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_cannot_be_held_ends_at_one_tick_a_second() {
-        assert_eq!(settle(0.0, 0.5, 99, 0.001, 99), 1);
+    fn a_limit_that_cannot_be_held_ends_at_the_least_rate() {
+        assert_eq!(settle(0.0, 0.5, 99, 0.001, 99), LEAST);
+        assert_eq!(settle(0.0, 0.5, 3, 0.001, 3), 3);
     }
 
     #[test]
