@@ -38,7 +38,6 @@ mod pprof;
 mod program;
 #[cfg(feature = "server")]
 mod program_use;
-
 mod protos;
 #[cfg(feature = "server")]
 mod query;
