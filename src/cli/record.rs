@@ -183,8 +183,6 @@ fn record(
     .context("cannot start the profiler")?;
     let engine = profiler.engine().clone();
     let started = (Instant::now(), SystemTime::now());
-    // The start took a while: what was heard meanwhile must not keep the news of the command from being heard.
-    profiler.poll();
     let mut child = start_command(&args.command)?;
     let mut status = None;
     loop {
