@@ -74,9 +74,6 @@ struct FileNames {
     used: u64,
 }
 
-/// Bytes that a name takes beside its text.
-const NAME_BYTES: usize = 96;
-
 impl NameCache {
     /// An empty cache within a budget.
     pub fn new(budget: Budget) -> Self {
