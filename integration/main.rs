@@ -30,6 +30,8 @@ mod lang;
 #[cfg(feature = "server")]
 mod layouts;
 mod metrics;
+#[cfg(feature = "server")]
+mod objects;
 mod pprof;
 #[cfg(feature = "server")]
 mod program;
@@ -40,6 +42,8 @@ mod protos;
 mod query;
 #[cfg(feature = "server")]
 mod readers;
+#[cfg(feature = "server")]
+mod seaweed;
 #[cfg(feature = "server")]
 mod store;
 mod tidy;

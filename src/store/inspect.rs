@@ -224,13 +224,7 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn check_table(
-    dir: &Path,
-    root: &Root,
-    table: Table,
-    writer: &str,
-    checked: &mut Checked,
-) -> Result<(), StoreError> {
+fn check_table(dir: &Path, root: &Root, table: Table, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
     let folder = root.name(table.name());
     if !root.has_log(table)? {
         if !root.parquet_files(table, |_| true)?.is_empty() || folder.exists() {
@@ -296,7 +290,9 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
             Err(error) => Some(("file-unreadable", error.to_string())),
         },
         Root::Bucket(_) => match root.read(&file.path) {
-            Ok(bytes) => wrong_size(bytes.len() as u64).or_else(|| fault_of_content(file, bytes.as_ref(), Ok(bytes.clone()))),
+            Ok(bytes) => {
+                wrong_size(bytes.len() as u64).or_else(|| fault_of_content(file, bytes.as_ref(), Ok(bytes.clone())))
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),
             Err(error) => Some(("file-unreadable", error.to_string())),
         },

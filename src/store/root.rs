@@ -64,7 +64,21 @@ impl Default for Root {
     }
 }
 
+impl From<&Path> for Root {
+    fn from(folder: &Path) -> Self {
+        Self::Folder(folder.to_owned())
+    }
+}
+
 impl Root {
+    /// The folder, if it is one.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Root::Folder(folder) => Some(folder),
+            Root::Bucket(_) => None,
+        }
+    }
+
     /// The bucket, if it is one.
     pub fn bucket(&self) -> Option<&Arc<Bucket>> {
         match self {
@@ -105,9 +119,7 @@ impl Root {
         let log = log_of(table);
         match self {
             Root::Folder(folder) => Ok(folder.join(log).exists()),
-            Root::Bucket(bucket) => bucket
-                .has_any(&log)
-                .map_err(StoreError::io("list", &self.name(&log))),
+            Root::Bucket(bucket) => bucket.has_any(&log).map_err(StoreError::io("list", &self.name(&log))),
         }
     }
 
@@ -139,7 +151,9 @@ impl Root {
                 let log = format!("{}/", log_of(table));
                 Ok(all
                     .into_iter()
-                    .filter(|file| file.path.ends_with(".parquet") && !file.path.starts_with(&log) && wanted(&file.path))
+                    .filter(|file| {
+                        file.path.ends_with(".parquet") && !file.path.starts_with(&log) && wanted(&file.path)
+                    })
                     .collect())
             }
         }

@@ -122,7 +122,9 @@ fn leave_out_partial(
         let last = match committed.get(&flushed.writer) {
             Some(last) => *last,
             None => {
-                let last = profiles.committed(&flushed.writer)?.map_or(0, |version| version.max(0) as u64);
+                let last = profiles
+                    .committed(&flushed.writer)?
+                    .map_or(0, |version| version.max(0) as u64);
                 committed.insert(flushed.writer.clone(), last);
                 last
             }

@@ -49,17 +49,17 @@ impl BucketMetrics {
             cache_misses,
             sync_failures,
         } = metrics.clone();
-        scope.register(
-            "alluvium_store_object_requests",
-            "Operations on the bucket.",
-            requests,
-        );
+        scope.register("alluvium_store_object_requests", "Operations on the bucket.", requests);
         scope.register(
             "alluvium_store_object_failures",
             "Operations on the bucket that failed after all attempts.",
             failures,
         );
-        scope.register("alluvium_store_object_read_bytes", "Bytes read from the bucket.", read_bytes);
+        scope.register(
+            "alluvium_store_object_read_bytes",
+            "Bytes read from the bucket.",
+            read_bytes,
+        );
         scope.register(
             "alluvium_store_object_written_bytes",
             "Bytes written to the bucket.",

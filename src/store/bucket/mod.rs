@@ -202,7 +202,10 @@ impl Bucket {
         let mut file = self.scratch()?;
         let mut at = 0;
         while at < size {
-            let data = match self.cache.get(BlockKey::new(location.as_ref(), (at / BLOCK_BYTES) as u32)) {
+            let data = match self
+                .cache
+                .get(BlockKey::new(location.as_ref(), (at / BLOCK_BYTES) as u32))
+            {
                 Some(data) => data,
                 None => {
                     // What is merged is not read again, so it does not push out what queries need.

@@ -133,6 +133,12 @@ impl fmt::Debug for Secret {
     }
 }
 
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
 impl BucketOptions {
     /// The defaults for a provider.
     pub fn new(provider: Provider) -> Self {
@@ -275,9 +281,9 @@ fn endpoint_url(endpoint: &str, insecure: bool) -> Result<String, String> {
         false => format!("https://{endpoint}"),
     };
     match url::Url::parse(&url) {
-        Ok(parsed) if parsed.host().is_none() || !matches!(parsed.scheme(), "http" | "https") => {
-            Err(format!("storage.s3.endpoint: `{endpoint}` is no `host:port` and no URL"))
-        }
+        Ok(parsed) if parsed.host().is_none() || !matches!(parsed.scheme(), "http" | "https") => Err(format!(
+            "storage.s3.endpoint: `{endpoint}` is no `host:port` and no URL"
+        )),
         Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
             Err("storage.s3.endpoint: keys belong in access_key_id and secret_access_key".to_owned())
         }
@@ -295,8 +301,9 @@ impl GcsOptions {
         let mut client = client;
         if let Some(account) = &self.service_account {
             // The builder's own error would quote the text.
-            let parsed: serde_json::Value = serde_json::from_str(&account.0)
-                .map_err(|_| "storage.gcs.service_account: it must be the JSON of a service account's key".to_owned())?;
+            let parsed: serde_json::Value = serde_json::from_str(&account.0).map_err(|_| {
+                "storage.gcs.service_account: it must be the JSON of a service account's key".to_owned()
+            })?;
             for key in ["client_email", "private_key"] {
                 if parsed.get(key).and_then(serde_json::Value::as_str).is_none() {
                     return Err(format!("storage.gcs.service_account: it lacks `{key}`"));
@@ -308,9 +315,7 @@ impl GcsOptions {
             client = client.with_allow_http(endpoint.starts_with("http://"));
             builder = builder.with_base_url(endpoint.trim_end_matches('/'));
         }
-        Ok(builder
-            .with_skip_signature(self.anonymous)
-            .with_client_options(client))
+        Ok(builder.with_skip_signature(self.anonymous).with_client_options(client))
     }
 }
 
@@ -339,7 +344,9 @@ impl AzureOptions {
             (_, Some(id), None) => builder = builder.with_client_id(id),
             (None, None, None) => {}
             _ => {
-                return Err("storage.azure: a service principal needs az_tenant_id, client_id and client_secret".to_owned());
+                return Err(
+                    "storage.azure: a service principal needs az_tenant_id, client_id and client_secret".to_owned(),
+                );
             }
         }
         Ok(builder.with_client_options(client))
@@ -356,7 +363,11 @@ mod tests {
         assert_eq!(endpoint_url("s3.example.com", false).unwrap(), "https://s3.example.com");
         assert_eq!(endpoint_url("https://x/", false).unwrap(), "https://x");
         assert!(endpoint_url("http://x", false).unwrap_err().contains("insecure"));
-        assert!(endpoint_url("https://key:secret@x", false).unwrap_err().contains("access_key_id"));
+        assert!(
+            endpoint_url("https://key:secret@x", false)
+                .unwrap_err()
+                .contains("access_key_id")
+        );
         assert!(endpoint_url("ftp://x", false).is_err());
     }
 

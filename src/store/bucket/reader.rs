@@ -42,7 +42,9 @@ impl CachedReads {
             cache,
             metrics,
             handle,
-            stripes: std::iter::repeat_with(tokio::sync::Mutex::default).take(STRIPES).collect(),
+            stripes: std::iter::repeat_with(tokio::sync::Mutex::default)
+                .take(STRIPES)
+                .collect(),
         }
     }
 

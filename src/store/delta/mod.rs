@@ -367,9 +367,7 @@ impl DeltaTable {
         let data = writer.checkpoint_data(engine.as_ref())?;
         let state = data.state();
         let data = data.map(|batch| batch.and_then(FilteredEngineData::apply_selection_vector));
-        let size = engine
-            .parquet_handler()
-            .write_parquet_file(target, Box::new(data))?;
+        let size = engine.parquet_handler().write_parquet_file(target, Box::new(data))?;
         self.faults
             .run(Place::Checkpoint(self.table), || match &place {
                 Some((temporary, path)) => {

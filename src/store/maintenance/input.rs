@@ -75,10 +75,7 @@ impl Input {
             true => Batches::Streamed(reader),
             false => Batches::Sorted(Some(sort(reader, table).map_err(failed)?)),
         };
-        Ok(Self {
-            path,
-            batches,
-        })
+        Ok(Self { path, batches })
     }
 
     /// The next rows.

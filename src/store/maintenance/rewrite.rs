@@ -187,10 +187,7 @@ struct Written {
 
 impl Bench<'_> {
     fn inputs(&self, job: &Job) -> Result<Vec<Input>, StoreError> {
-        job.inputs
-            .iter()
-            .map(|file| Input::open(self.root, file))
-            .collect()
+        job.inputs.iter().map(|file| Input::open(self.root, file)).collect()
     }
 
     fn name(&self, job: &Job) -> String {

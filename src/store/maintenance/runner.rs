@@ -11,7 +11,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::oneshot;
 
-use crate::store::{StoreError, sync};
 use crate::store::delta::{DeltaTable, NewFile, Replaced, UpdateTableOperation};
 use crate::store::engine::Shared;
 use crate::store::fault::{Faults, Place};
@@ -26,6 +25,7 @@ use crate::store::metrics::JobLabel;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
+use crate::store::{StoreError, sync};
 
 /// A stretch of work between waits.
 const STRETCH: Duration = Duration::from_millis(20);
