@@ -20,46 +20,84 @@ use crate::store::bucket::{BucketOptions, Provider, Secret};
 #[command(next_help_heading = "Storage")]
 pub struct StorageArgs {
     /// Where the tables lie: filesystem (in the data folder), s3, gcs or azure.
-    #[arg(long = "storage.backend", value_name = "KIND", env = "ALLUVIUM_STORAGE_BACKEND")]
+    #[arg(
+        id = "storage.backend",
+        long = "storage.backend",
+        value_name = "KIND",
+        env = "ALLUVIUM_STORAGE_BACKEND"
+    )]
     pub backend: Option<String>,
     /// Folder inside of the bucket.
-    #[arg(long = "storage.prefix", value_name = "PATH", env = "ALLUVIUM_STORAGE_PREFIX")]
+    #[arg(
+        id = "storage.prefix",
+        long = "storage.prefix",
+        value_name = "PATH",
+        env = "ALLUVIUM_STORAGE_PREFIX"
+    )]
     pub prefix: Option<String>,
     /// Size of the local cache of a bucket, 1GiB unless told otherwise; 0 for none.
-    #[arg(long = "storage.cache-size", value_name = "SIZE")]
+    #[arg(id = "storage.cache-size", long = "storage.cache-size", value_name = "SIZE")]
     pub cache_size: Option<String>,
     /// S3: host:port or URL; Amazon's without it.
-    #[arg(long = "storage.s3.endpoint", value_name = "ADDR")]
+    #[arg(id = "storage.s3.endpoint", long = "storage.s3.endpoint", value_name = "ADDR")]
     pub s3_endpoint: Option<String>,
     /// S3: bucket.
-    #[arg(long = "storage.s3.bucket-name", value_name = "NAME")]
+    #[arg(id = "storage.s3.bucket-name", long = "storage.s3.bucket-name", value_name = "NAME")]
     pub s3_bucket_name: Option<String>,
     /// S3: region.
-    #[arg(long = "storage.s3.region", value_name = "NAME")]
+    #[arg(id = "storage.s3.region", long = "storage.s3.region", value_name = "NAME")]
     pub s3_region: Option<String>,
     /// S3: access key; without it AWS_ACCESS_KEY_ID and the other sources of Amazon's tools.
-    #[arg(long = "storage.s3.access-key-id", value_name = "ID")]
+    #[arg(
+        id = "storage.s3.access-key-id",
+        long = "storage.s3.access-key-id",
+        value_name = "ID"
+    )]
     pub s3_access_key_id: Option<String>,
     /// S3: secret of the access key; others on the machine can see a command line, so prefer the file or AWS_SECRET_ACCESS_KEY.
-    #[arg(long = "storage.s3.secret-access-key", value_name = "SECRET")]
+    #[arg(
+        id = "storage.s3.secret-access-key",
+        long = "storage.s3.secret-access-key",
+        value_name = "SECRET"
+    )]
     pub s3_secret_access_key: Option<Secret>,
     /// S3: HTTP instead of HTTPS.
-    #[arg(long = "storage.s3.insecure", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(id = "storage.s3.insecure", long = "storage.s3.insecure", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub s3_insecure: Option<bool>,
     /// GCS: bucket.
-    #[arg(long = "storage.gcs.bucket-name", value_name = "NAME")]
+    #[arg(
+        id = "storage.gcs.bucket-name",
+        long = "storage.gcs.bucket-name",
+        value_name = "NAME"
+    )]
     pub gcs_bucket_name: Option<String>,
     /// GCS: file with the JSON of a service account; without it GOOGLE_APPLICATION_CREDENTIALS and the machine's own.
-    #[arg(long = "storage.gcs.service-account-file", value_name = "FILE")]
+    #[arg(
+        id = "storage.gcs.service-account-file",
+        long = "storage.gcs.service-account-file",
+        value_name = "FILE"
+    )]
     pub gcs_service_account_file: Option<PathBuf>,
     /// Azure: storage account.
-    #[arg(long = "storage.azure.account-name", value_name = "NAME")]
+    #[arg(
+        id = "storage.azure.account-name",
+        long = "storage.azure.account-name",
+        value_name = "NAME"
+    )]
     pub azure_account_name: Option<String>,
     /// Azure: container.
-    #[arg(long = "storage.azure.container-name", value_name = "NAME")]
+    #[arg(
+        id = "storage.azure.container-name",
+        long = "storage.azure.container-name",
+        value_name = "NAME"
+    )]
     pub azure_container_name: Option<String>,
     /// Azure: end of the host name of another cloud.
-    #[arg(long = "storage.azure.endpoint-suffix", value_name = "HOST")]
+    #[arg(
+        id = "storage.azure.endpoint-suffix",
+        long = "storage.azure.endpoint-suffix",
+        value_name = "HOST"
+    )]
     pub azure_endpoint_suffix: Option<String>,
 }
 
