@@ -10,6 +10,7 @@ pub mod server;
 pub mod storage;
 
 pub mod collector;
+mod door;
 pub mod live;
 pub mod reload;
 pub mod signals;
