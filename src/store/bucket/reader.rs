@@ -218,3 +218,72 @@ impl ObjectStore for CachedReads {
         self.inner.copy_opts(from, to, options).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn ranges_come_from_the_cache_once_they_were_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let bucket: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let data: Vec<u8> = (0..3 * BLOCK_BYTES + 100).map(|index| (index / 7) as u8).collect();
+        let location = Path::from("samples/x.parquet");
+        bucket.put(&location, data.clone().into()).await.unwrap();
+        let cache = Arc::new(BlockCache::open(dir.path(), 64 << 20).unwrap());
+        let metrics = BucketMetrics::default();
+        let reads = CachedReads::new(bucket.clone(), cache.clone(), metrics.clone(), Handle::current());
+        let ranges = [
+            0..1,
+            BLOCK_BYTES - 1..BLOCK_BYTES + 1,
+            5..3 * BLOCK_BYTES + 100,
+            3 * BLOCK_BYTES + 99..3 * BLOCK_BYTES + 100,
+            7..7,
+        ];
+        let expected = |range: &Range<u64>| data[range.start as usize..range.end as usize].to_vec();
+        for range in &ranges {
+            assert_eq!(
+                reads.get_range(&location, range.clone()).await.unwrap(),
+                expected(range)
+            );
+        }
+        let all = reads.get_ranges(&location, &ranges[..4]).await.unwrap();
+        for (bytes, range) in all.iter().zip(&ranges) {
+            assert_eq!(*bytes, expected(range));
+        }
+        // Pieces are kept behind the back of the reader.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while cache.bytes() < data.len() as u64 {
+            assert!(std::time::Instant::now() < deadline, "{} bytes are kept", cache.bytes());
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        // Without the object the answers are the same.
+        bucket.delete(&location).await.unwrap();
+        for range in &ranges {
+            assert_eq!(
+                reads.get_range(&location, range.clone()).await.unwrap(),
+                expected(range)
+            );
+        }
+        assert!(metrics.cache_hits.get() > 0 && metrics.cache_misses.get() > 0);
+    }
+
+    #[tokio::test]
+    async fn without_room_everything_is_read_from_the_bucket() {
+        let bucket: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let location = Path::from("x");
+        bucket.put(&location, vec![1; 10].into()).await.unwrap();
+        let reads = CachedReads::new(
+            bucket,
+            Arc::new(BlockCache::none()),
+            BucketMetrics::default(),
+            Handle::current(),
+        );
+        for _ in 0..2 {
+            assert_eq!(reads.get_range(&location, 2..5).await.unwrap(), vec![1u8; 3]);
+        }
+        assert!(reads.get_range(&Path::from("y"), 0..1).await.is_err());
+    }
+}
