@@ -1,4 +1,6 @@
 //! Metric handles of a bucket and its cache; every name starts with `alluvium_store_object_`.
+//!
+//! They are registered only by a store whose tables lie in a bucket. Operations are counted once, however often they were tried inside.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
