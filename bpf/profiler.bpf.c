@@ -29,6 +29,13 @@ struct {
 
 struct {
 	UINT(type, MAP_PERCPU_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct snapshot_record);
+} snapshot_scratch SEC(".maps");
+
+struct {
+	UINT(type, MAP_PERCPU_ARRAY);
 	UINT(max_entries, COUNTERS);
 	TYPE(key, u32);
 	TYPE(value, u64);
@@ -239,26 +246,52 @@ static long step(u32 index, struct walk *walk)
 	return 0;
 }
 
-/* Copies as much of the stack as there is: whole pieces, then halves of what is left. */
-INLINE void copy_stack(struct snapshot_record *snapshot, u64 sp)
+/* Copies as much of the stack as there is to after the kernel frames: whole pieces, then halves of what is left. The number of bytes is kept in the
+ * record and read again at each step: a number that the verifier knows nothing of makes one state of many. */
+INLINE void copy_stack(struct snapshot_record *snapshot, u32 kernel_frames, u64 sp)
 {
-	u32 at = 0;
+	volatile u32 *bytes = &snapshot->head.snapshot_bytes;
+	*bytes = 0;
 	for (int piece = 0; piece < SNAPSHOT_BYTES / SNAPSHOT_PIECE; piece++) {
 		u32 offset = piece * SNAPSHOT_PIECE;
-		if (probe_read_user(snapshot->bytes + offset, SNAPSHOT_PIECE, (void *)(sp + offset)))
+		if (probe_read_user(snapshot->data + kernel_frames * 8 + offset, SNAPSHOT_PIECE, (void *)(sp + offset)))
 			break;
-		at = offset + SNAPSHOT_PIECE;
+		*bytes = offset + SNAPSHOT_PIECE;
 	}
 #pragma unroll
 	for (u32 part = SNAPSHOT_PIECE / 2; part >= 8; part /= 2) {
-		if (at <= SNAPSHOT_BYTES - part && !probe_read_user(snapshot->bytes + at, part, (void *)(sp + at)))
-			at += part;
+		u32 at = *bytes;
+		if (at <= SNAPSHOT_BYTES - part && !probe_read_user(snapshot->data + kernel_frames * 8 + at, part, (void *)(sp + at)))
+			*bytes = at + part;
 	}
-	snapshot->head.snapshot_bytes = at;
 }
 
-SEC("perf_event")
-int profile(struct perf_context *context)
+/* Writes the registers and the top of the stack to the ring, for a walk outside. Answers 0 when they are there. */
+static __attribute__((noinline)) int write_snapshot(struct walk *start, u32 stop)
+{
+	u32 zero = 0;
+	struct stack_record *record = map_lookup(&scratch, &zero);
+	struct snapshot_record *snapshot = map_lookup(&snapshot_scratch, &zero);
+	if (!record || !snapshot)
+		return 1;
+	u32 kernel_frames = record->head.kernel_frames & 127;
+	snapshot->head = record->head;
+	snapshot->head.kind = RECORD_SNAPSHOT;
+	snapshot->head.stop = stop;
+	snapshot->head.user_frames = 0;
+	snapshot->ip = start->ip;
+	snapshot->sp = start->sp;
+	snapshot->bp = start->bp;
+	/* All of them: what is more than there is lies where the stack goes. */
+	__builtin_memcpy(snapshot->data, record->frames, MAX_KERNEL_FRAMES * 8);
+	copy_stack(snapshot, kernel_frames, start->sp);
+	u64 size = __builtin_offsetof(struct snapshot_record, data) + kernel_frames * 8 + (NOW(snapshot->head.snapshot_bytes) & 0xffff);
+	if (size > sizeof(*snapshot))
+		size = sizeof(*snapshot);
+	return ringbuf_output(&ring, snapshot, size, RB_NO_WAKEUP) != 0;
+}
+
+INLINE int sample(struct perf_context *context, u64 now)
 {
 	count(COUNT_TICKS);
 	u64 id = get_current_pid_tgid();
@@ -282,7 +315,8 @@ int profile(struct perf_context *context)
 		return 0;
 	}
 	struct task_struct *task = get_current_task_btf();
-	record->head.time = ktime_get_ns();
+	record->head.time = now;
+	record->head.period = context->sample_period;
 	record->head.start = task->group_leader->start_boottime;
 	record->head.pid = pid;
 	record->head.tid = id;
@@ -342,19 +376,7 @@ int profile(struct perf_context *context)
 		}
 		/* What is not mapped was mapped a moment ago: outside, the walk can wait for the news of it. */
 		if (walk.stop == STOP_NEW_PROCESS || walk.stop == STOP_NO_MAPPING) {
-			struct snapshot_record *snapshot = snapshots ? ringbuf_reserve(&ring, sizeof(*snapshot), 0) : NULL;
-			if (snapshot) {
-				snapshot->head = record->head;
-				snapshot->head.kind = RECORD_SNAPSHOT;
-				snapshot->head.stop = walk.stop;
-				snapshot->head.user_frames = 0;
-				snapshot->ip = start.ip;
-				snapshot->sp = start.sp;
-				snapshot->bp = start.bp;
-				for (int index = 0; index < MAX_KERNEL_FRAMES + 1; index++)
-					snapshot->kernel[index] = record->frames[index];
-				copy_stack(snapshot, start.sp);
-				ringbuf_submit(snapshot, RB_NO_WAKEUP);
+			if (snapshots && !write_snapshot(&start, walk.stop)) {
 				count(COUNT_SNAPSHOT);
 				return 0;
 			}
@@ -375,4 +397,16 @@ int profile(struct perf_context *context)
 	else
 		count(COUNT_STACK);
 	return 0;
+}
+
+SEC("perf_event")
+int profile(struct perf_context *context)
+{
+	u64 start = ktime_get_ns();
+	int status = sample(context, start);
+	u32 index = COUNT_NANOS;
+	u64 *nanos = map_lookup(&counters, &index);
+	if (nanos)
+		*nanos += ktime_get_ns() - start;
+	return status;
 }

@@ -10,8 +10,8 @@
 
 mod client;
 mod docs;
-#[cfg(feature = "server")]
 mod ebpf;
+mod fuzzing;
 #[cfg(feature = "server")]
 mod go_target;
 #[cfg(feature = "server")]
@@ -33,7 +33,10 @@ mod metrics;
 #[cfg(feature = "server")]
 mod objects;
 mod pprof;
-#[cfg(feature = "server")]
+#[cfg_attr(
+    not(feature = "server"),
+    allow(dead_code, reason = "only some of it is for the collector alone")
+)]
 mod program;
 #[cfg(feature = "server")]
 mod program_use;

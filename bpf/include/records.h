@@ -61,6 +61,8 @@ struct record {
 	u16 reserved;
 	u32 snapshot_bytes;
 	char comm[16];
+	/* Nanoseconds of CPU time that this tick stands for. */
+	u64 period;
 };
 
 struct stack_record {
@@ -69,11 +71,11 @@ struct stack_record {
 	u64 frames[MAX_FRAMES];
 };
 
+/* Only as much of it is written as there is: `kernel_frames` addresses, then `snapshot_bytes` bytes of the stack. */
 struct snapshot_record {
 	struct record head;
 	u64 ip, sp, bp;
-	u64 kernel[MAX_KERNEL_FRAMES + 1];
-	u8 bytes[SNAPSHOT_BYTES];
+	u8 data[MAX_KERNEL_FRAMES * 8 + SNAPSHOT_BYTES];
 };
 
 /* One executable mapping of a process; element 0 of the array holds the number of mappings in `start`. Sorted by start. */
@@ -129,6 +131,8 @@ enum counter {
 	COUNT_IDLE = 5,
 	/* Of a process that is not looked at: the header of its mappings says IGNORED. */
 	COUNT_IGNORED = 6,
+	/* Not a count: nanoseconds that the program itself took. */
+	COUNT_NANOS = 7,
 	COUNTERS = 8,
 };
 

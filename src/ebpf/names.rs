@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::ebpf::files::{FileId, Files};
+use crate::ebpf::binary::{Binary, Functions};
+use crate::ebpf::budget::Budget;
+use crate::ebpf::files::FileId;
 use crate::ebpf::proc;
-use crate::ebpf::window::{Frame, ProcessInfo, Stacks, Window};
+use crate::ebpf::window::{Frame, Places, ProcessInfo, Stacks, Weight, Window};
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
+use crate::symbols::demangle::demangle;
 use crate::symbols::{Demangle, Ranges, Search, kernel, perf_map};
 
 /// What a thread's name becomes.
@@ -48,9 +51,113 @@ pub struct Span {
     pub period_nanos: i64,
 }
 
+/// Names that were looked up, of the kernel and of binaries, bounded in bytes; what was used longest ago goes first.
+#[derive(Debug)]
+pub struct NameCache {
+    kernel: KernelNames,
+    files: HashMap<FileId, FileNames>,
+    budget: Budget,
+    /// Counts windows; what is used gets the present number.
+    age: u64,
+}
+
+/// Names of a binary.
+#[derive(Debug, Default)]
+struct FileNames {
+    names: Ranges,
+    /// Bytes of the names.
+    bytes: usize,
+    /// All of its functions.
+    functions: Option<Functions>,
+    used: u64,
+}
+
+/// Bytes that a name takes beside its text.
+const NAME_BYTES: usize = 96;
+
+impl NameCache {
+    /// An empty cache within a budget.
+    pub fn new(budget: Budget) -> Self {
+        Self {
+            kernel: KernelNames::default(),
+            files: HashMap::new(),
+            budget,
+            age: 0,
+        }
+    }
+
+    /// The names of a binary for `addresses`, looked up where they are not known yet.
+    fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
+        let file = self.files.entry(id).or_default();
+        file.used = self.age;
+        let FileNames {
+            names,
+            bytes,
+            functions,
+            ..
+        } = file;
+        for address in addresses {
+            if names.find(*address).is_some() {
+                continue;
+            }
+            let functions = functions.get_or_insert_with(|| binary.functions());
+            let (start, end, name): (_, _, Arc<str>) = match functions.find(*address) {
+                Some((start, end, name)) => (start, end, Arc::from(demangle(&name, how))),
+                // What has no name is not searched for again.
+                None => (*address, *address + 1, Arc::from("")),
+            };
+            *bytes += name.len() + NAME_BYTES;
+            names.insert(start, end, name);
+        }
+        names
+    }
+
+    /// Bytes of indexes and of names.
+    pub fn bytes(&self) -> usize {
+        self.files.values().map(|file| file.bytes + file.index_bytes()).sum()
+    }
+
+    /// Ends a window: forgets what goes beyond the budget.
+    pub fn end_window(&mut self) {
+        self.age += 1;
+        let mut names: usize = self.files.values().map(|file| file.bytes).sum();
+        let mut indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
+        let mut by_age: Vec<(u64, FileId)> = self.files.iter().map(|(id, file)| (file.used, *id)).collect();
+        by_age.sort_unstable();
+        for (_, id) in by_age {
+            let over_names = names > self.budget.names();
+            let over_indexes = indexes > self.budget.indexes();
+            if !over_names && !over_indexes {
+                return;
+            }
+            let Some(file) = self.files.get_mut(&id) else {
+                continue;
+            };
+            if over_indexes {
+                indexes -= file.index_bytes();
+                file.functions = None;
+            }
+            if over_names {
+                names -= file.bytes;
+                file.bytes = 0;
+                file.names = Ranges::default();
+            }
+            if file.functions.is_none() && file.bytes == 0 {
+                self.files.remove(&id);
+            }
+        }
+    }
+}
+
+impl FileNames {
+    fn index_bytes(&self) -> usize {
+        self.functions.as_ref().map_or(0, Functions::bytes)
+    }
+}
+
 /// Names of the kernel's functions that were met.
 #[derive(Debug, Default)]
-pub struct KernelNames {
+struct KernelNames {
     names: Ranges,
     /// The list hides its addresses.
     hidden: bool,
@@ -60,7 +167,7 @@ pub struct KernelNames {
 const MAX_KERNEL_NAMES: usize = 50_000;
 
 /// A binary in the profile's table of mappings.
-struct Binary {
+struct Listed {
     index: u32,
     path: Arc<str>,
     build_id: Arc<str>,
@@ -68,31 +175,30 @@ struct Binary {
 
 /// Looks up the names of all frames of a window.
 pub struct Namer<'a> {
-    files: &'a mut Files,
-    kernel: &'a mut KernelNames,
+    cache: &'a mut NameCache,
     style: Style,
 }
 
 impl<'a> Namer<'a> {
-    /// A namer over the binaries that a profiler knows.
-    pub fn new(files: &'a mut Files, kernel: &'a mut KernelNames, style: Style) -> Self {
-        Self { files, kernel, style }
+    /// A namer that keeps what it finds.
+    pub fn new(cache: &'a mut NameCache, style: Style) -> Self {
+        Self { cache, style }
     }
 
     /// Reads the names of the kernel functions of a window that are not known yet, in one pass over the list.
     pub fn learn_kernel(&mut self, window: &Window) {
-        if self.kernel.hidden {
+        if self.cache.kernel.hidden {
             return;
         }
-        if self.kernel.names.len() > MAX_KERNEL_NAMES {
-            self.kernel.names = Ranges::default();
+        if self.cache.kernel.names.len() > MAX_KERNEL_NAMES {
+            self.cache.kernel.names = Ranges::default();
         }
         let mut missing: Vec<u64> = window
             .processes
             .values()
-            .flat_map(|(_, stacks)| stacks.ticks.keys())
+            .flat_map(|(_, stacks)| stacks.weights.keys())
             .flat_map(|stack| stack.iter())
-            .filter(|frame| frame.file == FileId::KERNEL && self.kernel.names.find(frame.address).is_none())
+            .filter(|frame| frame.file == FileId::KERNEL && self.cache.kernel.names.find(frame.address).is_none())
             .map(|frame| frame.address)
             .collect();
         if missing.is_empty() {
@@ -101,11 +207,11 @@ impl<'a> Namer<'a> {
         missing.sort_unstable();
         missing.dedup();
         let read =
-            File::open("/proc/kallsyms").and_then(|list| kernel::resolve(list, &missing, &mut self.kernel.names));
+            File::open("/proc/kallsyms").and_then(|list| kernel::resolve(list, &missing, &mut self.cache.kernel.names));
         match read {
             Ok(true) => {}
             Ok(false) => {
-                self.kernel.hidden = true;
+                self.cache.kernel.hidden = true;
                 tracing::warn!(
                     "the kernel hides its addresses (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names"
                 );
@@ -113,31 +219,31 @@ impl<'a> Namer<'a> {
             Err(error) => tracing::warn!(error = %error, "cannot read the list of kernel symbols"),
         }
         for address in missing {
-            if self.kernel.names.find(address).is_none() {
-                self.kernel.names.insert(address, address + 1, Arc::from(""));
+            if self.cache.kernel.names.find(address).is_none() {
+                self.cache.kernel.names.insert(address, address + 1, Arc::from(""));
             }
         }
     }
 
     /// The profile of some processes, as pprof bytes without compression. Sample type is `cpu` in nanoseconds.
-    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], comms: &[Arc<str>], span: Span) -> Vec<u8> {
+    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
         let named: Vec<Vec<(Frame, Arc<str>)>> = parts
             .iter()
-            .map(|(process, stacks)| self.names(process, stacks))
+            .map(|(process, stacks)| self.names(process, stacks, places))
             .collect();
-        let mut binaries: BTreeMap<FileId, Binary> = BTreeMap::new();
+        let mut binaries: BTreeMap<FileId, Listed> = BTreeMap::new();
         for (frame, _) in named.iter().flatten() {
-            if let Some(entry) = self.files.get(frame.file) {
+            if let Some(binary) = places.binaries.get(&frame.file) {
                 let index = u32::try_from(binaries.len()).unwrap_or(u32::MAX);
-                binaries.entry(frame.file).or_insert_with(|| Binary {
+                binaries.entry(frame.file).or_insert_with(|| Listed {
                     index,
-                    path: entry.path.clone(),
-                    build_id: entry.build_id.clone(),
+                    path: binary.path.clone(),
+                    build_id: binary.build_id.clone(),
                 });
             }
         }
         let mut builder = Builder::new(span);
-        let mut in_order: Vec<&Binary> = binaries.values().collect();
+        let mut in_order: Vec<&Listed> = binaries.values().collect();
         in_order.sort_unstable_by_key(|binary| binary.index);
         builder
             .profile
@@ -162,11 +268,13 @@ impl<'a> Namer<'a> {
                 .style
                 .process_frame
                 .then(|| builder.location(Location::NO_MAPPING, 0, title(process)));
-            for (stack, ticks) in &stacks.ticks {
+            for (stack, weight) in &stacks.weights {
                 let mut comm = None;
                 for frame in stack.iter() {
                     let location = if frame.file == FileId::COMM {
-                        comm = usize::try_from(frame.address).ok().and_then(|index| comms.get(index));
+                        comm = usize::try_from(frame.address)
+                            .ok()
+                            .and_then(|index| places.comms.get(index));
                         comm.filter(|_| as_frame)
                             .map(|name| builder.location(Location::NO_MAPPING, 0, name))
                     } else {
@@ -182,16 +290,16 @@ impl<'a> Namer<'a> {
                     let pid = i64::from(process.pid);
                     builder.profile.labels.push(SampleLabel::Number("pid", pid, ""));
                 }
-                builder.end_sample(*ticks);
+                builder.end_sample(*weight);
             }
         }
         encode(&builder.profile)
     }
 
     /// Every address of the stacks with its name.
-    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks) -> Vec<(Frame, Arc<str>)> {
+    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks, places: &Places) -> Vec<(Frame, Arc<str>)> {
         let mut frames: Vec<Frame> = stacks
-            .ticks
+            .weights
             .keys()
             .flat_map(|stack| stack.iter())
             .filter(|frame| frame.file != FileId::COMM)
@@ -205,13 +313,16 @@ impl<'a> Namer<'a> {
             let addresses: Vec<u64> = group.iter().map(|frame| frame.address).collect();
             let jit;
             let names = match first.file {
-                FileId::KERNEL => Some(&self.kernel.names),
+                FileId::KERNEL => Some(&self.cache.kernel.names),
                 FileId::ANONYMOUS => {
                     jit = run_time_names(process.pid, &addresses);
                     Some(&jit)
                 }
                 FileId::UNKNOWN => None,
-                file => self.files.resolve(file, &addresses, self.style.demangle),
+                file => places
+                    .binaries
+                    .get(&file)
+                    .map(|binary| self.cache.resolve(file, binary, &addresses, self.style.demangle)),
             };
             let found: Vec<Option<Arc<str>>> = addresses
                 .iter()
@@ -223,23 +334,27 @@ impl<'a> Namer<'a> {
                 })
                 .collect();
             for (frame, name) in group.iter().zip(found) {
-                named.push((*frame, name.unwrap_or_else(|| self.stand_in(*frame))));
+                named.push((*frame, name.unwrap_or_else(|| stand_in(*frame, places))));
             }
         }
         named
     }
+}
 
-    /// What is shown for an address without a name.
-    fn stand_in(&self, frame: Frame) -> Arc<str> {
-        match frame.file {
-            FileId::KERNEL => "[kernel]".into(),
-            FileId::ANONYMOUS => "[anonymous]".into(),
-            FileId::UNKNOWN => "[unknown]".into(),
-            file => {
-                let path = self.files.get(file).map(|entry| entry.path.clone()).unwrap_or_default();
-                let name = path.rsplit('/').next().unwrap_or_default();
-                format!("{name}+{:#x}", frame.address).into()
-            }
+/// What is shown for an address without a name.
+fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
+    match frame.file {
+        FileId::KERNEL => "[kernel]".into(),
+        FileId::ANONYMOUS => "[anonymous]".into(),
+        FileId::UNKNOWN => "[unknown]".into(),
+        file => {
+            let path = places
+                .binaries
+                .get(&file)
+                .map(|binary| binary.path.clone())
+                .unwrap_or_default();
+            let name = path.rsplit('/').next().unwrap_or_default();
+            format!("{name}+{:#x}", frame.address).into()
         }
     }
 }
@@ -307,10 +422,10 @@ impl<'a> Builder<'a> {
     }
 
     /// Ends the sample whose locations and labels were pushed.
-    fn end_sample(&mut self, ticks: u64) {
-        let ticks = i64::try_from(ticks).unwrap_or(i64::MAX);
+    fn end_sample(&mut self, weight: Weight) {
+        let nanos = i64::try_from(weight.nanos).unwrap_or(i64::MAX);
         let profile = &mut self.profile;
-        profile.values.push(ticks.saturating_mul(profile.period));
+        profile.values.push(nanos);
         profile.sample_starts.push(profile.sample_locations.len() as u32);
         profile.label_starts.push(profile.labels.len() as u32);
     }
