@@ -30,6 +30,8 @@ mod lang;
 #[cfg(feature = "server")]
 mod layouts;
 mod metrics;
+#[cfg(feature = "server")]
+mod objects;
 mod pprof;
 #[cfg_attr(
     not(feature = "server"),
@@ -43,6 +45,8 @@ mod protos;
 mod query;
 #[cfg(feature = "server")]
 mod readers;
+#[cfg(feature = "server")]
+mod seaweed;
 #[cfg(feature = "server")]
 mod shares;
 #[cfg(feature = "server")]

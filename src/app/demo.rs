@@ -54,6 +54,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
             with_collector: true,
             ..ServerOptions::default()
         },
+        bucket: None,
         postgres: options.postgres.as_deref().map(PostgresOptions::new),
     };
     let prefix = serve.http.prefix.clone();

@@ -6,6 +6,8 @@ pub mod config;
 pub mod demo;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "server")]
+pub mod storage;
 
 pub mod collector;
 mod door;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::store::bucket::BucketOptions;
 use crate::store::fault::Faults;
 use crate::store::limits::Limits;
 use crate::store::maintenance::MaintenanceConfig;
@@ -25,6 +26,8 @@ pub struct StoreConfig {
     pub sync: SyncMode,
     /// Merging, retention and deletion of files.
     pub maintenance: MaintenanceConfig,
+    /// The bucket of the tables; `None` keeps them in the data folder.
+    pub bucket: Option<BucketOptions>,
     /// For tests: makes operations fail.
     pub faults: Faults,
 }
@@ -40,6 +43,7 @@ impl StoreConfig {
             limits: Limits::default(),
             sync: SyncMode::Full,
             maintenance: MaintenanceConfig::default(),
+            bucket: None,
             faults: Faults::default(),
         }
     }
