@@ -272,7 +272,7 @@ mod tests {
         loop {
             std::thread::sleep(Duration::from_millis(100));
             let stacks = profiler.take().unwrap().accounts.stacks;
-            if stacks > before + 20 {
+            if stacks > before + 5 {
                 break;
             }
             before = stacks;
