@@ -135,10 +135,11 @@ pub fn sync_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The name under which a file is written before it gets its own. It starts with a dot, which the readers of logs skip.
+/// A name under which a file is written before it gets its own. It starts with a dot, which the readers of logs skip, and is never given twice: of two
+/// programs that write the same entry at once each must link what it wrote itself.
 pub fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.tmp"))
+    path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
 /// The path behind a `file://` URL.
