@@ -99,7 +99,7 @@ impl<S: Source> Functions<S> {
                     }
                     calls.retain(|call| !call.name.is_empty());
                     grown += calls.iter().map(Call::bytes).sum::<usize>();
-                    names.insert_calls(address, address + 1, calls.into());
+                    names.insert_calls(address, address.saturating_add(1), calls.into());
                 }
             }
         }
@@ -109,11 +109,11 @@ impl<S: Source> Functions<S> {
             }
             let by_go = go.as_ref().and_then(|(table, bytes)| table.find(bytes, *address));
             let (start, end, calls): (_, _, Arc<[Call]>) = match by_go {
-                Some(located) => (*address, *address + 1, located.calls.into()),
+                Some(located) => (*address, address.saturating_add(1), located.calls.into()),
                 None => match self.symbol(*address, how) {
                     Some(Located { start, end, calls }) => (start, end, calls.into()),
                     // What has no name is not searched for again.
-                    None => (*address, *address + 1, Arc::new([Call::named(Arc::from(""))])),
+                    None => (*address, address.saturating_add(1), Arc::new([Call::named(Arc::from(""))])),
                 },
             };
             grown += calls.iter().map(Call::bytes).sum::<usize>();
