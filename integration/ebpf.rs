@@ -219,7 +219,8 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
         || record(&program, 499, &["3", "500"]),
         |recorded| {
             let is_whole = |stack: &[String]| {
-                stack.iter().any(|name| name == "_start") && stack.iter().filter(|name| *name == "descend").count() == 501
+                stack.iter().any(|name| name == "_start")
+                    && stack.iter().filter(|name| *name == "descend").count() == 501
             };
             let whole: u64 = recorded
                 .stacks
@@ -397,7 +398,8 @@ fn the_time_of_programs_that_live_fifty_milliseconds_is_theirs() {
             let used = recorded.truth["children"];
             let short = sum(&is_short);
             let ratio = short as f64 / used as f64;
-            let whole = sum(&|stack| is_short(stack) && stack.iter().any(|name| name == "_start")) as f64 / short as f64;
+            let whole =
+                sum(&|stack| is_short(stack) && stack.iter().any(|name| name == "_start")) as f64 / short as f64;
             println!(
                 "{ratio:.4} of wait4's CPU time, {whole:.4} to the end; {}",
                 recorded.summary.trim()

@@ -221,7 +221,8 @@ impl Index {
             (address < end).then_some(Place {
                 start: entry.start,
                 end: end.min(next.max(address.saturating_add(1))),
-                name: self.strings[usize::from(entry.name & DYNAMIC != 0)].saturating_add(u64::from(entry.name & !DYNAMIC)),
+                name: self.strings[usize::from(entry.name & DYNAMIC != 0)]
+                    .saturating_add(u64::from(entry.name & !DYNAMIC)),
             })
         })
     }
