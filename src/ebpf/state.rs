@@ -7,22 +7,23 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
 
 use aya::maps::MapData;
 
 use crate::ebpf::arrays::{array, ignored};
 use crate::ebpf::cost::{Cost, ThreadCost};
 use crate::ebpf::events::News;
-use crate::ebpf::files::{FileId, Files};
+use crate::ebpf::files::{Change, FileId, Files};
 use crate::ebpf::object::KernelMaps;
-use crate::ebpf::pending::{Pending, Waiting};
+use crate::ebpf::pending::{Pass, Pending, Waiting};
 use crate::ebpf::poll::Batch;
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::process::{Process, push_kernel, push_user};
 use crate::ebpf::profiler::{Scope, Settings};
 use crate::ebpf::records::{Record, User};
 use crate::ebpf::window::{Accounts, Filling, Frame, ProcessInfo, Window};
-use crate::unwind::Stop;
+use crate::unwind::{Row, Stop};
 
 /// What the worker is given to do.
 pub enum Work {
@@ -34,6 +35,8 @@ pub enum Work {
         accounts: Accounts,
         /// Ticks a second at present.
         hertz: u32,
+        /// It is the last one: nothing may wait for the next.
+        is_last: bool,
         /// Where the window goes.
         reply: Sender<Window>,
     },
@@ -57,6 +60,8 @@ pub struct State {
     unignored: Vec<u32>,
     /// The mappings that say so, shared by all of them.
     ignored_map: Option<MapData>,
+    /// The table that says that there is none, shared by all files without.
+    no_rows: Option<MapData>,
     files: Files,
     processes: HashMap<u32, Process>,
     pending: Pending,
@@ -88,6 +93,7 @@ impl State {
             passed_over: HashSet::new(),
             unignored: Vec::new(),
             ignored_map: None,
+            no_rows: None,
             // Rows lie here and in the kernel.
             files: Files::new(budget.tables() / 2, &cost)?,
             processes: HashMap::new(),
@@ -124,7 +130,15 @@ impl State {
                     self.batch(&batch);
                     self.backlog.fetch_sub(batch.size(), Ordering::Relaxed);
                 }
-                Work::Take { accounts, hertz, reply } => {
+                Work::Take {
+                    accounts,
+                    hertz,
+                    is_last,
+                    reply,
+                } => {
+                    if is_last {
+                        self.walk_last();
+                    }
                     let window = self.take(accounts, hertz);
                     // Nobody waits any more when the profiler was dropped.
                     let _ = reply.send(window);
@@ -155,14 +169,12 @@ impl State {
             self.hear(rest);
         }
         self.tell();
-        self.walk_pending(false);
+        self.walk_pending(Pass::Batch);
         self.forget_exited();
     }
 
     fn take(&mut self, polled: Accounts, hertz: u32) -> Window {
-        self.take_tables();
         self.tell();
-        self.walk_pending(true);
         let own = self.accounts;
         let accounts = Accounts {
             samples: own.samples,
@@ -183,7 +195,7 @@ impl State {
         };
         let window = self.filling.finish(binary, accounts, hertz);
         let closed = self.files.age();
-        self.drop_gone();
+        self.take_tables();
         if !closed.is_empty() {
             // Who has them is asked again at its next tick.
             for process in self.processes.values_mut() {
@@ -201,25 +213,34 @@ impl State {
         window
     }
 
-    /// Hands finished tables to the program.
+    /// Tells the program what became of tables.
     fn take_tables(&mut self) {
-        let ready = self.files.ready();
-        self.drop_gone();
+        let changes = self.files.changes();
         let Some(kernel) = &mut self.kernel else { return };
-        for (id, table) in ready {
-            let told = array("rows", table.rows())
-                .and_then(|rows| kernel.tables.insert(id.0, &rows, 0).map_err(std::io::Error::other));
-            if let Err(error) = told {
-                tracing::warn!(error = %error, rows = table.rows().len(), "cannot hand an unwind table to the kernel");
+        for (id, change) in changes {
+            let key = id.table_key();
+            if change == Change::Gone {
+                // It may not have had one.
+                let _ = kernel.tables.remove(&key);
+                continue;
             }
-        }
-    }
-
-    fn drop_gone(&mut self) {
-        for id in self.files.gone() {
-            if let Some(kernel) = &mut self.kernel {
-                // Without a table the program walks by frame pointers.
-                let _ = kernel.tables.remove(&id.0);
+            if let Change::Made(table) = &change {
+                let told = array("rows", table.rows())
+                    .and_then(|rows| kernel.tables.insert(key, &rows, 0).map_err(std::io::Error::other));
+                match told {
+                    Ok(()) => continue,
+                    Err(error) => {
+                        let rows = table.rows().len();
+                        tracing::warn!(error = %error, rows, "cannot hand an unwind table to the kernel");
+                    }
+                }
+            }
+            if self.no_rows.is_none() {
+                self.no_rows = array::<Row>("rows", &[]).ok();
+            }
+            if let Some(rows) = &self.no_rows {
+                // Without it the program goes on copying stacks.
+                let _ = kernel.tables.insert(key, rows, 0);
             }
         }
     }
@@ -397,19 +418,11 @@ impl State {
         }
     }
 
-    /// Tells the program the mappings of processes whose tables are there.
+    /// Tells the program the mappings of processes.
     fn tell(&mut self) {
         let unignored = std::mem::take(&mut self.unignored);
         let ignored_now = std::mem::take(&mut self.ignored);
         let Some(kernel) = &mut self.kernel else {
-            // Tables are wanted all the same, for copied stacks.
-            for process in self.processes.values_mut() {
-                if process.active && process.stale {
-                    process.stale = false;
-                    self.files
-                        .want_tables(process.image.read().iter().map(|mapping| mapping.file));
-                }
-            }
             return;
         };
         for pid in unignored {
@@ -428,17 +441,10 @@ impl State {
             }
         }
         for (pid, process) in &mut self.processes {
-            if !process.active || !process.stale || process.exited > 0 {
+            if !process.active || !process.stale || process.exited > 0 || process.image.read().is_empty() {
                 continue;
             }
-            let is_ready = {
-                let image = process.image.read();
-                !image.is_empty() && self.files.want_tables(image.iter().map(|mapping| mapping.file))
-            };
-            if !is_ready {
-                continue;
-            }
-            let told = array("mappings", &process.kernel_mappings(&self.files))
+            let told = array("mappings", &process.kernel_mappings())
                 .and_then(|map| kernel.processes.insert(pid, &map, 0).map_err(std::io::Error::other));
             process.stale = false;
             match told {
@@ -451,18 +457,32 @@ impl State {
         }
     }
 
-    /// Walks the copied stacks that are due; all when `all`.
-    fn walk_pending(&mut self, all: bool) {
-        for waiting in self.pending.due(&mut self.files, all) {
-            self.addresses.clear();
+    /// Walks copied stacks.
+    fn walk_pending(&mut self, pass: Pass) {
+        for walked in self.pending.walk(&mut self.files, pass) {
+            let waiting = &walked.waiting;
             self.frames.clear();
             if self.settings.kernel_stacks {
                 push_kernel(&mut self.frames, waiting.kernel.iter().copied());
             }
-            let stop = waiting.walk(&self.files, &mut self.addresses);
-            push_user(&mut self.frames, &self.addresses, &waiting.image.read());
-            self.count(&waiting.info, &waiting.comm, waiting.period, stop);
+            push_user(&mut self.frames, &walked.addresses, &waiting.image.read());
+            self.count(&waiting.info, &waiting.comm, waiting.period, walked.stop);
         }
+    }
+
+    /// Walks all copied stacks, and waits for the tables that they need.
+    fn walk_last(&mut self) {
+        /// How long.
+        const LONGEST: Duration = Duration::from_secs(10);
+        /// How often it is tried.
+        const STEP: Duration = Duration::from_millis(50);
+        let until = Instant::now() + LONGEST;
+        self.walk_pending(Pass::Try);
+        while !self.pending.is_empty() && Instant::now() < until {
+            self.files.wait(STEP);
+            self.walk_pending(Pass::Try);
+        }
+        self.walk_pending(Pass::Force);
     }
 
     /// Puts the frames into the window.
