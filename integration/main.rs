@@ -11,6 +11,7 @@
 mod client;
 mod docs;
 mod ebpf;
+mod ebpf_rights;
 mod fuzzing;
 #[cfg(feature = "server")]
 mod go_target;

@@ -17,9 +17,8 @@ use crate::symbols::ranges::Ranges;
 /// The functions of a binary.
 #[derive(Debug)]
 pub struct Functions<S> {
-    index: Index,
-    /// The file that has the names of the index: the binary or its separate debug file.
-    strings: Option<S>,
+    /// Symbols, and the file that has their names: the binary or its debug file. Of two that know an address the first counts.
+    symbols: Vec<(Index, S)>,
     /// Go's table, and the file that has it.
     go: Option<(Pclntab, S)>,
     /// The file that has DWARF.
@@ -29,8 +28,7 @@ pub struct Functions<S> {
 impl<S> Default for Functions<S> {
     fn default() -> Self {
         Self {
-            index: Index::default(),
-            strings: None,
+            symbols: Vec::new(),
             go: None,
             debug: None,
         }
@@ -45,9 +43,8 @@ impl<S: Source> Functions<S> {
     {
         let go = go::find(file, &Bytes::new(&source)).map(|table| (table, source.clone()));
         Self {
-            index: Index::new(file),
             debug: has_lines(file).then(|| source.clone()),
-            strings: Some(source),
+            symbols: vec![(Index::new(file), source)],
             go,
         }
     }
@@ -62,9 +59,14 @@ impl<S: Source> Functions<S> {
         }
         let index = Index::new(file);
         if !index.is_empty() {
-            self.index = index;
-            self.strings = Some(source);
+            self.symbols = vec![(index, source)];
         }
+        self
+    }
+
+    /// Takes names that were packed in the file: those that were stripped from it, without those that it still has.
+    pub fn with_packed<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self {
+        self.symbols.insert(0, (Index::new(file), source));
         self
     }
 
@@ -123,18 +125,23 @@ impl<S: Source> Functions<S> {
     }
 
     fn symbol(&self, address: u64, how: Demangle) -> Option<Located> {
-        let place = self.index.find(address)?;
-        let name = Bytes::new(self.strings.as_ref()?).text(place.name)?;
-        Some(Located {
-            start: place.start,
-            end: place.end,
-            calls: vec![Call::named(demangle(&name, how).into())],
+        self.symbols.iter().find_map(|(index, strings)| {
+            let place = index.find(address)?;
+            let name = Bytes::new(strings).text(place.name)?;
+            Some(Located {
+                start: place.start,
+                end: place.end,
+                calls: vec![Call::named(demangle(&name, how).into())],
+            })
         })
     }
 
-    /// Bytes of the index.
+    /// Bytes of the indexes, and of files that are in memory.
     pub fn bytes(&self) -> usize {
-        self.index.bytes()
+        self.symbols
+            .iter()
+            .map(|(index, source)| index.bytes() + source.held())
+            .sum()
     }
 }
 
