@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
         entries: 100_000,
     };
     Functions::new(&file, data).resolve(&addresses, Demangle::Full, &mut names, |_, missing| {
-        dwarf::locate(&file, missing, Demangle::Full, limits)
+        Some(dwarf::locate(&file, missing, Demangle::Full, limits))
     });
     assert!(names.len() <= addresses.len());
     go::find(&file, &Bytes::new(&data));

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use object::Object;
 use object::read::ReadCache;
@@ -159,13 +160,26 @@ impl Binary {
 pub struct BinaryFunctions(Functions<Source>);
 
 impl BinaryFunctions {
-    /// Looks up sorted `addresses` where `names` does not have them yet.
-    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges) {
-        self.0.resolve(addresses, how, names, |source, missing| {
+    /// Looks up sorted `addresses` where `names` does not have them yet, with lines if there are some and if it `may` look for them. Answers with the time that the
+    /// lines took, and the addresses that are without because it may not.
+    pub fn resolve(
+        &self,
+        addresses: &[u64],
+        how: Demangle,
+        names: &mut Ranges,
+        may: bool,
+    ) -> (Option<Duration>, Vec<u64>) {
+        let mut time = None;
+        let later = self.0.resolve(addresses, how, names, |source, missing| {
             let mut found = Vec::new();
-            visit(source, |file| found = file.lines(missing, how));
-            found
+            if may {
+                let started = Instant::now();
+                visit(source, |file| found = file.lines(missing, how));
+                time = Some(started.elapsed());
+            }
+            may.then_some(found)
         });
+        (time, later)
     }
 
     /// Bytes of its indexes and of what is kept unpacked.

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use crate::ebpf::arrays::Shared;
 use crate::ebpf::binary::Binary;
 use crate::ebpf::cost::Cost;
 use crate::ebpf::proc::MapsLine;
-use crate::unwind::Table;
+use crate::unwind::{Row, Table, row};
 
 /// A binary, or one of the places that have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,18 +62,50 @@ pub struct Files {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// It is there.
-    Made(Arc<Table>),
+    Made(Arc<Rows>),
     /// There is none, or no room for it: frame pointers are followed.
     Absent,
     /// Nothing is known any more: a stack that needs it asks for it.
     Gone,
 }
 
+/// The rows of a table.
+#[derive(Debug)]
+pub enum Rows {
+    /// In our memory.
+    Own(Table),
+    /// In the kernel's.
+    Shared(Shared<Row>),
+}
+
+impl Rows {
+    /// All of them, sorted.
+    pub fn all(&self) -> &[Row] {
+        match self {
+            Self::Own(table) => table.rows(),
+            Self::Shared(rows) => rows,
+        }
+    }
+
+    /// The row that holds at `pc`.
+    pub fn find(&self, pc: u32) -> Option<&Row> {
+        row::find(self.all(), pc)
+    }
+}
+
+impl PartialEq for Rows {
+    fn eq(&self, other: &Self) -> bool {
+        self.all() == other.all()
+    }
+}
+
+impl Eq for Rows {}
+
 /// How an address of a file is walked.
 #[derive(Debug, Clone, Copy)]
 pub enum Lookup<'a> {
     /// By its table.
-    Table(&'a Table),
+    Table(&'a Rows),
     /// By frame pointers.
     FramePointers,
     /// That shows when the table was asked for and is made.
@@ -98,7 +131,7 @@ struct Entry {
 enum TableState {
     NotAsked,
     Building,
-    Ready(Arc<Table>),
+    Ready(Arc<Rows>),
     /// It has none, or it could not be made: frame pointers are followed.
     Absent,
     /// There is no room for it at present: frame pointers are followed.
@@ -244,7 +277,7 @@ impl Files {
             entry.state = TableState::Absent;
             Change::Absent
         } else if fits {
-            let table = Arc::new(table);
+            let table = Arc::new(Rows::Own(table));
             self.bytes += bytes;
             entry.state = TableState::Ready(table.clone());
             Change::Made(table)
@@ -259,6 +292,15 @@ impl Files {
             Change::Absent
         };
         self.changes.push((id, change));
+    }
+
+    /// Takes the kernel's rows in place of ours.
+    pub fn share(&mut self, id: FileId, rows: Shared<Row>) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && matches!(entry.state, TableState::Ready(_))
+        {
+            entry.state = TableState::Ready(Arc::new(Rows::Shared(rows)));
+        }
     }
 
     /// True for a table that may make room: its file did not run in this window or in the last one.
@@ -293,7 +335,7 @@ impl Files {
     fn drop_table(&mut self, id: FileId) {
         if let Some(entry) = self.entries.get_mut(&id) {
             if let TableState::Ready(table) = &entry.state {
-                self.bytes = self.bytes.saturating_sub(table.bytes());
+                self.bytes = self.bytes.saturating_sub(size_of_val(table.all()));
             }
             entry.state = TableState::NotAsked;
             self.changes.push((id, Change::Gone));

@@ -1,4 +1,4 @@
-//! The worker: what is known of all processes, told to the program, and the window that fills.
+//! The worker: what is known of all processes, and the window that fills.
 //!
 //! In: batches of records and news from the polling thread, in order. Out: windows. It may wait for `/proc` and for files; the polling thread goes on
 //! meanwhile, and what it reads waits in a bounded queue.
@@ -9,12 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use aya::maps::MapData;
-
-use crate::ebpf::arrays::{array, ignored};
 use crate::ebpf::cost::{Cost, ThreadCost};
 use crate::ebpf::events::News;
-use crate::ebpf::files::{Change, FileId, Files};
+use crate::ebpf::files::{FileId, Files};
 use crate::ebpf::object::KernelMaps;
 use crate::ebpf::pending::{Pass, Pending, Waiting};
 use crate::ebpf::poll::Batch;
@@ -22,8 +19,9 @@ use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::process::{Process, push_kernel, push_user};
 use crate::ebpf::profiler::{Scope, Settings};
 use crate::ebpf::records::{Record, User};
+use crate::ebpf::told::Told;
 use crate::ebpf::window::{Accounts, Filling, Frame, ProcessInfo, Window};
-use crate::unwind::{Row, Stop};
+use crate::unwind::Stop;
 
 /// What the worker is given to do.
 pub enum Work {
@@ -48,20 +46,10 @@ pub enum Work {
 /// All that the worker knows.
 pub struct State {
     settings: Settings,
-    /// Maps of the program; `None` when there is none.
-    kernel: Option<KernelMaps>,
+    /// What the program knows.
+    told: Told,
     /// Processes that are looked at, when not all are.
     followed: HashSet<u32>,
-    /// Processes that the program is to pass over from now on.
-    ignored: HashSet<u32>,
-    /// Processes that the program passes over.
-    passed_over: HashSet<u32>,
-    /// Processes that it shall not pass over any more.
-    unignored: Vec<u32>,
-    /// The mappings that say so, shared by all of them.
-    ignored_map: Option<MapData>,
-    /// The table that says that there is none, shared by all files without.
-    no_rows: Option<MapData>,
     files: Files,
     processes: HashMap<u32, Process>,
     pending: Pending,
@@ -84,18 +72,12 @@ impl State {
         let budget = settings.budget;
         Ok(Self {
             settings,
-            kernel,
+            told: Told::new(kernel),
             followed: match settings.scope {
                 Scope::All => HashSet::new(),
                 Scope::Process(pid) | Scope::ChildrenOf(pid) => HashSet::from([pid]),
             },
-            ignored: HashSet::new(),
-            passed_over: HashSet::new(),
-            unignored: Vec::new(),
-            ignored_map: None,
-            no_rows: None,
-            // Rows lie here and in the kernel.
-            files: Files::new(budget.tables() / 2, &cost)?,
+            files: Files::new(budget.tables(), &cost)?,
             processes: HashMap::new(),
             pending: Pending::new(budget.backlog() / 2),
             filling: Filling::new(budget.window()),
@@ -116,8 +98,8 @@ impl State {
         let others = proc::pids()?
             .into_iter()
             .filter(|pid| scope == Scope::ChildrenOf(*pid) || !self.followed.contains(pid));
-        self.ignored.extend(others);
-        self.tell();
+        others.for_each(|pid| self.told.ignore(pid));
+        self.told.processes(&mut self.processes);
         Ok(())
     }
 
@@ -155,7 +137,7 @@ impl State {
     fn batch(&mut self, batch: &Batch) {
         self.accounts.malformed += batch.malformed;
         let mut news = batch.news.iter().peekable();
-        self.take_tables();
+        self.tell_tables();
         for (time, bytes) in batch.records() {
             while let Some((_, before)) = news.next_if(|(at, _)| *at <= time) {
                 self.hear(before);
@@ -168,13 +150,13 @@ impl State {
         for (_, rest) in news {
             self.hear(rest);
         }
-        self.tell();
+        self.told.processes(&mut self.processes);
         self.walk_pending(Pass::Batch);
         self.forget_exited();
     }
 
     fn take(&mut self, polled: Accounts, hertz: u32) -> Window {
-        self.tell();
+        self.told.processes(&mut self.processes);
         let own = self.accounts;
         let accounts = Accounts {
             samples: own.samples,
@@ -195,7 +177,7 @@ impl State {
         };
         let window = self.filling.finish(binary, accounts, hertz);
         let closed = self.files.age();
-        self.take_tables();
+        self.tell_tables();
         if !closed.is_empty() {
             // Who has them is asked again at its next tick.
             for process in self.processes.values_mut() {
@@ -213,35 +195,9 @@ impl State {
         window
     }
 
-    /// Tells the program what became of tables.
-    fn take_tables(&mut self) {
-        let changes = self.files.changes();
-        let Some(kernel) = &mut self.kernel else { return };
-        for (id, change) in changes {
-            let key = id.table_key();
-            if change == Change::Gone {
-                // It may not have had one.
-                let _ = kernel.tables.remove(&key);
-                continue;
-            }
-            if let Change::Made(table) = &change {
-                let told = array("rows", table.rows())
-                    .and_then(|rows| kernel.tables.insert(key, &rows, 0).map_err(std::io::Error::other));
-                match told {
-                    Ok(()) => continue,
-                    Err(error) => {
-                        let rows = table.rows().len();
-                        tracing::warn!(error = %error, rows, "cannot hand an unwind table to the kernel");
-                    }
-                }
-            }
-            if self.no_rows.is_none() {
-                self.no_rows = array::<Row>("rows", &[]).ok();
-            }
-            if let Some(rows) = &self.no_rows {
-                // Without it the program goes on copying stacks.
-                let _ = kernel.tables.insert(key, rows, 0);
-            }
+    fn tell_tables(&mut self) {
+        for (id, rows) in self.told.tables(self.files.changes()) {
+            self.files.share(id, rows);
         }
     }
 
@@ -257,13 +213,13 @@ impl State {
             }
             News::Executed { pid, comm } => self.executed(*pid, comm),
             News::Forked { pid, parent } => {
-                self.end_ignoring(*pid);
+                self.told.end_ignoring(*pid);
                 if self.followed.contains(parent) {
                     self.followed.insert(*pid);
                 } else if self.settings.scope != Scope::All {
                     // The id may have been that of one that was looked at.
                     self.followed.remove(pid);
-                    self.ignored.insert(*pid);
+                    self.told.ignore(*pid);
                     return;
                 }
                 if let Some(parent) = self.processes.get(parent) {
@@ -300,7 +256,7 @@ impl State {
                 }
             }
             News::Exited { pid, tid } if pid == tid => {
-                self.end_ignoring(*pid);
+                self.told.end_ignoring(*pid);
                 if let Some(process) = self.processes.get_mut(pid) {
                     process.exited = 1;
                 }
@@ -325,14 +281,6 @@ impl State {
         self.processes.insert(pid, process);
     }
 
-    /// The id belongs to another process from now on.
-    fn end_ignoring(&mut self, pid: u32) {
-        self.ignored.remove(&pid);
-        if self.passed_over.remove(&pid) {
-            self.unignored.push(pid);
-        }
-    }
-
     fn tick(&mut self, record: &Record<'_>) {
         let is_wanted = match self.settings.scope {
             Scope::All => true,
@@ -341,7 +289,7 @@ impl State {
         };
         if !is_wanted && !self.adopt(record.pid) {
             self.accounts.filtered += 1;
-            self.ignored.insert(record.pid);
+            self.told.ignore(record.pid);
             return;
         }
         self.meet(record.pid, record.start);
@@ -371,7 +319,7 @@ impl State {
     fn adopt(&mut self, pid: u32) -> bool {
         /// Generations that are looked at.
         const DEEPEST: usize = 16;
-        if self.ignored.contains(&pid) || self.passed_over.contains(&pid) || pid == std::process::id() {
+        if self.told.is_ignored(pid) || pid == std::process::id() {
             return false;
         }
         let mut at = pid;
@@ -414,45 +362,6 @@ impl State {
             // Forks of processes that were not known, and those whose news were lost.
             if process.doubtful || process.image.read().is_empty() {
                 process.read(&mut self.files);
-            }
-        }
-    }
-
-    /// Tells the program the mappings of processes.
-    fn tell(&mut self) {
-        let unignored = std::mem::take(&mut self.unignored);
-        let ignored_now = std::mem::take(&mut self.ignored);
-        let Some(kernel) = &mut self.kernel else {
-            return;
-        };
-        for pid in unignored {
-            // It is not there when the id was given to a process that was told meanwhile.
-            let _ = kernel.processes.remove(&pid);
-        }
-        if !ignored_now.is_empty() && self.ignored_map.is_none() {
-            self.ignored_map = ignored().ok();
-        }
-        for pid in ignored_now {
-            // Whoever cannot be told to be passed over is sorted out here at each tick.
-            if let Some(map) = &self.ignored_map
-                && kernel.processes.insert(pid, map, 0).is_ok()
-            {
-                self.passed_over.insert(pid);
-            }
-        }
-        for (pid, process) in &mut self.processes {
-            if !process.active || !process.stale || process.exited > 0 || process.image.read().is_empty() {
-                continue;
-            }
-            let told = array("mappings", &process.kernel_mappings())
-                .and_then(|map| kernel.processes.insert(pid, &map, 0).map_err(std::io::Error::other));
-            process.stale = false;
-            match told {
-                Ok(()) => process.told = true,
-                // The program goes on sending snapshots of it.
-                Err(error) => {
-                    tracing::debug!(error = %error, pid, "cannot tell the program the mappings of a process");
-                }
             }
         }
     }
@@ -515,7 +424,7 @@ impl State {
 
     /// Forgets processes that ended. Their last ticks may come one batch after the news.
     fn forget_exited(&mut self) {
-        let kernel = &mut self.kernel;
+        let told = &mut self.told;
         self.processes.retain(|pid, process| {
             if process.exited == 0 {
                 return true;
@@ -524,11 +433,8 @@ impl State {
             if process.exited <= 2 {
                 return true;
             }
-            if process.told
-                && let Some(kernel) = kernel
-            {
-                // It may have been removed with an earlier life of the id.
-                let _ = kernel.processes.remove(pid);
+            if process.told {
+                told.forget(*pid);
             }
             false
         });

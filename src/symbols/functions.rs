@@ -71,14 +71,16 @@ impl<S: Source> Functions<S> {
     }
 
     /// Looks up sorted `addresses` where `names` does not have them yet. `lines` is asked for the calls at addresses by the DWARF of a file
-    /// ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once.
+    /// ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once; `None` when that costs too much now. Answers with the addresses that have a name without a
+    /// line for this reason: whoever forgets them may ask again.
     pub fn resolve(
         &self,
         addresses: &[u64],
         how: Demangle,
         names: &mut Ranges,
-        lines: impl FnOnce(&S, &[u64]) -> Vec<(u64, Vec<Call>)>,
-    ) {
+        lines: impl FnOnce(&S, &[u64]) -> Option<Vec<(u64, Vec<Call>)>>,
+    ) -> Vec<u64> {
+        let mut later = Vec::new();
         let go = self.go.as_ref().map(|(table, source)| (table, Bytes::new(source)));
         if let Some(debug) = &self.debug
             && go.is_none()
@@ -88,20 +90,20 @@ impl<S: Source> Functions<S> {
                 .copied()
                 .filter(|address| names.find_calls(*address).is_none())
                 .collect();
-            if !missing.is_empty() {
-                for (address, mut calls) in lines(debug, &missing) {
-                    // A line whose function is only known by its symbol.
-                    if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
-                        let symbol = self
-                            .symbol(address, how)
-                            .and_then(|found| found.calls.into_iter().next());
-                        let Some(symbol) = symbol else { continue };
-                        last.name = symbol.name;
-                    }
-                    calls.retain(|call| !call.name.is_empty());
-                    names.insert_calls(address, address.saturating_add(1), calls.into());
-                }
+            let found = if missing.is_empty() {
+                Some(Vec::new())
+            } else {
+                lines(debug, &missing)
+            };
+            match found {
+                Some(found) => self.keep_lines(found, how, names),
+                None => later = missing,
             }
+        }
+        for address in &later {
+            let symbol = self.symbol(*address, how).map(|found| found.calls.into());
+            let calls = symbol.unwrap_or_else(|| Arc::new([Call::named(Arc::from(""))]) as Arc<[Call]>);
+            names.insert_calls(*address, address.saturating_add(1), calls);
         }
         for address in addresses {
             if names.find_calls(*address).is_some() {
@@ -121,6 +123,22 @@ impl<S: Source> Functions<S> {
                 },
             };
             names.insert_calls(start, end, calls);
+        }
+        later
+    }
+
+    fn keep_lines(&self, found: Vec<(u64, Vec<Call>)>, how: Demangle, names: &mut Ranges) {
+        for (address, mut calls) in found {
+            // A line whose function is only known by its symbol.
+            if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
+                let symbol = self
+                    .symbol(address, how)
+                    .and_then(|found| found.calls.into_iter().next());
+                let Some(symbol) = symbol else { continue };
+                last.name = symbol.name;
+            }
+            calls.retain(|call| !call.name.is_empty());
+            names.insert_calls(address, address.saturating_add(1), calls.into());
         }
     }
 
@@ -165,7 +183,7 @@ mod tests {
         let mut names = Ranges::default();
         if let Ok(file) = object::File::parse(bytes) {
             Functions::new(&file, bytes).resolve(addresses, Demangle::Full, &mut names, |_, missing| {
-                dwarf::locate(&file, missing, Demangle::Full, dwarf::Limits::default())
+                Some(dwarf::locate(&file, missing, Demangle::Full, dwarf::Limits::default()))
             });
         }
         names

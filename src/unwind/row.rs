@@ -144,6 +144,12 @@ impl Row {
     }
 }
 
+/// The row that holds at `pc`, of sorted ones.
+pub fn find(rows: &[Row], pc: u32) -> Option<&Row> {
+    let after = rows.partition_point(|row| row.pc <= pc);
+    rows.get(after.checked_sub(1)?)
+}
+
 /// The rows of one file, sorted by address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
@@ -204,8 +210,7 @@ impl Table {
 
     /// The row that holds at `pc`.
     pub fn find(&self, pc: u32) -> Option<&Row> {
-        let after = self.rows.partition_point(|row| row.pc <= pc);
-        self.rows.get(after.checked_sub(1)?)
+        find(&self.rows, pc)
     }
 
     /// True when it has no rows.
