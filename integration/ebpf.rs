@@ -171,8 +171,8 @@ impl Recorded {
         ]
     }
 
-    /// CPU time of ticks of `program` that may be among those that were due and did not come, or were lost: on a busy machine that is counted, and no error. As
-    /// a part of what it used, at this rate.
+    /// Ticks that were due and did not come, or were lost, may all have been the program's: on a busy machine that is counted, and no error. As a part of what it
+    /// used. (More than it used is there when a tick comes late, to whoever runs then; the bounds above one are for that.)
     fn unseen(&self, hertz: u32, used: u64) -> f64 {
         let [_, _, lost, _, _, missed] = self.balance();
         (lost + missed) as f64 * 1e9 / f64::from(hertz) / used as f64
@@ -194,7 +194,7 @@ impl Recorded {
         let ratio = self.of("main") as f64 / process as f64;
         println!("sampled {:.4} of the CPU time; {}", ratio, self.summary.trim());
         let least = 0.97 - self.unseen(hertz, process);
-        if (least..1.03).contains(&ratio) {
+        if (least..1.06).contains(&ratio) {
             return Ok(());
         }
         Err(format!("{ratio} of the CPU time is there"))
@@ -265,7 +265,7 @@ fn every_due_tick_of_one_and_of_two_busy_threads_is_in_one_account() {
                 let used = recorded.truth["process"];
                 let ratio = recorded.of_process("shares") as f64 / used as f64;
                 let least = 0.98 - recorded.unseen(997, used);
-                if (least..1.02).contains(&ratio) {
+                if (least..1.06).contains(&ratio) {
                     return Ok(());
                 }
                 Err(format!("{ratio} of the CPU time is there"))
@@ -322,7 +322,7 @@ fn the_time_of_programs_that_live_fifty_milliseconds_is_theirs() {
                 recorded.summary.trim()
             );
             let least = 0.95 - recorded.unseen(997, used);
-            if (least..1.04).contains(&ratio) && whole >= 0.85 {
+            if (least..1.06).contains(&ratio) && whole >= 0.85 {
                 return Ok(());
             }
             Err(format!("{ratio} of wait4's CPU time, {whole} to the end"))
