@@ -252,7 +252,7 @@ async fn a_configuration_from_a_server_runs_follows_it_and_survives_its_absence(
                 .unwrap()
                 .told
                 .iter()
-                .any(|(status, text)| *status == 3 && text.contains(":2:"))
+                .any(|(status, text)| *status == 3 && text.contains("remotecfg:3:1: "))
         })
         .await;
     assert!(runs("bc").await);

@@ -105,7 +105,7 @@ fn configurations_are_checked() {
 /// The real components, as far as the language knows them. That many of them cannot run yet is the same warning every time and left out.
 #[test]
 fn configurations_of_known_components_are_checked() {
-    check("check/known", 47, |sections| {
+    check("check/known", 48, |sections| {
         let sources: Vec<_> = sections
             .iter()
             .map(|section| (section.0.clone(), section.1.clone()))

@@ -125,8 +125,12 @@ fn check_component(definition: &Definition, text: &SourceBlock, resolve: &dyn Re
     let mut found = decoded.diagnostics;
     if !found.has_errors() {
         for diagnostic in all_mistakes(definition, text, &decoded.arguments) {
-            // With unknown values only what is said of an inner block without any can be believed: a bad regular expression in a rule, say.
-            if decoded.complete || lints::known_block(&block.body, diagnostic.span, &decoded.unknown) {
+            let at = diagnostic.span;
+            // With unknown values only what is said of an inner block without any can be believed (a bad regular expression in a rule, say), and of a text by itself.
+            let is_believed = decoded.complete
+                || lints::known_block(&block.body, at, &decoded.unknown)
+                || lints::cites_text(&block.body, at, &diagnostic.message);
+            if is_believed {
                 found.push(diagnostic);
             }
         }
