@@ -12,8 +12,8 @@ use crate::wire::connect::Code;
 
 /// Longest time that a request may take.
 const REQUEST: Duration = Duration::from_secs(30);
-/// Longest time that the farewell may take, as in Alloy.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// Longest time that the farewell may take.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A server that is being asked.
 pub(super) struct Session {
