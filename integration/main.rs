@@ -9,6 +9,7 @@
 )]
 
 mod client;
+mod collector;
 mod docs;
 mod ebpf;
 mod ebpf_rights;
