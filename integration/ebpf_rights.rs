@@ -122,7 +122,9 @@ fn a_pipeline_without_rights_says_what_is_missing_and_all_else_of_it_works() {
     let mut collector = Program::start(command, &folder.path().join("run.log"));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let http = reqwest::Client::new();
+        // Only the first of all tests installs it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let get = async |path: &str| {
             let answer = http.get(format!("http://{own}{path}")).send().await.unwrap();
             answer.text().await.unwrap()
