@@ -25,6 +25,8 @@ mod http_store;
 #[cfg(feature = "server")]
 mod kill;
 #[cfg(feature = "server")]
+mod kill_places;
+#[cfg(feature = "server")]
 mod known;
 mod lang;
 #[cfg(feature = "server")]

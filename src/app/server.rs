@@ -15,6 +15,7 @@ use crate::query::{QueryEngine, QueryLimits};
 use crate::server::listen::{ListenOptions, Listener};
 use crate::server::postgres::{PostgresOptions, PostgresServer};
 use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
+use crate::store::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::{Limits, Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
@@ -45,6 +46,8 @@ pub struct ServeOptions {
     pub http: ServerOptions,
     /// The PostgreSQL port, if there is one.
     pub postgres: Option<PostgresOptions>,
+    /// What time it is for the store.
+    pub clock: Clock,
 }
 
 /// A started server.
@@ -68,6 +71,7 @@ impl RunningServer {
             limits: options.limits,
             flush_age: options.flush_age,
             maintenance: options.maintenance,
+            clock: options.clock,
             ..StoreConfig::new(&options.data)
         };
         let scope = metrics.clone();

@@ -147,6 +147,7 @@ pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
                 until_us: micros(&args.to, "--to")?,
                 tenant: args.tenant,
                 selector: args.selector,
+                segment: None,
             };
             deletion.check().map_err(anyhow::Error::msg)?;
             let report = maintain(&args.folder.dir, Work::Delete(deletion)).await?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::store::clock::Clock;
 use crate::store::fault::Faults;
 use crate::store::limits::Limits;
 use crate::store::maintenance::MaintenanceConfig;
@@ -25,6 +26,8 @@ pub struct StoreConfig {
     pub sync: SyncMode,
     /// Merging, retention and deletion of files.
     pub maintenance: MaintenanceConfig,
+    /// What time it is.
+    pub clock: Clock,
     /// For tests: makes operations fail.
     pub faults: Faults,
 }
@@ -40,6 +43,7 @@ impl StoreConfig {
             limits: Limits::default(),
             sync: SyncMode::Full,
             maintenance: MaintenanceConfig::default(),
+            clock: Clock::default(),
             faults: Faults::default(),
         }
     }

@@ -220,9 +220,7 @@ impl Output {
         faults
             .run(Place::FileSync(table), || hashed.file.sync_all())
             .map_err(StoreError::io("sync", &path))?;
-        faults
-            .run(Place::FolderSync(table), || sync_folders(&path, &self.root))
-            .map_err(StoreError::io("sync the folder of", &path))?;
+        sync_folders(&path, &self.root, table, &faults).map_err(StoreError::io("sync the folder of", &path))?;
         Ok(NewFile {
             path: self.relative,
             size: hashed.size,
@@ -313,10 +311,10 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
 }
 
 /// Syncs the folders from that of `path` up to `root`, so that the names of new partitions are durable.
-fn sync_folders(path: &Path, root: &Path) -> std::io::Result<()> {
+fn sync_folders(path: &Path, root: &Path, table: Table, faults: &Faults) -> std::io::Result<()> {
     let mut current: PathBuf = path.to_owned();
     while current != root {
-        commit::sync_parent(&current)?;
+        faults.run(Place::FolderSync(table), || commit::sync_parent(&current))?;
         if !current.pop() {
             break;
         }

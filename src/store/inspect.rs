@@ -12,6 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::store::delta::DeltaTable;
+use crate::store::delta::commit::is_temporary;
 use crate::store::maintenance::rewrite::MergedName;
 use crate::store::maintenance::vacuum;
 use crate::store::schema::Table;
@@ -333,7 +334,7 @@ pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
         for entry in fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
             let entry = entry.map_err(StoreError::io("list", folder))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with('.') && name.ends_with(".tmp") {
+            if is_temporary(&name) {
                 found.push(entry.path());
             }
         }

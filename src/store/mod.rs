@@ -4,6 +4,7 @@
 //! (`head`), acknowledged; later the head is flushed to the tables (`flush`, `files`, `delta`) and its part of the log is deleted.
 //! After a crash `replay` brings log and tables in agreement. `docs/store.md` has the layout and the argument.
 
+pub mod clock;
 pub mod config;
 mod delta;
 mod engine;
@@ -103,7 +104,7 @@ impl Store {
     }
 
     fn open_here(config: StoreConfig, metrics: Metrics) -> Result<Arc<Self>, StoreError> {
-        let folder = Folder::open(&config.dir)?;
+        let folder = Folder::open(&config.dir, &config.faults)?;
         let mut tables = Tables::open(&folder.tables, folder.writer.clone(), config.faults.clone())?;
         let known = Arc::<KnownStacks>::default();
         let recovered = replay::recover(&folder.log, &mut tables, &known, &metrics)?;
@@ -327,7 +328,7 @@ impl Shared {
         AppendErrors,
         Option<(Vec<usize>, oneshot::Receiver<Result<(), SinkError>>)>,
     ) {
-        let received_ms = chrono::Utc::now().timestamp_millis();
+        let received_ms = self.config.clock.millis();
         let limits = &self.config.limits;
         let (mut errors, mut indices) = (Vec::new(), Vec::new());
         let (mut prepared, mut headers, mut bodies) = (Vec::new(), Vec::new(), Vec::new());

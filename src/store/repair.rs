@@ -28,7 +28,7 @@ pub fn repair(dir: &Path) -> Result<Vec<Action>, StoreError> {
 
 fn repair_here(dir: &Path) -> Result<Vec<Action>, StoreError> {
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
-    let folder = Folder::open(dir)?;
+    let folder = Folder::open(dir, &Faults::default())?;
     let mut actions = Vec::new();
     let mut act = |path: &Path, done: String| {
         let path = path.strip_prefix(dir).unwrap_or(path).display().to_string();

@@ -39,7 +39,8 @@ impl Committer for SyncedCommitter {
         faults.check(Place::EntryWrite(table)).map_err(KernelError::IOError)?;
         let size = engine
             .json_handler()
-            .write_json_file(&temporary_url, Box::new(actions), true)?;
+            .write_json_file(&temporary_url, Box::new(actions), true)
+            .inspect_err(|_| drop(fs::remove_file(&temporary)))?;
         faults.done(Place::EntryWrite(table));
         let linked = faults
             .run(Place::EntrySync(table), || sync_file(&temporary))
@@ -88,10 +89,29 @@ pub fn sync_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The name under which a file is written before it gets its own. It starts with a dot, which the readers of logs skip.
+/// A name under which a file is written before it gets its own. It starts with a dot, which the readers of logs skip. No two calls give the same, in
+/// any process: another writer of the same entry must not write into ours between its sync and its link.
 pub fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.tmp"))
+    path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
+}
+
+/// Whether a file has a name of [`temporary_name`], or is what `object_store` leaves of one.
+pub fn is_temporary(name: &str) -> bool {
+    let staged = || {
+        let (name, number) = name.rsplit_once('#')?;
+        number.parse::<u32>().ok()?;
+        Some(name)
+    };
+    let name = staged().unwrap_or(name);
+    name.starts_with('.') && name.ends_with(".tmp")
+}
+
+/// Version of the last checkpoint that the log names.
+pub fn last_checkpoint(folder: &Path) -> Option<u64> {
+    let text = fs::read_to_string(folder.join("_last_checkpoint")).ok()?;
+    let hint: serde_json::Value = serde_json::from_str(&text).ok()?;
+    hint.get("version")?.as_u64()
 }
 
 /// The path behind a `file://` URL.

@@ -42,6 +42,8 @@ pub const LAYOUT_PROPERTY: &str = "alluvium.layoutVersion";
 const ENGINE_INFO: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
 /// Commits between checkpoints: opening a table reads at most so many entries one by one.
 const CHECKPOINT_INTERVAL: u64 = 50;
+/// After one that failed the next is tried when the version is a multiple of this.
+const CHECKPOINT_RETRY: u64 = 5;
 /// Attempts against other writers before a commit is given up (the flush comes again).
 const COMMIT_ATTEMPTS: usize = 10;
 
@@ -66,7 +68,7 @@ pub enum Replaced {
 
 impl DeltaTable {
     /// Opens the table in `root`, creating it when it is not there.
-    pub fn open_or_create(root: &Path, table: Table) -> Result<Self, StoreError> {
+    pub fn open_or_create(root: &Path, table: Table, faults: Faults) -> Result<Self, StoreError> {
         let folder = root.join(table.name());
         let log = folder.join("_delta_log");
         fs::create_dir_all(&log).map_err(StoreError::io("create", &log))?;
@@ -75,9 +77,9 @@ impl DeltaTable {
         }
         if !log.join(format!("{:020}.json", 0)).exists() && !has_checkpoint(&log) {
             let (url, engine) = connect(&folder, table)?;
-            create(&url, engine.as_ref(), table).map_err(StoreError::table("create", table))?;
+            create(&url, engine.as_ref(), table, faults.clone()).map_err(StoreError::table("create", table))?;
         }
-        Self::open(root, table)
+        Ok(Self::open(root, table)?.with_faults(faults))
     }
 
     /// Opens the table in `root`, which must exist.
@@ -149,10 +151,11 @@ impl DeltaTable {
             .map_err(StoreError::table("commit to", self.table))
     }
 
-    /// Writes a checkpoint when enough commits came since the last. A failure costs reading time only and is logged.
+    /// Writes a checkpoint when enough commits came since the last. A failure costs reading time only and is logged; one of the next commits tries again.
     pub fn checkpoint_if_due(&mut self) {
         let version = self.snapshot.version();
-        if version == 0 || !version.is_multiple_of(CHECKPOINT_INTERVAL) {
+        let last = commit::last_checkpoint(&self.folder.join("_delta_log")).unwrap_or(0);
+        if version < last.saturating_add(CHECKPOINT_INTERVAL) || !version.is_multiple_of(CHECKPOINT_RETRY) {
             return;
         }
         if let Err(error) = self.checkpoint() {
@@ -316,20 +319,33 @@ impl DeltaTable {
         let data = writer.checkpoint_data(engine.as_ref())?;
         let state = data.state();
         let data = data.map(|batch| batch.and_then(FilteredEngineData::apply_selection_vector));
-        let size = engine
+        let (table, faults) = (self.table, &self.faults);
+        faults
+            .check(Place::CheckpointWrite(table))
+            .map_err(KernelError::IOError)?;
+        let written = engine
             .parquet_handler()
-            .write_parquet_file(commit::file_url(&temporary)?, Box::new(data))?;
-        self.faults
-            .run(Place::Checkpoint(self.table), || {
-                commit::sync_file(&temporary)?;
-                fs::rename(&temporary, &path)?;
-                commit::sync_parent(&path)
-            })
+            .write_parquet_file(commit::file_url(&temporary)?, Box::new(data))
+            .and_then(|size| {
+                faults.done(Place::CheckpointWrite(table));
+                faults
+                    .run(Place::CheckpointSync(table), || commit::sync_file(&temporary))
+                    .and_then(|()| faults.run(Place::CheckpointRename(table), || fs::rename(&temporary, &path)))
+                    .map_err(KernelError::IOError)?;
+                Ok(size)
+            });
+        let size = written.inspect_err(|_| drop(fs::remove_file(&temporary)))?;
+        faults
+            .run(Place::CheckpointFolderSync(table), || commit::sync_parent(&path))
             .map_err(KernelError::IOError)?;
         let state =
             Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
         let stats = LastCheckpointHintStats::from_reconciliation_state(state, size, 0)?;
+        faults
+            .check(Place::CheckpointHint(table))
+            .map_err(KernelError::IOError)?;
         writer.finalize(engine.as_ref(), &stats)?;
+        faults.done(Place::CheckpointHint(table));
         self.snapshot = delta_kernel::Snapshot::builder_for(self.url.as_str()).build(engine.as_ref())?;
         Ok(())
     }
@@ -349,20 +365,14 @@ fn connect(folder: &Path, table: Table) -> Result<(Url, Arc<DefaultEngine<Inline
     Ok((url, Arc::new(engine)))
 }
 
-fn create(url: &Url, engine: &dyn Engine, table: Table) -> KernelResult<()> {
+fn create(url: &Url, engine: &dyn Engine, table: Table, faults: Faults) -> KernelResult<()> {
     let schema: StructType = table.schema().as_ref().try_into_kernel()?;
     let transaction = create_table(url.as_str(), Arc::new(schema), ENGINE_INFO, false)
         .with_table_properties([(LAYOUT_PROPERTY, LAYOUT_VERSION.to_string())])
         .with_data_layout(DataLayout::Partitioned {
             columns: vec![ColumnName::new(["tenant"]), ColumnName::new(["day"])],
         })
-        .build(
-            engine,
-            Box::new(SyncedCommitter {
-                table,
-                faults: Faults::default(),
-            }),
-        )?;
+        .build(engine, Box::new(SyncedCommitter { table, faults }))?;
     match transaction.commit(engine)? {
         // Another process may have created it at the same time.
         CommitResult::Committed(_) | CommitResult::Conflicted(_) => Ok(()),

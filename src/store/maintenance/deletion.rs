@@ -1,11 +1,12 @@
 //! Deletion of profiles by selector: the request, kept on disk until it is carried out, and the jobs that carry it out.
 //!
-//! A request covers what was acknowledged before it. It is written and synced first, so that a crash in the middle ends in a deletion that is
-//! finished by the next start and never in half of one. Frames and labels stay until the retention of their day.
+//! A request covers what was acknowledged before it, and names the last segment of the log that it covers, so that an attempt after a crash takes
+//! nothing that came later. It is written and synced first: a crash in the middle ends in a deletion that is finished by the next start and
+//! never in half of one. Frames and labels stay until the retention of their day.
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::profile::selector::{self, Matcher};
 use crate::store::StoreError;
 use crate::store::delta::commit::{sync_parent, temporary_name};
 use crate::store::fault::{Faults, Place};
+use crate::store::files::FileName;
 use crate::store::maintenance::input::Input;
 use crate::store::maintenance::names::SeriesSet;
 use crate::store::maintenance::rewrite::{Change, Job, MergedName, Selection};
@@ -32,6 +34,8 @@ pub struct Deletion {
     pub from_us: i64,
     /// First moment after the range.
     pub until_us: i64,
+    /// Last segment of the log whose profiles are covered; `None` until the store has taken the request.
+    pub segment: Option<u64>,
 }
 
 /// The parts of a selector.
@@ -41,6 +45,22 @@ struct Parsed {
 }
 
 impl Deletion {
+    /// The same for what the tables have of the log up to `segment`.
+    #[must_use]
+    pub fn up_to(mut self, segment: u64) -> Self {
+        self.segment = Some(segment);
+        self
+    }
+
+    /// Whether a file holds profiles that were acknowledged before the request. Merged files do: nothing is merged before requests are carried out.
+    pub fn covers(&self, file: &FileEntry, writer: &str) -> bool {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        match (self.segment, FileName::segment_of(name, writer)) {
+            (Some(last), Some(segment)) => segment <= last,
+            _ => true,
+        }
+    }
+
     /// What is wrong with the selector, if so.
     pub fn check(&self) -> Result<(), String> {
         self.parse().map(|_| ())
@@ -123,18 +143,21 @@ impl Deletion {
             "selector": self.selector,
             "from_us": self.from_us,
             "until_us": self.until_us,
+            "segment": self.segment,
         });
-        faults
-            .run(Place::RequestWrite, || {
-                fs::create_dir_all(&folder)?;
-                let temporary = temporary_name(&path);
-                let mut file = fs::File::create(&temporary)?;
-                file.write_all(text.to_string().as_bytes())?;
-                file.sync_all()?;
-                fs::rename(&temporary, &path)?;
-                sync_parent(&path)?;
-                sync_parent(&folder)
-            })
+        let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        let temporary = temporary_name(&path);
+        let write = || {
+            step(&mut || fs::create_dir_all(&folder))?;
+            let mut file = fs::File::create(&temporary)?;
+            step(&mut || file.write_all(text.to_string().as_bytes()))?;
+            step(&mut || file.sync_all())?;
+            step(&mut || fs::rename(&temporary, &path))?;
+            step(&mut || sync_parent(&path))?;
+            step(&mut || sync_parent(&folder))
+        };
+        write()
+            .inspect_err(|_| drop(fs::remove_file(&temporary)))
             .map_err(StoreError::io("write", &path))?;
         Ok(path)
     }
@@ -149,6 +172,7 @@ impl Deletion {
                 selector: value.get("selector")?.as_str()?.to_owned(),
                 from_us: value.get("from_us")?.as_i64()?,
                 until_us: value.get("until_us")?.as_i64()?,
+                segment: value.get("segment").and_then(serde_json::Value::as_u64),
             })
         };
         parse().ok_or_else(|| StoreError::Damaged {

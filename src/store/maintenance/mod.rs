@@ -137,4 +137,6 @@ impl Desk {
 }
 
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod tests;

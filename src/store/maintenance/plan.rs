@@ -194,8 +194,13 @@ fn rows<'a>(
     if !jobs.is_empty() || !day_over {
         return jobs;
     }
+    // Files of one type each are merged by type: others would be as many afterwards as before.
+    let kind = |file: &'a FileEntry| match &file.profile_type {
+        Some((low, high)) if policy.split_profiles && low == high => Some(low),
+        _ => None,
+    };
     let mut sorted = files.to_vec();
-    sorted.sort_by_key(|file| (file.time, file.path.clone()));
+    sorted.sort_by_key(|file| (kind(file), file.time, file.path.clone()));
     let mut group: Vec<&FileEntry> = Vec::new();
     let mut close = |group: &mut Vec<&'a FileEntry>| {
         let group = std::mem::take(group);
@@ -205,7 +210,10 @@ fn rows<'a>(
     };
     for file in sorted {
         let bytes: u64 = group.iter().map(|file| file.size).sum();
-        if !group.is_empty() && (bytes + file.size > policy.target_bytes || group.len() == policy.max_inputs) {
+        let is_other = group.first().is_some_and(|first| kind(first) != kind(file));
+        if !group.is_empty()
+            && (is_other || bytes + file.size > policy.target_bytes || group.len() == policy.max_inputs)
+        {
             close(&mut group);
         }
         group.push(file);

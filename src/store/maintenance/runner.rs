@@ -81,6 +81,8 @@ pub struct Maintainer {
     /// Tables of which a commit failed: whether it is there must be read.
     unsure: BTreeSet<Table>,
     next_vacuum: Instant,
+    /// Files that a job could not read, until the next start.
+    unreadable: HashSet<String>,
 }
 
 impl Maintainer {
@@ -97,6 +99,7 @@ impl Maintainer {
             writer,
             unsure: BTreeSet::new(),
             next_vacuum,
+            unreadable: HashSet::new(),
         })
     }
 
@@ -145,16 +148,21 @@ impl Maintainer {
             Work::Due => self.round(1.0),
             Work::Compact => {
                 let mut report = Report::default();
-                // One merge makes the next possible; each makes fewer files.
-                while self.compact(true, 1.0, &mut report)? > 0 {}
+                self.settle()?;
+                // Before files are mixed with later ones that the requests do not cover.
+                self.finish_deletions(&mut report)?;
+                self.compact_all(true, 1.0, &mut report)?;
                 Ok(report)
             }
             Work::Delete(deletion) => {
                 deletion.check().map_err(StoreError::Request)?;
+                // What was acknowledged before is in files afterwards, and the request covers these and no later ones.
+                self.flush()?;
+                let deletion = deletion.clone().up_to(self.committed()?);
                 let config = &self.shared.config;
                 let request = deletion.write(&config.dir, &config.faults)?;
                 let mut report = Report::default();
-                self.delete(deletion, &request, &mut report)?;
+                self.delete(&deletion, &request, &mut report)?;
                 Ok(report)
             }
             Work::Vacuum(grace) => {
@@ -171,34 +179,68 @@ impl Maintainer {
         let config = &shared.config.maintenance;
         let mut report = Report::default();
         self.settle()?;
-        for request in deletion::pending(&shared.config.dir)? {
-            tracing::info!(request = %request.display(), "finishing a deletion");
-            self.delete(&Deletion::read(&request)?, &request, &mut report)?;
-        }
-        self.retire(cpu_share, &mut report)?;
-        if config.compaction {
-            while self.compact(false, cpu_share, &mut report)? > 0 {}
-        }
+        // What fails must not keep the rest from its turn: a file that cannot be read would let all others grow without end.
+        let deleted = self.finish_deletions(&mut report);
+        let retired = self.retire(cpu_share, &mut report);
+        let merged = match config.compaction && deleted.is_ok() {
+            true => self.compact_all(false, cpu_share, &mut report),
+            false => Ok(()),
+        };
         if Instant::now() >= self.next_vacuum {
             self.next_vacuum = Instant::now() + config.vacuum_interval;
             self.vacuum(config.deletion_delay, &mut report)?;
         }
-        Ok(report)
+        deleted.and(retired).and(merged).map(|()| report)
+    }
+
+    /// Carries out the requests for deletions that an earlier attempt has left.
+    fn finish_deletions(&mut self, report: &mut Report) -> Result<(), StoreError> {
+        let mut result = Ok(());
+        for request in deletion::pending(&self.shared.config.dir)? {
+            tracing::info!(request = %request.display(), "finishing a deletion");
+            let done = Deletion::read(&request).and_then(|deletion| self.delete(&deletion, &request, report));
+            result = result.and(done);
+        }
+        result
+    }
+
+    /// The last segment of the log of which the tables have everything.
+    fn committed(&mut self) -> Result<u64, StoreError> {
+        let mut least = u64::MAX;
+        for delta in &mut self.tables {
+            delta.reload()?;
+            let version = delta
+                .committed(&self.writer)?
+                .map_or(0, |version| version.max(0) as u64);
+            least = least.min(version);
+        }
+        Ok(least)
+    }
+
+    fn compact_all(&mut self, eager: bool, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
+        // One merge makes the next possible; each makes fewer files.
+        while self.compact(eager, cpu_share, report)? > 0 {}
+        Ok(())
     }
 
     /// One pass of merging. Returns how many jobs were done.
     fn compact(&mut self, eager: bool, cpu_share: f64, report: &mut Report) -> Result<usize, StoreError> {
         let policy = self.policy();
         let policy = if eager { policy.eager() } else { policy };
-        let jobs = plan::compactions(&self.files(), now_us(), &policy, eager);
+        let jobs = plan::compactions(&self.readable(), self.now_us(), &policy, eager);
         self.run_jobs(jobs, cpu_share, report)
+    }
+
+    /// Microseconds since 1970.
+    fn now_us(&self) -> i64 {
+        self.shared.config.clock.micros()
     }
 
     fn policy(&self) -> Policy {
         let config = &self.shared.config.maintenance;
-        match config.aging.types.is_empty() {
-            true => config.policy.clone(),
-            false => config.policy.by_type(),
+        match config.aging.by_type() {
+            true => config.policy.by_type(),
+            false => config.policy.clone(),
         }
     }
 
@@ -206,27 +248,71 @@ impl Maintainer {
         self.shared.published.read().files.clone()
     }
 
-    /// Runs jobs that share no files.
+    /// The files without those that could not be read.
+    fn readable(&self) -> Vec<FileEntry> {
+        let files = self.files();
+        let readable = files.iter().filter(|file| !self.unreadable.contains(&file.path));
+        readable.cloned().collect()
+    }
+
+    /// Runs jobs that share no files. One that fails does not stop the others; the first error is returned.
     fn run_jobs(&mut self, jobs: Vec<Job>, cpu_share: f64, report: &mut Report) -> Result<usize, StoreError> {
         let count = jobs.len();
+        let mut result = Ok(count);
         for (index, job) in jobs.into_iter().enumerate() {
             self.shared.metrics.jobs_waiting.set((count - index) as i64);
-            self.run_job(&job, cpu_share, report)?;
+            match self.run_job(&job, cpu_share, report) {
+                Ok(()) => {}
+                Err(error) if matches!(error, StoreError::Closed) => return Err(error),
+                Err(error) => {
+                    self.leave_out(&job, &error);
+                    result = result.and(Err(error));
+                }
+            }
         }
         self.shared.metrics.jobs_waiting.set(0);
-        Ok(count)
+        result
+    }
+
+    /// An input that is damaged is left out of further jobs until the next start, so that the files beside it are still merged.
+    fn leave_out(&mut self, job: &Job, error: &StoreError) {
+        let path = match error {
+            StoreError::Damaged { path, .. } | StoreError::Parquet { path, .. } | StoreError::Io { path, .. } => path,
+            _ => return,
+        };
+        let input = job
+            .inputs
+            .iter()
+            .find(|file| self.shared.root.join(&file.path) == *path);
+        if let Some(file) = input
+            && self.unreadable.insert(file.path.clone())
+        {
+            tracing::error!(error = %error, path = file.path, "a file cannot be read, it is left as it is");
+        }
     }
 
     fn run_job(&mut self, job: &Job, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
         let start = Instant::now();
-        let result = self.rewrite(job, cpu_share).and_then(|added| {
-            let exchange = Exchange::of(job, added);
-            self.exchange(std::slice::from_ref(&exchange))?;
-            Ok(exchange)
-        });
+        let result = self
+            .begin(job.reason)
+            .and_then(|()| self.rewrite(job, cpu_share))
+            .and_then(|added| {
+                let exchange = Exchange::of(job, added);
+                self.exchange(std::slice::from_ref(&exchange))?;
+                Ok(exchange)
+            });
         let exchange = self.counted(job.reason, result)?;
         self.count(&exchange, job.reason, start, report);
         Ok(())
+    }
+
+    fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
+        let shared = &self.shared;
+        shared
+            .config
+            .faults
+            .run(Place::Job(reason), || Ok(()))
+            .map_err(StoreError::io("work on", &shared.root))
     }
 
     /// Counts a failure of a job.
@@ -277,7 +363,7 @@ impl Maintainer {
     fn retire(&mut self, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         let config = &shared.config.maintenance;
-        let expired = aging::expired(&self.files(), now_us(), &config.aging);
+        let expired = aging::expired(&self.files(), self.now_us(), &config.aging);
         for (table, removed) in expired.files {
             let start = Instant::now();
             let exchange = Exchange {
@@ -287,25 +373,32 @@ impl Maintainer {
                 operation: UpdateTableOperation::Delete,
                 changes_data: true,
             };
-            let result = self.exchange(std::slice::from_ref(&exchange));
+            let result = self
+                .begin("retention")
+                .and_then(|()| self.exchange(std::slice::from_ref(&exchange)));
             self.counted("retention", result)?;
             self.count(&exchange, "retention", start, report);
         }
-        self.run_jobs(expired.splits, cpu_share, report)?;
-        let jobs = aging::downsamples(&self.files(), now_us(), &config.aging, &self.policy());
-        self.run_jobs(jobs, cpu_share, report)?;
-        Ok(())
+        let readable = |file: &FileEntry| !self.unreadable.contains(&file.path);
+        let splits = expired.splits.into_iter().filter(|job| job.inputs.iter().all(readable));
+        let splits = splits.collect();
+        let split = self.run_jobs(splits, cpu_share, report);
+        let jobs = aging::downsamples(&self.readable(), self.now_us(), &config.aging, &self.policy());
+        let thinned = self.run_jobs(jobs, cpu_share, report);
+        split.and(thinned).map(|_| ())
     }
 
-    /// Carries a request out: what is in memory goes to files, files with such profiles are written again without them, and all tables change in
-    /// one step for readers.
+    /// Carries a request out: files with such profiles are written again without them, and all tables change in one step for readers.
     fn delete(&mut self, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         let start = Instant::now();
         self.settle()?;
-        self.flush()?;
+        self.begin("delete")?;
         let mut exchanges: Vec<Exchange> = Vec::new();
-        for job in deletion.jobs(&shared.root, &self.files())? {
+        let files = self.files();
+        let covered = files.iter().filter(|file| deletion.covers(file, &self.writer));
+        let covered: Vec<FileEntry> = covered.cloned().collect();
+        for job in deletion.jobs(&shared.root, &covered)? {
             let result = self.rewrite(&job, 1.0);
             let added = match self.counted("delete", result) {
                 Ok(added) => added,
@@ -494,9 +587,11 @@ impl Maintainer {
     fn vacuum(&mut self, grace: Duration, report: &mut Report) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         self.settle()?;
+        self.begin("vacuum")?;
         let start = Instant::now();
         let label = JobLabel { job: "vacuum" };
         let faults = &shared.config.faults;
+        let now = shared.config.clock.now();
         let mut done = Vacuumed::default();
         let result = self.tables.iter_mut().try_for_each(|delta| {
             let table = delta.table();
@@ -504,8 +599,8 @@ impl Maintainer {
             let live = delta.files()?;
             let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
             let dead = vacuum::dead_files(&shared.root, table, &live)?;
-            vacuum::delete(&dead, table, grace, faults, &mut done)?;
-            vacuum::trim_log(&shared.root, table, faults, &mut done)
+            vacuum::delete(&dead, table, (now, grace), faults, &mut done)?;
+            vacuum::trim_log(&shared.root, table, now, faults, &mut done)
         });
         let metrics = &shared.metrics;
         if let Err(error) = result {
@@ -550,13 +645,8 @@ pub fn remove_unnamed(
     for file in &mut dead {
         file.modified = SystemTime::UNIX_EPOCH;
     }
-    vacuum::delete(&dead, table, Duration::ZERO, faults, &mut done)?;
+    vacuum::delete(&dead, table, (SystemTime::now(), Duration::ZERO), faults, &mut done)?;
     Ok(done.files)
-}
-
-/// Microseconds since 1970.
-pub fn now_us() -> i64 {
-    chrono::Utc::now().timestamp_micros()
 }
 
 /// Keeps work to a share of the time.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::store::StoreError;
+use crate::store::delta::commit::{is_temporary, last_checkpoint};
 use crate::store::delta::unescape;
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::Table;
@@ -86,15 +87,14 @@ pub fn dead_files(root: &Path, table: Table, live: &HashSet<&str>) -> Result<Vec
     Ok(dead)
 }
 
-/// Deletes dead files that are due.
+/// Deletes dead files that are due at `now`.
 pub fn delete(
     dead: &[Dead],
     table: Table,
-    grace: Duration,
+    (now, grace): (SystemTime, Duration),
     faults: &Faults,
     done: &mut Vacuumed,
 ) -> Result<(), StoreError> {
-    let now = SystemTime::now();
     for file in dead {
         if !file.is_due(now, grace) {
             done.waiting += 1;
@@ -112,22 +112,27 @@ pub fn delete(
     Ok(())
 }
 
-/// Deletes entries of the log that a checkpoint covers and that are old.
-pub fn trim_log(root: &Path, table: Table, faults: &Faults, done: &mut Vacuumed) -> Result<(), StoreError> {
+/// Deletes entries of the log that a checkpoint covers and that are old at `now`, and unfinished writes that a crash has left.
+pub fn trim_log(
+    root: &Path,
+    table: Table,
+    now: SystemTime,
+    faults: &Faults,
+    done: &mut Vacuumed,
+) -> Result<(), StoreError> {
     let folder = root.join(table.name()).join("_delta_log");
-    let Some(checkpoint) = last_checkpoint(&folder) else {
-        return Ok(());
-    };
-    let now = SystemTime::now();
+    let checkpoint = last_checkpoint(&folder);
     for entry in fs::read_dir(&folder).map_err(StoreError::io("list", &folder))? {
         let entry = entry.map_err(StoreError::io("list", &folder))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let covered = name.get(..20).and_then(|digits| digits.parse::<u64>().ok()) < Some(checkpoint)
-            && name
-                .get(..20)
-                .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let version = name
+            .get(..20)
+            .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|digits| digits.parse::<u64>().ok());
+        let covered = version.is_some() && version < checkpoint;
         let modified = entry.metadata().and_then(|metadata| metadata.modified()).unwrap_or(now);
-        if covered && now.duration_since(modified).unwrap_or_default() >= LOG_AGE {
+        let age = now.duration_since(modified).unwrap_or_default();
+        if (covered && age >= LOG_AGE) || (is_temporary(&name) && age >= ORPHAN_AGE) {
             let path = entry.path();
             faults
                 .run(Place::FileDelete(table), || fs::remove_file(&path))
@@ -136,13 +141,6 @@ pub fn trim_log(root: &Path, table: Table, faults: &Faults, done: &mut Vacuumed)
         }
     }
     Ok(())
-}
-
-/// Version of the last checkpoint that the log names.
-pub fn last_checkpoint(folder: &Path) -> Option<u64> {
-    let text = fs::read_to_string(folder.join("_last_checkpoint")).ok()?;
-    let hint: serde_json::Value = serde_json::from_str(&text).ok()?;
-    hint.get("version")?.as_u64()
 }
 
 /// When files left the table, by path relative to `root`, as far as the log's entries reach.
