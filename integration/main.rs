@@ -9,6 +9,8 @@
 )]
 
 mod client;
+#[cfg(feature = "server")]
+mod disk;
 mod docs;
 #[cfg(feature = "server")]
 mod ebpf;

@@ -54,6 +54,8 @@ pub enum Place {
     EntryFolderSync(Table),
     /// A job of maintenance begins; its name is that of the metrics.
     Job(&'static str),
+    /// The checksums of an entry or checkpoint are written; nothing relies on them.
+    LogSums(Table),
     /// A checkpoint is written under a temporary name.
     CheckpointWrite(Table),
     /// The checkpoint is synced.

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::store::delta::DeltaTable;
 use crate::store::delta::commit::is_temporary;
+use crate::store::delta::{DeltaTable, sums};
+use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::rewrite::MergedName;
 use crate::store::maintenance::vacuum;
 use crate::store::schema::Table;
@@ -143,6 +144,15 @@ fn check_here(dir: &Path) -> Result<Checked, StoreError> {
     for table in Table::ALL {
         check_table(dir, table, &writer, &mut checked)?;
     }
+    for path in deletion::pending(dir)? {
+        match Deletion::read(&path) {
+            Err(error @ StoreError::Damaged { .. }) => {
+                checked.add(Severity::Error, "request", dir, &path, error.to_string());
+            }
+            // Carried out meanwhile by a running server.
+            Ok(_) | Err(_) => {}
+        }
+    }
     for path in leftovers(dir)? {
         let detail = "an unfinished write; nothing refers to it".to_owned();
         checked.add(Severity::Info, "leftover", dir, &path, detail);
@@ -229,11 +239,22 @@ fn check_table(dir: &Path, table: Table, writer: &str, checked: &mut Checked) ->
         }
         return Ok(());
     }
+    for (path, reason) in sums::look(&folder.join("_delta_log"), true)?.faults {
+        // Readers list the log when the hint is wrong.
+        let severity = match path.ends_with("_last_checkpoint") {
+            true => Severity::Warning,
+            false => Severity::Error,
+        };
+        checked.add(severity, "table-log", dir, &path, reason);
+    }
     let open = || DeltaTable::open(&root, table).and_then(|opened| Ok((opened.files()?, opened)));
     let (files, mut opened) = match open() {
         Ok(found) => found,
         Err(error) => {
-            checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
+            // Named above, if it is a file of which that is known.
+            if !matches!(error, StoreError::Damaged { .. }) {
+                checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
+            }
             return Ok(());
         }
     };

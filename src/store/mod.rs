@@ -392,4 +392,6 @@ impl ProfileSink for TenantSink {
 }
 
 #[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::Path;
 
-use crate::store::delta::DeltaTable;
+use crate::store::delta::{DeltaTable, sums};
 use crate::store::fault::Faults;
 use crate::store::folder::Folder;
 use crate::store::schema::Table;
@@ -41,6 +41,9 @@ fn repair_here(dir: &Path) -> Result<Vec<Action>, StoreError> {
     for table in Table::ALL {
         if !folder.tables.join(table.name()).join("_delta_log").exists() {
             continue;
+        }
+        for (path, done) in sums::repair(&folder.tables.join(table.name()).join("_delta_log"))? {
+            act(&path, done);
         }
         // A table that cannot be read is left alone: its files may be needed to mend it.
         let Ok(opened) = DeltaTable::open(&folder.tables, table) else {

@@ -11,6 +11,7 @@ use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, Publish
 use delta_kernel::{Engine, FileMeta, FilteredEngineData, KernelError, KernelResult, KernelResultIterator};
 use url::Url;
 
+use crate::store::delta::sums;
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::Table;
 
@@ -56,6 +57,7 @@ impl Committer for SyncedCommitter {
         faults
             .run(Place::EntryFolderSync(table), || sync_parent(&path))
             .map_err(KernelError::IOError)?;
+        write_sums(&path, table, faults);
         let file_meta = FileMeta::new(url, commit_metadata.in_commit_timestamp(), size);
         Ok(CommitResponse::Committed { file_meta })
     }
@@ -71,6 +73,13 @@ impl Committer for SyncedCommitter {
         Err(KernelError::generic(
             "tables of this store have no catalog to publish to",
         ))
+    }
+}
+
+/// Writes the checksums of a file of the log. Without them damage is not recognised, which is no reason to fail a commit.
+pub fn write_sums(path: &Path, table: Table, faults: &Faults) {
+    if let Err(error) = faults.run(Place::LogSums(table), || sums::write(path)) {
+        tracing::warn!(error = %error, path = %path.display(), "cannot write the checksums of a file of the table's log");
     }
 }
 

@@ -6,6 +6,7 @@
 mod actions;
 pub mod commit;
 mod executor;
+pub mod sums;
 
 use std::collections::HashSet;
 use std::fs;
@@ -85,6 +86,7 @@ impl DeltaTable {
     /// Opens the table in `root`, which must exist.
     pub fn open(root: &Path, table: Table) -> Result<Self, StoreError> {
         let folder = root.join(table.name());
+        sums::check(&folder.join("_delta_log"))?;
         let (url, engine) = connect(&folder, table)?;
         let snapshot = delta_kernel::Snapshot::builder_for(url.as_str())
             .build(engine.as_ref())
@@ -338,6 +340,7 @@ impl DeltaTable {
         faults
             .run(Place::CheckpointFolderSync(table), || commit::sync_parent(&path))
             .map_err(KernelError::IOError)?;
+        commit::write_sums(&path, table, faults);
         let state =
             Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
         let stats = LastCheckpointHintStats::from_reconciliation_state(state, size, 0)?;

@@ -338,7 +338,10 @@ async fn a_failure_at_any_write_of_a_flush_with_checkpoints_loses_and_repeats_no
         assert!(&now == expected || (!refused.is_empty() && now == whole), "{case}");
         healed(&store).await;
         // The checkpoint that failed is made up for by one of the next entries.
-        for _ in 0..6 {
+        for flush in 0..6 {
+            if flush > 0 && checkpoints(dir.path()) == 4 {
+                break;
+            }
             assert!(
                 store
                     .append("t", vec![profile(&names, "late", 7, 900)])

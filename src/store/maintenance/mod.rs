@@ -139,4 +139,6 @@ impl Desk {
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
+mod growth_tests;
+#[cfg(test)]
 mod tests;

@@ -198,8 +198,16 @@ impl Maintainer {
         let mut result = Ok(());
         for request in deletion::pending(&self.shared.config.dir)? {
             tracing::info!(request = %request.display(), "finishing a deletion");
-            let done = Deletion::read(&request).and_then(|deletion| self.delete(&deletion, &request, report));
-            result = result.and(done);
+            let deletion = match Deletion::read(&request) {
+                Ok(deletion) => deletion,
+                // Nobody can say what it was for; `alluvium store check` names it.
+                Err(error @ StoreError::Damaged { .. }) => {
+                    tracing::error!(error = %error, "a request for a deletion is passed over");
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            result = result.and(self.delete(&deletion, &request, report));
         }
         result
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::store::StoreError;
 use crate::store::delta::commit::{is_temporary, last_checkpoint};
-use crate::store::delta::unescape;
+use crate::store::delta::{sums, unescape};
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::Table;
 
@@ -125,10 +125,7 @@ pub fn trim_log(
     for entry in fs::read_dir(&folder).map_err(StoreError::io("list", &folder))? {
         let entry = entry.map_err(StoreError::io("list", &folder))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let version = name
-            .get(..20)
-            .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
-            .and_then(|digits| digits.parse::<u64>().ok());
+        let version = sums::version_of(&name);
         let covered = version.is_some() && version < checkpoint;
         let modified = entry.metadata().and_then(|metadata| metadata.modified()).unwrap_or(now);
         let age = now.duration_since(modified).unwrap_or_default();
