@@ -40,22 +40,39 @@ impl FaultHook for Disk {
     }
 }
 
-async fn push(url: &str, number: u64) -> Result<(), CallError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let caller = Caller::new(client(), url.parse().unwrap()).with_timeout(Duration::from_secs(30));
-    PushClient::new(caller).push(&[numbered_at(number, "shop", now)]).await
+/// A client of one server.
+#[derive(Clone)]
+struct Client {
+    http: reqwest::Client,
+    url: String,
 }
 
-/// Numbers of the profiles that are there, each with how often.
-async fn found(url: &str) -> Vec<(u64, u64)> {
-    let rows = sql(
-        &client(),
-        url,
-        "SELECT total, count(*) FROM profiles GROUP BY 1 ORDER BY 1",
-    )
-    .await;
-    let parse = |text: &String| text.parse().unwrap();
-    rows.iter().map(|row| (parse(&row[0]), parse(&row[1]))).collect()
+impl Client {
+    fn new(url: &str) -> Self {
+        Self {
+            http: client(),
+            url: url.to_owned(),
+        }
+    }
+
+    async fn push(&self, number: u64) -> Result<(), CallError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let caller = Caller::new(self.http.clone(), self.url.parse().unwrap()).with_timeout(Duration::from_secs(30));
+        PushClient::new(caller).push(&[numbered_at(number, "shop", now)]).await
+    }
+
+    async fn flush(&self) -> u16 {
+        let answer = self.http.post(format!("{}/flush", self.url)).send().await.unwrap();
+        answer.status().as_u16()
+    }
+
+    /// Numbers of the profiles that are there, each with how often.
+    async fn found(&self) -> Vec<(u64, u64)> {
+        let query = "SELECT total, count(*) FROM profiles GROUP BY 1 ORDER BY 1";
+        let rows = sql(&self.http, &self.url, query).await;
+        let parse = |text: &String| text.parse().unwrap();
+        rows.iter().map(|row| (parse(&row[0]), parse(&row[1]))).collect()
+    }
 }
 
 fn once(numbers: &[u64]) -> Vec<(u64, u64)> {
@@ -101,9 +118,10 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
             .unwrap();
         let options = ServerOptions::default();
         let server = TestServer::start_with(store.clone(), store.clone(), options, ListenOptions::default()).await;
+        let client = Client::new(&server.url);
         let mut kept = Vec::new();
         for number in 1..=3 {
-            push(&server.url, number).await.unwrap();
+            client.push(number).await.unwrap();
             kept.push(number);
         }
         disk.broken.store(true, Ordering::SeqCst);
@@ -111,7 +129,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
         let mut number = 3;
         let refused = loop {
             number += 1;
-            match push(&server.url, number).await {
+            match client.push(number).await {
                 Ok(()) => kept.push(number),
                 Err(error) => break error,
             }
@@ -132,22 +150,22 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
         let answer = server.post(&ingest).body(raw).send().await.unwrap();
         assert_eq!(answer.status(), 503, "{name}");
         assert!(answer.headers().contains_key("retry-after"), "{name}");
-        assert_eq!(server.post("/flush").send().await.unwrap().status(), 503, "{name}");
+        assert_eq!(client.flush().await, 503, "{name}");
         // What was acknowledged is there to be read, and no more.
-        assert_eq!(found(&server.url).await, once(&kept), "{name}");
+        assert_eq!(client.found().await, once(&kept), "{name}");
 
         disk.broken.store(false, Ordering::SeqCst);
         number += 2;
         let deadline = Instant::now() + PATIENCE;
-        while push(&server.url, number).await.is_err() {
+        while client.push(number).await.is_err() {
             assert!(Instant::now() < deadline, "{name}: it does not recover");
             number += 1;
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         kept.push(number);
         assert_eq!(server.get("/ready").await.0, 200, "{name}");
-        assert_eq!(server.post("/flush").send().await.unwrap().status(), 204, "{name}");
-        assert_eq!(found(&server.url).await, once(&kept), "{name}");
+        assert_eq!(client.flush().await, 204, "{name}");
+        assert_eq!(client.found().await, once(&kept), "{name}");
         server.stop().await;
         drop(store);
         let again =
@@ -156,7 +174,11 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
                 .unwrap();
         let options = ServerOptions::default();
         let server = TestServer::start_with(again.clone(), again, options, ListenOptions::default()).await;
-        assert_eq!(found(&server.url).await, once(&kept), "{name}: after a start");
+        assert_eq!(
+            Client::new(&server.url).found().await,
+            once(&kept),
+            "{name}: after a start"
+        );
     }
 }
 
@@ -180,10 +202,11 @@ async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
     let log = folder.path().join("log");
     let mut server = Program::start(command, &log);
     server.ready(&http, &format!("{url}/ready")).await;
+    let client = Client::new(&url);
     let (mut kept, mut refused) = (Vec::new(), 0);
     let deadline = Instant::now() + PATIENCE;
     for number in 1..=400u64 {
-        match push(&url, number).await {
+        match client.push(number).await {
             Ok(()) => kept.push(number),
             Err(_) => {
                 refused += 1;
@@ -201,13 +224,13 @@ async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
     }
     assert!(refused > 0, "the log never met its limit");
     assert!(kept.len() > 300, "{} of 400 were taken", kept.len());
-    assert_eq!(found(&url).await, once(&kept));
+    assert_eq!(client.found().await, once(&kept));
     // Killed and started without the limit: the same.
     server.kill();
     let arguments = ["serve", "--listen", &address, "--data", &data];
     let mut server = Program::alluvium(&arguments, &log);
     server.ready(&http, &format!("{url}/ready")).await;
-    let found = found(&url).await;
+    let found = client.found().await;
     assert!(found.iter().all(|(_, count)| *count == 1));
     let there: Vec<u64> = found.iter().map(|(number, _)| *number).collect();
     assert!(kept.iter().all(|number| there.contains(number)));
@@ -249,13 +272,13 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
         servers.push((server, format!("http://{address}")));
     }
     let pushers = servers.iter().enumerate().map(|(index, (_, url))| {
-        let (url, http) = (url.clone(), http.clone());
+        let client = Client::new(url);
         tokio::spawn(async move {
             for number in 0..60u64 {
-                push(&url, 1 + number * 2 + index as u64).await.unwrap();
+                client.push(1 + number * 2 + index as u64).await.unwrap();
                 if number % 3 == 2 {
                     // The other may have been first ten times over; the flush comes again.
-                    let _ = http.post(format!("{url}/flush")).send().await.unwrap();
+                    client.flush().await;
                 }
             }
         })
@@ -281,7 +304,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
         ];
         let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
         server.ready(&http, &format!("{url}/ready")).await;
-        assert_eq!(http.post(format!("{url}/flush")).send().await.unwrap().status(), 204);
+        assert_eq!(Client::new(url).flush().await, 204);
         assert!(server.terminate().success(), "{}", server.tail());
     }
     let mut server = Program::alluvium(
@@ -289,7 +312,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
         &folder.path().join("log"),
     );
     server.ready(&http, &format!("{url}/ready")).await;
-    assert_eq!(found(url).await, once(&(1..=120).collect::<Vec<_>>()));
+    assert_eq!(Client::new(url).found().await, once(&(1..=120).collect::<Vec<_>>()));
     let samples = sql(&http, url, "SELECT count(*), sum(value) FROM samples").await;
     assert_eq!(samples, [[120.to_string(), (120 * 121 / 2).to_string()]]);
     drop(server);

@@ -105,7 +105,7 @@ async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_
     let data = folder.path().join("data");
     let yaml = folder.path().join("server.yaml");
     // Files are merged within a moment, and what they replaced is deleted while a reader may still come to it a little later.
-    let text = "maintenance:\n  interval: 50ms\n  vacuum_interval: 100ms\n  cpu_share: 1\n  deletion_delay: 30s\n";
+    let text = "maintenance:\n  interval: 200ms\n  vacuum_interval: 500ms\n  deletion_delay: 30s\n";
     std::fs::write(&yaml, text).unwrap();
     let address = free_address();
     let url = format!("http://{address}");

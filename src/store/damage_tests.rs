@@ -25,6 +25,7 @@ const ALL: u64 = 6;
 
 fn config(dir: &Path) -> StoreConfig {
     StoreConfig {
+        checkpoint_interval: 10,
         limits: Limits {
             reject_older_than: Duration::ZERO,
             ..Limits::default()
@@ -64,7 +65,7 @@ fn sound() -> &'static Path {
                 // Entries of another writer that hold nothing, up to the one before the checkpoint.
                 for table in Table::ALL {
                     let mut opened = DeltaTable::open(&dir.path().join("tables"), table).unwrap();
-                    for version in 1..=48 {
+                    for version in 1..=8 {
                         opened.append("another", version, &[]).unwrap();
                     }
                 }
@@ -119,7 +120,7 @@ fn entry(dir: &Path, version: u64) -> PathBuf {
 }
 
 fn checkpoint(dir: &Path) -> PathBuf {
-    dir.join(format!("tables/profiles/_delta_log/{:020}.checkpoint.parquet", 50))
+    dir.join(format!("tables/profiles/_delta_log/{:020}.checkpoint.parquet", 10))
 }
 
 fn hint(dir: &Path) -> PathBuf {
@@ -241,15 +242,15 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "last entry cut",
-        damage: |dir| cut(&entry(dir, 51), |length| length / 2),
+        damage: |dir| cut(&entry(dir, 11), |length| length / 2),
         kinds: &["table-log"],
-        refuses: Some("00051.json"),
+        refuses: Some("00011.json"),
         left: &["table-log"],
         profiles: None,
     },
     Case {
         name: "last entry empty",
-        damage: |dir| cut(&entry(dir, 51), |_| 0),
+        damage: |dir| cut(&entry(dir, 11), |_| 0),
         kinds: &["table-log"],
         refuses: Some("too short"),
         left: &["table-log"],
@@ -257,7 +258,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "flipped bit in the last entry",
-        damage: |dir| flip(&entry(dir, 51), 700, 1),
+        damage: |dir| flip(&entry(dir, 11), 700, 1),
         kinds: &["table-log"],
         refuses: Some("not as they were written"),
         left: &[],
@@ -265,7 +266,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "two flipped bits in one part of the last entry",
-        damage: |dir| flip(&entry(dir, 51), 0, 0x11),
+        damage: |dir| flip(&entry(dir, 11), 0, 0x11),
         kinds: &["table-log"],
         refuses: Some("backup"),
         left: &["table-log"],
@@ -281,9 +282,9 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "first entry after the checkpoint gone, a later one there",
-        damage: |dir| fs::rename(entry(dir, 51), entry(dir, 52)).unwrap(),
+        damage: |dir| fs::rename(entry(dir, 11), entry(dir, 12)).unwrap(),
         kinds: &["table-log"],
-        refuses: Some("00051.json"),
+        refuses: Some("00011.json"),
         left: &["table-log"],
         profiles: None,
     },
@@ -291,7 +292,7 @@ const CASES: &[Case] = &[
         name: "flipped bit in the checkpoint",
         damage: |dir| flip(&checkpoint(dir), 300, 0x40),
         kinds: &["table-log"],
-        refuses: Some("00050.checkpoint.parquet"),
+        refuses: Some("00010.checkpoint.parquet"),
         left: &[],
         profiles: Some(ALL),
     },
@@ -307,7 +308,7 @@ const CASES: &[Case] = &[
         name: "checkpoint gone",
         damage: |dir| fs::remove_file(checkpoint(dir)).unwrap(),
         kinds: &["table-log"],
-        refuses: Some(""),
+        refuses: Some("names the checkpoint 10"),
         left: &[],
         profiles: Some(ALL),
     },
@@ -323,8 +324,8 @@ const CASES: &[Case] = &[
         name: "checksums of an entry gone or torn",
         damage: |dir| {
             let sums = |version| delta::sums::sums_path(&entry(dir, version));
-            fs::remove_file(sums(51)).unwrap();
-            cut(&sums(50), |_| 5);
+            fs::remove_file(sums(11)).unwrap();
+            cut(&sums(10), |_| 5);
         },
         kinds: &[],
         refuses: None,
@@ -382,7 +383,7 @@ fn damage_of_every_part_of_the_folder_is_recognised() {
         copy(dir.path(), started.path());
         match (Store::open(config(started.path()), &Scope::new()), case.refuses) {
             (Ok(_), None) => {}
-            (Ok(_), Some(word)) => assert!(word.is_empty(), "{}: it opens", case.name),
+            (Ok(_), Some(_)) => panic!("{}: it opens", case.name),
             (Err(error), Some(word)) => assert!(error.to_string().contains(word), "{}: {error}", case.name),
             (Err(error), None) => panic!("{}: {error}", case.name),
         }

@@ -57,11 +57,14 @@ pub type Lists = Vec<(Table, Vec<FileEntry>)>;
 
 impl Tables {
     /// Opens or creates the four tables in `root`.
-    pub fn open(root: &Path, writer: String, faults: Faults) -> Result<Self, StoreError> {
+    pub fn open(root: &Path, writer: String, checkpoints: u64, faults: Faults) -> Result<Self, StoreError> {
         let tables = Table::ALL
             .into_iter()
-            .map(|table| DeltaTable::open_or_create(root, table, faults.clone()))
-            .collect::<Result<_, _>>()?;
+            .map(|table| {
+                let opened = DeltaTable::open_or_create(root, table, faults.clone())?;
+                Ok(opened.with_checkpoint_interval(checkpoints))
+            })
+            .collect::<Result<_, StoreError>>()?;
         Ok(Self {
             tables,
             writer,

@@ -239,13 +239,12 @@ fn check_table(dir: &Path, table: Table, writer: &str, checked: &mut Checked) ->
         }
         return Ok(());
     }
-    for (path, reason) in sums::look(&folder.join("_delta_log"), true)?.faults {
-        // Readers list the log when the hint is wrong.
-        let severity = match path.ends_with("_last_checkpoint") {
-            true => Severity::Warning,
-            false => Severity::Error,
+    for fault in sums::look(&folder.join("_delta_log"), true)?.faults {
+        let severity = match fault.matters {
+            true => Severity::Error,
+            false => Severity::Warning,
         };
-        checked.add(severity, "table-log", dir, &path, reason);
+        checked.add(severity, "table-log", dir, &fault.path, fault.reason);
     }
     let open = || DeltaTable::open(&root, table).and_then(|opened| Ok((opened.files()?, opened)));
     let (files, mut opened) = match open() {

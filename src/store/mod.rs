@@ -105,7 +105,12 @@ impl Store {
 
     fn open_here(config: StoreConfig, metrics: Metrics) -> Result<Arc<Self>, StoreError> {
         let folder = Folder::open(&config.dir, &config.faults)?;
-        let mut tables = Tables::open(&folder.tables, folder.writer.clone(), config.faults.clone())?;
+        let mut tables = Tables::open(
+            &folder.tables,
+            folder.writer.clone(),
+            config.checkpoint_interval,
+            config.faults.clone(),
+        )?;
         let known = Arc::<KnownStacks>::default();
         let recovered = replay::recover(&folder.log, &mut tables, &known, &metrics)?;
         let files = tables.files()?;

@@ -42,7 +42,7 @@ pub const LAYOUT_PROPERTY: &str = "alluvium.layoutVersion";
 /// What the log names as the writer.
 const ENGINE_INFO: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
 /// Commits between checkpoints: opening a table reads at most so many entries one by one.
-const CHECKPOINT_INTERVAL: u64 = 50;
+pub const CHECKPOINT_INTERVAL: u64 = 50;
 /// After one that failed the next is tried when the version is a multiple of this.
 const CHECKPOINT_RETRY: u64 = 5;
 /// Attempts against other writers before a commit is given up (the flush comes again).
@@ -55,6 +55,7 @@ pub struct DeltaTable {
     url: Url,
     engine: Arc<DefaultEngine<InlineExecutor>>,
     snapshot: SnapshotRef,
+    checkpoint_interval: u64,
     faults: Faults,
 }
 
@@ -97,6 +98,7 @@ impl DeltaTable {
             url,
             engine,
             snapshot,
+            checkpoint_interval: CHECKPOINT_INTERVAL,
             faults: Faults::default(),
         };
         match opened.layout_version() {
@@ -113,6 +115,13 @@ impl DeltaTable {
     #[must_use]
     pub fn with_faults(mut self, faults: Faults) -> Self {
         self.faults = faults;
+        self
+    }
+
+    /// The table with so many commits between checkpoints.
+    #[must_use]
+    pub fn with_checkpoint_interval(mut self, commits: u64) -> Self {
+        self.checkpoint_interval = commits;
         self
     }
 
@@ -157,7 +166,7 @@ impl DeltaTable {
     pub fn checkpoint_if_due(&mut self) {
         let version = self.snapshot.version();
         let last = commit::last_checkpoint(&self.folder.join("_delta_log")).unwrap_or(0);
-        if version < last.saturating_add(CHECKPOINT_INTERVAL) || !version.is_multiple_of(CHECKPOINT_RETRY) {
+        if version < last.saturating_add(self.checkpoint_interval) || !version.is_multiple_of(CHECKPOINT_RETRY) {
             return;
         }
         if let Err(error) = self.checkpoint() {

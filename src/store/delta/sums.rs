@@ -114,8 +114,18 @@ pub fn mend(path: &Path) -> io::Result<bool> {
 pub struct LogFiles {
     /// Entries and checkpoints, by version.
     pub files: Vec<PathBuf>,
-    /// What is wrong: a file (it may be missing), and why.
-    pub faults: Vec<(PathBuf, String)>,
+    /// What is wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// What is wrong with a file of a table's log.
+pub struct Fault {
+    /// The file; it may be missing.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+    /// Whether readers of the table meet it.
+    pub matters: bool,
 }
 
 /// Looks at the log of a table. `whole` also looks at what a checkpoint covers.
@@ -143,14 +153,22 @@ pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
         files: Vec::new(),
         faults: Vec::new(),
     };
+    let fault_of = |path: PathBuf, reason: &str, matters| Fault {
+        path,
+        reason: reason.to_owned(),
+        matters,
+    };
     let hint = log.join("_last_checkpoint");
     match last_checkpoint(log) {
         Some(version) if !log.join(format!("{version:020}.checkpoint.parquet")).exists() => {
-            found
-                .faults
-                .push((hint, format!("it names the checkpoint {version}, which is not there")));
+            found.faults.push(fault_of(
+                hint,
+                &format!("it names the checkpoint {version}, which is not there"),
+                true,
+            ));
         }
-        None if hint.exists() => found.faults.push((hint, "it names no checkpoint".to_owned())),
+        // Readers list the folder.
+        None if hint.exists() => found.faults.push(fault_of(hint, "it names no checkpoint", false)),
         _ => {}
     }
     let start = checkpoints.last().map(|(version, _)| *version);
@@ -162,7 +180,7 @@ pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
         if entries.binary_search_by_key(&version, |(version, _)| *version).is_err() && !path.exists() {
             found
                 .faults
-                .push((path, "it is missing, and later ones are there".to_owned()));
+                .push(fault_of(path, "it is missing, and later ones are there", true));
             break;
         }
     }
@@ -174,7 +192,7 @@ pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
         .collect();
     for path in &found.files {
         match fault(path) {
-            Ok(Some(reason)) => found.faults.push((path.clone(), reason)),
+            Ok(Some(reason)) => found.faults.push(fault_of(path.clone(), &reason, true)),
             Ok(None) => {}
             // Trimmed by a running server.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -184,15 +202,16 @@ pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
     Ok(found)
 }
 
-/// Fails with the first file of the log that is damaged, of those that are read to open the table. A hint that is wrong is passed over: readers list then.
+/// Fails with the first file of the log that is damaged, of those that are read to open the table.
 pub fn check(log: &Path) -> Result<(), StoreError> {
-    let faults = look(log, false)?.faults;
-    let fatal = faults.into_iter().find(|(path, _)| !path.ends_with("_last_checkpoint"));
-    match fatal {
+    match look(log, false)?.faults.into_iter().find(|fault| fault.matters) {
         None => Ok(()),
-        Some((path, reason)) => Err(StoreError::Damaged {
-            path,
-            reason: format!("{reason}; `alluvium store repair` may mend it, else a backup has it"),
+        Some(fault) => Err(StoreError::Damaged {
+            path: fault.path,
+            reason: format!(
+                "{}; `alluvium store repair` may mend it, else a backup has it",
+                fault.reason
+            ),
         }),
     }
 }
@@ -200,7 +219,7 @@ pub fn check(log: &Path) -> Result<(), StoreError> {
 /// Puts a table's log in order where that loses nothing; says what it did to which file.
 pub fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
     let mut done = Vec::new();
-    for (path, _) in look(log, true)?.faults {
+    for Fault { path, .. } in look(log, true)?.faults {
         if path.ends_with("_last_checkpoint") {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             done.push((

@@ -90,7 +90,11 @@ impl Maintainer {
     pub fn open(shared: Arc<Shared>, writer: String) -> Result<Self, StoreError> {
         let tables = Table::ALL
             .into_iter()
-            .map(|table| Ok(DeltaTable::open(&shared.root, table)?.with_faults(shared.config.faults.clone())))
+            .map(|table| {
+                Ok(DeltaTable::open(&shared.root, table)?
+                    .with_checkpoint_interval(shared.config.checkpoint_interval)
+                    .with_faults(shared.config.faults.clone()))
+            })
             .collect::<Result<_, StoreError>>()?;
         let next_vacuum = Instant::now() + shared.config.maintenance.vacuum_interval.min(Duration::from_secs(60));
         Ok(Self {
