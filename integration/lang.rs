@@ -125,7 +125,7 @@ fn configurations_are_run_and_reloaded() {
         .enable_all()
         .build()
         .unwrap();
-    check("engine", 3, |sections| runtime.block_on(run(sections)));
+    check("engine", 40, |sections| runtime.block_on(run(sections)));
 }
 
 /// Loads every section in turn and tells what happened.

@@ -553,6 +553,18 @@ async fn what_there_is_only_one_of_moves_between_components_in_one_reload() {
     engine.load(&holder("c", "one")).await.unwrap();
     assert_eq!(ids(), ["test.holder.c"]);
     until("the file is held", || Path::new(&path("one")).exists()).await;
+    // Two that stay change places.
+    engine
+        .load(&(holder("c", "one") + &holder("e", "three")))
+        .await
+        .unwrap();
+    engine
+        .load(&(holder("c", "three") + &holder("e", "one")))
+        .await
+        .unwrap();
+    assert_eq!(ids(), ["test.holder.c", "test.holder.e"]);
+    until("both run", || engine.controller.healthy()).await;
+    engine.load(&holder("c", "one")).await.unwrap();
     // Somebody else has it: the reload fails, and the component that made room works again.
     std::fs::write(path("foreign"), "").unwrap();
     let error = engine.load(&holder("d", "foreign")).await.unwrap_err();

@@ -36,6 +36,8 @@ pub fn router(prefix: &str) -> Router {
         "" => String::new(),
         prefix => format!("/{prefix}"),
     };
+    // In the routes its brackets stand for themselves.
+    let route = crate::admin::literal(&prefix);
     let page = Page::new(PageSource {
         file: Files::get,
         document: "collector.html",
@@ -43,15 +45,15 @@ pub fn router(prefix: &str) -> Router {
         replace: None,
     });
     let mut router = Router::new()
-        .route(&format!("{prefix}/"), get(home))
-        .route(&format!("{prefix}/graph"), get(file))
-        .route(&format!("{prefix}/graph/"), get(home))
-        .route(&format!("{prefix}/graph/{{*module}}"), get(module))
-        .route(&format!("{prefix}/component/{{*id}}"), get(component))
-        .route(&format!("{prefix}/favicon.svg"), get(file))
-        .route(&format!("{prefix}/assets/{{*path}}"), get(file));
+        .route(&format!("{route}/"), get(home))
+        .route(&format!("{route}/graph"), get(file))
+        .route(&format!("{route}/graph/"), get(home))
+        .route(&format!("{route}/graph/{{*module}}"), get(module))
+        .route(&format!("{route}/component/{{*id}}"), get(component))
+        .route(&format!("{route}/favicon.svg"), get(file))
+        .route(&format!("{route}/assets/{{*path}}"), get(file));
     if !prefix.is_empty() {
-        router = router.route(&prefix, get(home));
+        router = router.route(&route, get(home));
     }
     router.with_state(Served {
         page: Arc::new(page),

@@ -72,6 +72,11 @@ pub fn router(state: AdminState) -> Router {
     }
 }
 
+/// A path as a route that means just this path: brackets open parameters otherwise.
+pub fn literal(path: &str) -> String {
+    path.replace('{', "{{").replace('}', "}}")
+}
+
 async fn metrics(State(state): State<AdminState>) -> Response {
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], state.metrics.encode()).into_response()
 }

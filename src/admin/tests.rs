@@ -10,6 +10,7 @@ use axum::http::{Method, Request, StatusCode, header};
 use prometheus_client::metrics::counter::Counter;
 use tower::ServiceExt as _;
 
+use crate::admin::collector_page;
 use crate::admin::web::{self, Answer, Web};
 use crate::admin::{AdminState, SupportError, router};
 use crate::base::{BoxFuture, Shutdown};
@@ -255,4 +256,18 @@ async fn pprof_has_an_index_a_heap_and_clear_refusals() {
         ..state()
     };
     assert_eq!(get(off, "/debug/pprof/heap").await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_prefix_with_brackets_is_a_path_like_any_other() {
+    for prefix in ["/a{b}", "/{*x}/y", "{", "/"] {
+        let page = collector_page::router(prefix);
+        let nested = match prefix.trim_matches('/') {
+            "" => "/".to_owned(),
+            inner => format!("/{inner}/"),
+        };
+        let request = Request::builder().uri(&nested).body(Body::empty()).unwrap();
+        let status = page.oneshot(request).await.unwrap().status();
+        assert_eq!(status, StatusCode::TEMPORARY_REDIRECT, "{prefix}");
+    }
 }

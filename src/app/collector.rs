@@ -11,7 +11,8 @@ use anyhow::{Context as _, bail};
 use tokio::net::TcpListener;
 
 use crate::admin::{self, AdminState, Support};
-use crate::app::reload::Reloader;
+use crate::app::door::{Door, from_within};
+use crate::app::reload::{Reloader, shared};
 use crate::app::support::SupportBundle;
 use crate::app::web::CollectorWeb;
 use crate::app::{USER_AGENT, live, sources};
@@ -19,11 +20,16 @@ use crate::base::Shutdown;
 use crate::base::net::listen_reason;
 use crate::components;
 use crate::pipeline::component::Stability;
+use crate::pipeline::http::HttpSettings;
+use crate::pipeline::own_http::OwnHttp;
 use crate::pipeline::{Controller, LoggingSettings, Options};
 use crate::telemetry::logs::{LogHandle, Settings};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::{ProcessMetrics, ResourceMetrics};
 use crate::telemetry::profiling::Profiling;
+
+/// Where components reach the endpoints without a socket when nothing else is said; the name is Alloy's.
+pub const MEMORY_ADDRESS: &str = "alloy.internal:12345";
 
 /// What a collector is started with.
 #[derive(Debug, Clone)]
@@ -32,6 +38,8 @@ pub struct CollectorOptions {
     pub config_path: PathBuf,
     /// `host:port` of its endpoints.
     pub listen: String,
+    /// `host:port` under which components reach the endpoints without a socket.
+    pub memory_address: String,
     /// Whether `/debug/pprof` is served.
     pub enable_pprof: bool,
     /// Whether `/-/support` is served.
@@ -60,6 +68,7 @@ impl CollectorOptions {
         Self {
             config_path: config_path.into(),
             listen: "127.0.0.1:12345".to_owned(),
+            memory_address: MEMORY_ADDRESS.to_owned(),
             enable_pprof: true,
             support_bundle: true,
             ui_path_prefix: "/".to_owned(),
@@ -84,8 +93,14 @@ pub fn parse_stability(text: &str) -> anyhow::Result<Stability> {
     }
 }
 
-/// A controller over all components whose `logging` block sets `logs`. Without a block, what the command line said stays.
-pub fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
+/// A controller over all components whose `logging` block sets `logs`. Without a block, what the command line said stays. Its `http` block is about `listener`.
+pub(crate) fn controller(
+    options: &CollectorOptions,
+    listener: Option<&Door>,
+    metrics: Scope,
+    logs: LogHandle,
+    flags: Settings,
+) -> Controller {
     let settings = Options {
         metrics,
         user_agent: Arc::from(options.user_agent.as_str()),
@@ -94,6 +109,14 @@ pub fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, f
         shutdown_deadline: options.shutdown_deadline,
         on_logging: Arc::new(move |asked: &LoggingSettings| apply_logging(&logs, asked, flags)),
         ..Options::new(&options.storage_path)
+    };
+    let settings = match listener.cloned() {
+        None => settings,
+        Some(door) => Options {
+            own_http: OwnHttp::new(&options.memory_address),
+            on_http: Arc::new(move |asked: &HttpSettings| door.prepare(asked)),
+            ..settings
+        },
     };
     Controller::new(components::ALL, settings)
 }
@@ -110,14 +133,15 @@ pub async fn run(
     let metrics = Scope::new();
     metrics.register_collector(ProcessMetrics::new());
     metrics.register_collector(ResourceMetrics::new());
-    let controller = controller(&options, metrics.clone(), logs.clone(), flags);
+    let door = Door::default();
+    let controller = controller(&options, Some(&door), metrics.clone(), logs.clone(), flags);
     let listener = TcpListener::bind(&options.listen)
         .await
         .map_err(|error| anyhow::anyhow!("cannot listen on {}: {}", options.listen, listen_reason(&error)))?;
     std::fs::create_dir_all(&options.storage_path)
         .with_context(|| format!("cannot create the storage folder {}", options.storage_path.display()))?;
     let reloader = Arc::new(Reloader::new(controller.clone(), &options.config_path));
-    if reloader.load(texts).await.is_err() {
+    if reloader.load(shared(texts)).await.is_err() {
         bail!(
             "could not perform the initial load successfully: the configuration {} has errors",
             options.config_path.display()
@@ -136,10 +160,12 @@ pub async fn run(
         metrics,
         logs,
     };
-    let routes = routes.build(&options, &shutdown);
+    // Over the port and from within alike.
+    let routes = door.guard(routes.build(&options, &shutdown));
+    controller.own_http().set(from_within(routes.clone()));
     let stopped = shutdown.clone();
     let http = tokio::spawn(async move {
-        axum::serve(listener, routes)
+        axum::serve(door.listen(listener, stopped.clone()), routes)
             .with_graceful_shutdown(stopped.cancelled_owned())
             .await
     });
@@ -256,7 +282,7 @@ fn apply_logging(logs: &LogHandle, asked: &LoggingSettings, flags: Settings) {
 }
 
 fn nested(routes: axum::Router, prefix: &str) -> axum::Router {
-    match prefix.trim_matches('/') {
+    match admin::literal(prefix.trim_matches('/')).as_str() {
         "" => routes,
         prefix => axum::Router::new().nest(&format!("/{prefix}"), routes),
     }

@@ -75,7 +75,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
         shutdown_deadline: Duration::from_secs(2),
         ..CollectorOptions::new(&config_path, storage)
     };
-    let controller = collector::controller(&collector, metrics, logs, flags);
+    let controller = collector::controller(&collector, None, metrics, logs, flags);
     // The page shows the collector, too.
     let web = CollectorWeb {
         controller: controller.clone(),

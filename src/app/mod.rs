@@ -10,6 +10,7 @@ pub mod maintenance;
 pub mod server;
 
 pub mod collector;
+mod door;
 pub mod live;
 pub mod reload;
 pub mod signals;

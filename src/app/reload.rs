@@ -17,14 +17,21 @@ use crate::app::terminal::Colour;
 use crate::base::Shutdown;
 use crate::lang::Diagnostics;
 use crate::pipeline::Controller;
+use crate::telemetry::memory;
 
 /// How often the files are looked at when nothing told of a change: some file systems never tell.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// Files that change all the time are read after this many settle times at the latest.
 const MOST_SETTLES: u32 = 10;
 
-/// Files with their names.
-pub type Texts = Vec<(String, String)>;
+/// Files with their names; shared with those who run them.
+pub type Texts = Vec<(Arc<str>, Arc<str>)>;
+
+/// Texts as they were read, to share.
+pub fn shared(texts: Vec<(String, String)>) -> Texts {
+    let shared = |(path, text): (String, String)| (path.into(), text.into());
+    texts.into_iter().map(shared).collect()
+}
 
 /// Reads the configuration again and again.
 pub struct Reloader {
@@ -63,6 +70,8 @@ impl Reloader {
     pub async fn load(&self, texts: Texts) -> Result<(), Diagnostics> {
         self.state.lock().tried = Some(texts.clone());
         let result = self.controller.load(texts.clone()).await;
+        // A load leaves as much behind as it has made; nobody waits for this.
+        drop(tokio::task::spawn_blocking(memory::give_back));
         match result {
             Ok(warnings) => {
                 show(&warnings);
@@ -80,7 +89,7 @@ impl Reloader {
     pub async fn reload(&self, asked_by: &'static str) -> Result<(), String> {
         let _working = self.working.lock().await;
         match sources::read(&self.path) {
-            Ok(texts) => self.apply(texts, asked_by).await,
+            Ok(texts) => self.apply(shared(texts), asked_by).await,
             Err(error) => {
                 tracing::error!(asked_by, error = %error, "reload failed; the old configuration stays in force");
                 let text = format!("{error:#}");
@@ -137,7 +146,7 @@ impl Reloader {
     async fn reload_if_changed(&self) {
         let _working = self.working.lock().await;
         // A file that is just being replaced may be missing for a moment; what stays missing is told by whoever reloads.
-        let Ok(texts) = sources::read(&self.path) else {
+        let Ok(texts) = sources::read(&self.path).map(shared) else {
             tracing::debug!(config = %self.path.display(), "the configuration cannot be read at the moment");
             return;
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::app::reload::Reloader;
+use crate::app::reload::{Reloader, shared};
 use crate::app::sources;
 use crate::base::Shutdown;
 use crate::components::ALL;
@@ -27,7 +27,7 @@ impl Watched {
         let storage = tempfile::tempdir().unwrap();
         let controller = Controller::new(ALL, Options::new(storage.path()));
         let reloader = Arc::new(Reloader::new(controller.clone(), path));
-        reloader.load(sources::read(path).unwrap()).await.unwrap();
+        reloader.load(shared(sources::read(path).unwrap())).await.unwrap();
         let shutdown = Shutdown::new();
         tokio::spawn(reloader.clone().on_change(Duration::from_millis(20), shutdown.clone()));
         Self {
@@ -89,7 +89,12 @@ async fn a_file_that_is_written_or_replaced_is_read_again() {
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, config("four")).unwrap();
     watched.runs("four").await;
-    assert_eq!(watched.reloader.in_force()[0].1, config("four"));
+    // It runs a moment before it is noted.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while *watched.reloader.in_force()[0].1 != *config("four") {
+        assert!(Instant::now() < deadline, "{:?}", watched.reloader.in_force());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,4 +155,46 @@ async fn a_path_that_cannot_be_read_is_a_failed_load() {
         "{view:?}"
     );
     watched.runs("one").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_of_both_languages_is_one_configuration_that_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "a.alloy",
+        "discovery.relabel \"first\" {\n\ttargets = [{\"__address__\" = \"localhost:1\"}]\n}\n",
+    );
+    // Refers to the other file, in the other language.
+    let second = |stage: &str| {
+        format!(
+            "discovery \"relabel\" \"second\" {{\n  targets = discovery.relabel.first.output\n  rule {{\n    target_label = \"stage\"\n    replacement  = \"{stage}\"\n  }}\n}}\n"
+        )
+    };
+    write("b.hcl", &second("one"));
+    let watched = Watched::start(folder.path()).await;
+    let output = || {
+        let view = watched.controller.component("discovery.relabel.second").unwrap();
+        view.exports.to_string()
+    };
+    assert!(
+        output().contains("localhost:1") && output().contains("one"),
+        "{}",
+        output()
+    );
+    write("b.hcl", &second("two"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !output().contains("two") {
+        assert!(Instant::now() < deadline, "{}", output());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // A mistake in one language names its file and changes nothing.
+    write(
+        "b.hcl",
+        "discovery \"relabel\" \"second\" {\n  targets = nobody.there\n}\n",
+    );
+    let error = watched.reloader.reload("test").await.unwrap_err();
+    assert!(error.contains("b.hcl"), "{error}");
+    assert!(output().contains("two"));
+    watched.shutdown.cancel();
 }

@@ -92,7 +92,7 @@ impl SupportBundle {
             });
         }
         for (path, text) in self.reloader.in_force() {
-            let name = Path::new(&path).file_name().unwrap_or_default().to_string_lossy();
+            let name = Path::new(&*path).file_name().unwrap_or_default().to_string_lossy();
             files.push((
                 format!("sources/{name}"),
                 redact(&path, &text, components::ALL).into_bytes(),

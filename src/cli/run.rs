@@ -55,8 +55,8 @@ pub struct ServerArgs {
     /// Address of the collector's own HTTP endpoints.
     #[arg(long = "server.http.listen-addr", default_value = "127.0.0.1:12345")]
     pub listen: String,
-    /// Name under which components would reach the endpoints without a socket; only the default is taken.
-    #[arg(long = "server.http.memory-addr", default_value = "alloy.internal:12345")]
+    /// Address under which components reach the endpoints without a socket, for profiles of the collector itself.
+    #[arg(long = "server.http.memory-addr", default_value = collector::MEMORY_ADDRESS, value_parser = host_and_port)]
     pub memory_addr: String,
     /// Prefix of the page and of the JSON API under it.
     #[arg(long = "server.http.ui-path-prefix", default_value = "/")]
@@ -184,6 +184,7 @@ pub async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Res
         watch: args.config.watch.then_some(args.config.watch_settle),
         config_path: args.path,
         listen: args.server.listen,
+        memory_address: args.server.memory_addr,
         enable_pprof: args.server.enable_pprof,
         ui_path_prefix: args.server.ui_path_prefix,
         storage_path: args.storage_path,
@@ -203,11 +204,6 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
         );
     }
     let absent = [
-        (
-            server.memory_addr != "alloy.internal:12345",
-            "server.http.memory-addr",
-            "there is no in-memory listener",
-        ),
         (
             server.enable_graphql,
             "server.http.enable-graphql",
@@ -357,6 +353,14 @@ fn go_bool(text: &str) -> Result<bool, String> {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
         _ => Err("use true or false".to_owned()),
+    }
+}
+
+fn host_and_port(text: &str) -> Result<String, String> {
+    let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    match port.and_then(|(_, port)| port.parse::<u16>().ok()) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("use HOST:PORT, such as alloy.internal:12345".to_owned()),
     }
 }
 

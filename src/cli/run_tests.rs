@@ -80,6 +80,8 @@ fn a_switch_alone_is_true_and_never_swallows_the_path() {
     let args = parse(&["--server.http.enable-pprof=false", "--cluster.enabled=T"]).unwrap();
     assert!(!args.server.enable_pprof && args.cluster.enabled);
     assert!(parse(&["--cluster.enabled=yes"]).is_err());
+    assert!(parse(&["--server.http.memory-addr=me.internal:1"]).is_ok());
+    assert!(parse(&["--server.http.memory-addr=me"]).is_err());
     let args = parse(&["--feature.component-shutdown-deadline", "1h30m"]).unwrap();
     assert_eq!(args.feature.shutdown_deadline, Duration::from_secs(5400));
     assert!(parse(&["--feature.component-shutdown-deadline=5"]).is_err());
@@ -89,7 +91,6 @@ fn a_switch_alone_is_true_and_never_swallows_the_path() {
 #[test]
 fn what_is_not_there_is_refused_by_name() {
     for flag in [
-        "--server.http.memory-addr=x:1",
         "--server.http.enable-graphql",
         "--server.http.enable-graphql-playground",
         "--config.format=prometheus",

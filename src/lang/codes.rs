@@ -79,6 +79,7 @@ codes! {
     WILL_NOT_RUN "W0002" "a component that is known but not built yet: the configuration is checked but cannot run";
     UNUSED_COMPONENT "W0003" "a component whose exports nobody uses and that does nothing else";
     UNUSED_DECLARATION "W0004" "a declaration, an import or an argument that nobody uses";
+    NO_EFFECT "W0005" "a configuration block that has no effect here";
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::base::duration;
+use crate::lang::fields::Fields;
 use crate::lang::schema::{Kind, TARGETS};
 use crate::lang::value::{Number, Value};
 
@@ -164,12 +165,20 @@ fn list(
     let Value::Array(items) = value else {
         return Err(mismatch(value, kind));
     };
-    items
+    let converted = items
         .iter()
         .enumerate()
         .map(|(index, item)| convert_item(item).map_err(within(Step::Index(index))))
-        .collect::<Result<Arc<[Value]>, _>>()
-        .map(Value::Array)
+        .collect::<Result<Vec<Value>, _>>()?;
+    // What was right already stays the same value, and whoever holds it shares it.
+    if items
+        .iter()
+        .zip(&converted)
+        .all(|(before, after)| is_shared(before, after))
+    {
+        return Ok(value.clone());
+    }
+    Ok(Value::Array(converted.into()))
 }
 
 fn map(
@@ -180,15 +189,37 @@ fn map(
     let Value::Object(fields) = value else {
         return Err(mismatch(value, kind));
     };
-    fields
+    let converted = fields
         .iter()
         .map(|(key, item)| {
             convert_item(item)
                 .map(|item| (key.clone(), item))
                 .map_err(within(Step::Key(key.clone())))
         })
-        .collect::<Result<_, _>>()
-        .map(|fields| Value::Object(Arc::new(fields)))
+        .collect::<Result<Fields, _>>()?;
+    if fields
+        .values()
+        .zip(converted.values())
+        .all(|(before, after)| is_shared(before, after))
+    {
+        return Ok(value.clone());
+    }
+    Ok(Value::Object(Arc::new(converted)))
+}
+
+/// True when a conversion has changed nothing.
+fn is_shared(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::String(before), Value::String(after)) | (Value::Secret(before), Value::Secret(after)) => {
+            Arc::ptr_eq(before, after)
+        }
+        (Value::Array(before), Value::Array(after)) => Arc::ptr_eq(before, after),
+        (Value::Object(before), Value::Object(after)) => Arc::ptr_eq(before, after),
+        (Value::Capsule(before), Value::Capsule(after)) => Arc::ptr_eq(&before.value, &after.value),
+        (Value::Null, Value::Null) => true,
+        (Value::Bool(before), Value::Bool(after)) => before == after,
+        _ => false,
+    }
 }
 
 /// A target takes label values of any plain type, written out; secrets and null are refused.

@@ -3,14 +3,17 @@
 //! How an expression becomes a value is the caller's business ([`Resolve`]): the engine evaluates, `validate` checks types without values. A body
 //! is always read to its end, so that all its mistakes are reported at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::lang::ast::{self, Expression, ExpressionKind, Identifier, Statement};
 use crate::lang::codes;
 use crate::lang::convert::{ConversionError, Step, convert};
 use crate::lang::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::lang::eval::{NoScope, Scope, evaluate};
+use crate::lang::fields::Fields;
 use crate::lang::parser::parse_expression;
 use crate::lang::schema::{ArgumentBlock, Arguments, Attribute, Block, Kind, Schema};
 use crate::lang::source::{Source, Span};
@@ -20,6 +23,11 @@ use crate::lang::value::{Number, Value};
 pub trait Resolve {
     /// The converted value; `None` when it cannot be known yet.
     fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic>;
+
+    /// Defaults that were worked out before, when there are many bodies.
+    fn defaults(&self) -> Option<&Defaults> {
+        None
+    }
 }
 
 /// Evaluates in a scope: every value is known.
@@ -31,6 +39,39 @@ impl Resolve for Evaluate<'_> {
         convert(&value, kind)
             .map(Some)
             .map_err(|error| wrong_type(source, expression, &error))
+    }
+
+    fn defaults(&self) -> Option<&Defaults> {
+        self.0.defaults()
+    }
+}
+
+/// Names and defaults of schemas, worked out once and shared by all bodies that do not give them. It holds a list for each schema of the program that was asked for.
+#[derive(Default)]
+pub struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
+
+/// A schema's attributes and the overrides, each by place and length: they are constants of the program.
+type DefaultsKey = ((usize, usize), (usize, usize));
+/// For each attribute its name and its default; none for a default that is wrong.
+type SharedDefaults = Arc<[(Arc<str>, Option<Value>)]>;
+/// Defaults that differ from those of a schema.
+type Overrides = &'static [(&'static str, &'static str)];
+
+impl Defaults {
+    fn of(&self, schema: &'static Schema, overrides: Overrides) -> SharedDefaults {
+        let key = (
+            (schema.attributes.as_ptr() as usize, schema.attributes.len()),
+            (overrides.as_ptr() as usize, overrides.len()),
+        );
+        let work_out = || {
+            let default = |attribute: &Attribute| {
+                let mut wrong = Diagnostics::new();
+                let value = default_value(attribute, overrides, &mut wrong);
+                (Arc::from(attribute.name), wrong.is_empty().then_some(value))
+            };
+            schema.attributes.iter().map(default).collect()
+        };
+        self.0.lock().entry(key).or_insert_with(work_out).clone()
     }
 }
 
@@ -47,7 +88,13 @@ pub struct Decoded {
 }
 
 /// Reads `body`. `header` is where a missing attribute is reported.
-pub fn decode(source: &Source, header: Span, body: &[Statement], schema: &Schema, resolve: &dyn Resolve) -> Decoded {
+pub fn decode(
+    source: &Source,
+    header: Span,
+    body: &[Statement],
+    schema: &'static Schema,
+    resolve: &dyn Resolve,
+) -> Decoded {
     let mut decoder = Decoder {
         source,
         resolve,
@@ -158,14 +205,11 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    fn body(
-        &mut self,
-        header: Span,
-        body: &[Statement],
-        schema: &Schema,
-        overrides: &[(&'static str, &'static str)],
-    ) -> Arguments {
-        let mut arguments = Arguments::default();
+    fn body(&mut self, header: Span, body: &[Statement], schema: &'static Schema, overrides: Overrides) -> Arguments {
+        let mut arguments = Arguments {
+            attributes: Fields::with_capacity(schema.attributes.len()),
+            blocks: Vec::new(),
+        };
         let mut given: BTreeMap<&str, usize> = BTreeMap::new();
         for statement in body {
             match statement {
@@ -177,7 +221,8 @@ impl Decoder<'_> {
                 }
             }
         }
-        for attribute in schema.attributes {
+        let shared = self.resolve.defaults().map(|defaults| defaults.of(schema, overrides));
+        for (place, attribute) in schema.attributes.iter().enumerate() {
             if arguments.attributes.contains_key(attribute.name) {
                 continue;
             }
@@ -185,8 +230,8 @@ impl Decoder<'_> {
             if attribute.required && !given.contains_key(attribute.name) {
                 self.report_missing(header, attribute);
             }
-            let value = default_value(attribute, overrides, &mut self.diagnostics);
-            arguments.attributes.insert(attribute.name.into(), value);
+            let (name, value) = self.default(shared.as_ref(), place, attribute, overrides);
+            arguments.attributes.insert(name, value);
         }
         for block in schema.blocks {
             if given.contains_key(block.name) {
@@ -205,11 +250,48 @@ impl Decoder<'_> {
                 arguments.blocks.push(ArgumentBlock {
                     name: block.name.into(),
                     label: None,
-                    body: default_arguments(block.schema, block.defaults, &mut self.diagnostics),
+                    body: self.implied(block.schema, block.defaults),
                 });
             }
         }
+        arguments.attributes.shrink_to_fit();
+        arguments.blocks.shrink_to_fit();
         arguments
+    }
+
+    /// The body of a block that is there without being written.
+    fn implied(&mut self, schema: &'static Schema, overrides: Overrides) -> Arguments {
+        let shared = self.resolve.defaults().map(|defaults| defaults.of(schema, overrides));
+        let attributes = schema.attributes.iter().enumerate();
+        let attributes = attributes
+            .map(|(place, attribute)| self.default(shared.as_ref(), place, attribute, overrides))
+            .collect();
+        let blocks = schema.blocks.iter().filter(|block| block.implied);
+        let blocks = blocks.map(|block| ArgumentBlock {
+            name: block.name.into(),
+            label: None,
+            body: self.implied(block.schema, block.defaults),
+        });
+        Arguments {
+            attributes,
+            blocks: blocks.collect(),
+        }
+    }
+
+    fn default(
+        &mut self,
+        shared: Option<&SharedDefaults>,
+        place: usize,
+        attribute: &Attribute,
+        overrides: Overrides,
+    ) -> (Arc<str>, Value) {
+        match shared.and_then(|shared| shared.get(place)) {
+            Some((name, Some(value))) => (name.clone(), value.clone()),
+            _ => (
+                attribute.name.into(),
+                default_value(attribute, overrides, &mut self.diagnostics),
+            ),
+        }
     }
 
     fn report_missing(&mut self, header: Span, attribute: &Attribute) {
@@ -220,7 +302,7 @@ impl Decoder<'_> {
         );
     }
 
-    fn attribute(&mut self, attribute: &ast::Attribute, schema: &Schema, arguments: &mut Arguments) {
+    fn attribute(&mut self, attribute: &ast::Attribute, schema: &'static Schema, arguments: &mut Arguments) {
         let name = &attribute.name;
         let Some(definition) = schema.attributes.iter().find(|other| other.name == &*name.name) else {
             return self.unknown_attribute(attribute, schema);
@@ -242,7 +324,8 @@ impl Decoder<'_> {
                 Value::Null
             }
         };
-        arguments.attributes.insert(definition.name.into(), value);
+        // The name as the text has it: one allocation for all that share the text's.
+        arguments.attributes.insert(name.name.clone(), value);
     }
 
     fn unknown_attribute(&mut self, attribute: &ast::Attribute, schema: &Schema) {
@@ -262,7 +345,7 @@ impl Decoder<'_> {
         self.push(codes::UNKNOWN_ATTRIBUTE, attribute.name.span, message, hint);
     }
 
-    fn block(&mut self, block: &ast::Block, count: usize, schema: &Schema, arguments: &mut Arguments) {
+    fn block(&mut self, block: &ast::Block, count: usize, schema: &'static Schema, arguments: &mut Arguments) {
         let name = &block.name.name;
         let Some(definition) = schema.blocks.iter().find(|other| other.name == &**name) else {
             return self.unknown_block(block, schema);
@@ -285,7 +368,7 @@ impl Decoder<'_> {
         }
         let body = self.body(block.header(), &block.body, definition.schema, definition.defaults);
         arguments.blocks.push(ArgumentBlock {
-            name: definition.name.into(),
+            name: name.clone(),
             label: block.label.as_ref().map(|Identifier { name, .. }| name.clone()),
             body,
         });

@@ -3,13 +3,14 @@
 //! Everything an expression may refer to comes through a [`Scope`]; names that the scope does not know are looked up in the standard library. The first
 //! error ends the expression and points at the part at fault. Arithmetic is Go's: three kinds of numbers, wrapping, integer division.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::lang::ast::{Expression, ExpressionKind, Identifier};
 use crate::lang::codes::{self, Code};
 use crate::lang::convert::value_name;
+use crate::lang::decode::Defaults;
 use crate::lang::diagnostic::{Diagnostic, nearest};
+use crate::lang::fields::Fields;
 use crate::lang::source::{Source, Span};
 use crate::lang::stdlib;
 use crate::lang::token::TokenKind;
@@ -19,6 +20,11 @@ use crate::lang::value::{Number, Value};
 pub trait Scope {
     /// The value that a prefix of the path names, and how many parts the prefix has.
     fn lookup(&self, path: &[&str]) -> Option<(Value, usize)>;
+
+    /// Defaults of schemas that were worked out before, when there are many bodies.
+    fn defaults(&self) -> Option<&Defaults> {
+        None
+    }
 }
 
 /// A scope with nothing in it but the standard library.
@@ -130,7 +136,7 @@ impl Evaluator<'_> {
             ExpressionKind::Object(fields) => fields
                 .iter()
                 .map(|field| Ok((field.name.name.clone(), self.expression(&field.value)?)))
-                .collect::<Result<BTreeMap<_, _>, _>>()
+                .collect::<Result<Fields, _>>()
                 .map(|fields| Value::Object(Arc::new(fields))),
             ExpressionKind::Access { value, name } => {
                 let names = traversal(expression);

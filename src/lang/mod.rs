@@ -10,6 +10,7 @@ pub mod convert;
 pub mod decode;
 pub mod diagnostic;
 pub mod eval;
+pub mod fields;
 mod format;
 pub mod hcl;
 mod literal;

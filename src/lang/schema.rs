@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::lang::fields::Fields;
 use crate::lang::value::{Number, Value};
 
 /// The body of a block: its attributes and inner blocks, each list sorted by name.
@@ -257,7 +258,7 @@ const fn is_before(left: &str, right: &str) -> bool {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
     /// Attribute values by name.
-    pub attributes: BTreeMap<Arc<str>, Value>,
+    pub attributes: Fields,
     /// Inner blocks in the order written; implied blocks that were not written come last.
     pub blocks: Vec<ArgumentBlock>,
 }

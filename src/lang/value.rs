@@ -1,9 +1,10 @@
 //! Values of the configuration language: what expressions evaluate to and components exchange.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+use crate::lang::fields::Fields;
 
 /// A value. Cheap to clone: everything large is shared.
 #[derive(Clone, Default)]
@@ -22,7 +23,7 @@ pub enum Value {
     /// A list.
     Array(Arc<[Value]>),
     /// An object or map; sorted by key so that output is stable.
-    Object(Arc<BTreeMap<Arc<str>, Value>>),
+    Object(Arc<Fields>),
     /// A function of the standard library.
     Function(Function),
     /// A Go-side value without syntax: a receiver.

@@ -14,6 +14,7 @@ use crate::base::{BoxFuture, Shutdown};
 use crate::lang::schema::{Arguments, Attribute, Schema};
 use crate::lang::value::Value;
 use crate::pipeline::live::LiveHandle;
+use crate::pipeline::own_http::OwnHttp;
 
 /// How settled a component is; `--stability.level` decides which may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +100,11 @@ pub trait Component: Send + Sync + 'static {
         false
     }
 
+    /// True when `run` does nothing but wait for the end: the engine then spares it a task. It works when it is given arguments or profiles.
+    fn is_passive(&self) -> bool {
+        false
+    }
+
     /// Tells someone who begins to look what there is now, of what else is told only when it changes. `arguments` are those in force.
     fn show_live(&self, _arguments: &Arguments, _live: &LiveHandle) {}
 }
@@ -120,6 +126,8 @@ pub struct Context {
     pub user_agent: Arc<str>,
     /// Where it tells what flows through it.
     pub live: LiveHandle,
+    /// The program's own endpoints.
+    pub own_http: OwnHttp,
 }
 
 /// Tells the engine the exports of a component.

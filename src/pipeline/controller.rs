@@ -6,7 +6,7 @@
 //!
 //! Loads and passes of changed exports exclude each other. Readers (status, metrics) never wait for either.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,16 +16,19 @@ use parking_lot::{Mutex, RwLock};
 use sha2::{Digest, Sha256};
 
 use crate::base::Shutdown;
+use crate::lang::decode::Defaults;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::{Definition, HealthState, Stability};
 use crate::pipeline::engine::Engine;
 use crate::pipeline::graph::Catalog;
+use crate::pipeline::http::{Prepare, no_listener};
 use crate::pipeline::live::LiveHub;
 use crate::pipeline::load::{Refused, Swapped, Wanted};
 use crate::pipeline::logging::LoggingSettings;
 use crate::pipeline::metrics::Metrics;
-use crate::pipeline::names::constants;
+use crate::pipeline::names::{Common, constants};
 use crate::pipeline::node::{Changes, RestartPolicy, Surroundings};
+use crate::pipeline::own_http::OwnHttp;
 use crate::pipeline::plan::Running;
 use crate::pipeline::stop::stop_all;
 use crate::telemetry::metrics::Scope;
@@ -48,6 +51,10 @@ pub struct Options {
     pub shutdown_deadline: Duration,
     /// Called after a successful load with what the `logging` block says, and with its defaults when there is none.
     pub on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
+    /// Called in every load with what the `http` block says; what it answers is called when the load has succeeded.
+    pub on_http: Prepare,
+    /// The program's own endpoints, for components that fetch from them.
+    pub own_http: OwnHttp,
 }
 
 impl Options {
@@ -62,6 +69,8 @@ impl Options {
             restart: RestartPolicy::default(),
             shutdown_deadline: Duration::from_secs(600),
             on_logging: Arc::new(|_| {}),
+            on_http: Arc::new(no_listener),
+            own_http: OwnHttp::default(),
         }
     }
 }
@@ -86,6 +95,7 @@ pub(crate) struct Inner {
     restart: RestartPolicy,
     shutdown_deadline: Duration,
     pub(super) on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
+    pub(super) on_http: Prepare,
     pub(super) changes: Arc<Changes>,
     /// Held through a load from its first step to its last.
     loading: tokio::sync::Mutex<Phase>,
@@ -93,8 +103,17 @@ pub(crate) struct Inner {
     pub(super) changing: Mutex<()>,
     pub(super) running: Arc<RwLock<Arc<Running>>>,
     last_load: Mutex<Option<LastLoad>>,
+    /// The configuration in force; held by those who load.
+    in_force: Mutex<Option<InForce>>,
     /// A load has succeeded.
     loaded: AtomicBool,
+}
+
+/// A configuration in force.
+struct InForce {
+    sources: Arc<Vec<Source>>,
+    hash: String,
+    warnings: Diagnostics,
 }
 
 enum Phase {
@@ -122,7 +141,10 @@ impl Controller {
             engine: Engine {
                 catalog: Catalog::new(definitions),
                 stability: options.stability,
-                constants: constants(&options.version),
+                common: Common {
+                    constants: constants(&options.version),
+                    defaults: Defaults::default(),
+                },
                 metrics,
                 around: Surroundings {
                     storage_path: options.storage_path,
@@ -130,16 +152,20 @@ impl Controller {
                     user_agent: options.user_agent,
                     live: LiveHub::default(),
                     changes: changes.clone(),
+                    names: Arc::default(),
+                    own_http: options.own_http,
                 },
             },
             restart: options.restart,
             shutdown_deadline: options.shutdown_deadline,
             on_logging: options.on_logging,
+            on_http: options.on_http,
             changes,
             loading: tokio::sync::Mutex::new(Phase::Open),
             changing: Mutex::new(()),
             running,
             last_load: Mutex::new(None),
+            in_force: Mutex::new(None),
             loaded: AtomicBool::new(false),
         };
         Self { inner: Arc::new(inner) }
@@ -147,18 +173,25 @@ impl Controller {
 
     /// Loads a configuration of several files, each a name and a text; the first time and at every reload. On an error nothing has changed. The answer
     /// holds the warnings. Components run when this returns.
-    pub async fn load(&self, sources: Vec<(String, String)>) -> Result<Diagnostics, Diagnostics> {
+    pub async fn load<P, T>(&self, sources: Vec<(P, T)>) -> Result<Diagnostics, Diagnostics>
+    where
+        P: Into<Arc<str>>,
+        T: Into<Arc<str>>,
+    {
+        let sources = sources.into_iter().map(|(path, text)| Source::new(path, text));
+        self.load_sources(Arc::new(sources.collect())).await
+    }
+
+    async fn load_sources(&self, sources: Arc<Vec<Source>>) -> Result<Diagnostics, Diagnostics> {
         let phase = self.inner.loading.lock().await;
-        let first = sources
-            .first()
-            .map(|(path, text)| Source::new(path.as_str(), text.as_str()))
-            .unwrap_or_else(|| Source::new("", ""));
-        let hash = hash(&sources);
+        let first = sources.first().cloned().unwrap_or_else(|| Source::new("", ""));
         let result = if matches!(*phase, Phase::Closed) {
             let message = "the controller has stopped";
             Err(Diagnostic::error(codes::BUILD_FAILED, &first, Span::default(), message).into())
+        } else if let Some(warnings) = self.inner.unchanged(&sources) {
+            return Ok(warnings);
         } else {
-            self.attempt(Wanted::Load(Arc::new(sources)), &first).await
+            self.attempt(Wanted::Load(sources.clone()), &first).await
         };
         *self.inner.last_load.lock() = Some(LastLoad {
             time: SystemTime::now(),
@@ -172,34 +205,42 @@ impl Controller {
             }
         };
         self.inner.loaded.store(true, Ordering::Relaxed);
+        let hash = hash(&sources);
         self.inner.engine.metrics.loaded(Some(&hash));
         let warnings = swapped.warnings.clone();
+        *self.inner.in_force.lock() = Some(InForce {
+            sources,
+            hash,
+            warnings: warnings.clone(),
+        });
         self.stop_and_start(swapped).await;
         drop(phase);
         Ok(warnings)
     }
 
-    /// Prepares a load and swaps it in. When something cannot be built or updated, and components that the new configuration does not have hold what there is only
-    /// one of, those make room for a second attempt; when that fails as well they run again.
+    /// Prepares a load and swaps it in. When something cannot be built or updated, components that hold what there is only one of make room for a second attempt: those
+    /// that the new configuration does not have, and those that it has with other arguments, which are then made anew (two may change places). When that fails as well
+    /// they run again.
     async fn attempt(&self, wanted: Wanted, first: &Source) -> Result<Swapped, Diagnostics> {
-        let once = async || {
+        let once = async |replace: BTreeSet<Arc<str>>| {
             let (inner, wanted) = (self.inner.clone(), wanted.clone());
             // Builds and updates may take a while; they are plain functions and must not hold up the runtime.
-            let done = tokio::task::spawn_blocking(move || inner.prepare_and_swap(&wanted)).await;
+            let done = tokio::task::spawn_blocking(move || inner.prepare_and_swap(&wanted, &replace)).await;
             done.unwrap_or_else(|error| {
                 let message = format!("a component panicked while the configuration was loaded: {error}");
                 let diagnostic = Diagnostic::error(codes::BUILD_FAILED, first, Span::default(), message);
                 Err(Refused::from(Diagnostics::from(diagnostic)))
             })
         };
-        let in_the_way = match once().await {
+        let refused = match once(BTreeSet::new()).await {
             Ok(swapped) => return Ok(swapped),
             Err(refused) if refused.in_the_way.is_empty() => return Err(refused.diagnostics),
-            Err(refused) => refused.in_the_way,
+            Err(refused) => refused,
         };
+        let in_the_way = refused.in_the_way;
         let old = self.inner.running();
         stop_all(&old.root, in_the_way.iter().cloned(), self.inner.shutdown_deadline).await;
-        let second = once().await;
+        let second = once(refused.to_replace).await;
         if second.is_err() {
             for node in in_the_way {
                 node.start(self.inner.restart);
@@ -290,6 +331,11 @@ impl Controller {
         self.inner.last_load.lock().clone()
     }
 
+    /// The program's own endpoints, as components reach them.
+    pub fn own_http(&self) -> &OwnHttp {
+        &self.inner.engine.around.own_http
+    }
+
     pub(crate) fn live_hub(&self) -> &LiveHub {
         &self.inner.engine.around.live
     }
@@ -303,6 +349,23 @@ impl Inner {
     pub(super) fn running(&self) -> Arc<Running> {
         self.running.read().clone()
     }
+
+    /// The warnings of the configuration in force when these texts are it, and a load of them would find nothing to do: changes of values are passed on when
+    /// they come and need no load. What failed, and certificates that are read at a load, are a reason to load.
+    fn unchanged(&self, sources: &[Source]) -> Option<Diagnostics> {
+        let in_force = self.in_force.lock();
+        let in_force = in_force.as_ref().filter(|known| *known.sources == sources)?;
+        let running = self.running();
+        if !running.is_well_evaluated() || running.root.graph.settings.contains_key("http") {
+            return None;
+        }
+        *self.last_load.lock() = Some(LastLoad {
+            time: SystemTime::now(),
+            error: None,
+        });
+        self.engine.metrics.loaded(Some(&in_force.hash));
+        Some(in_force.warnings.clone())
+    }
 }
 
 /// A controller that is dropped without having been stopped takes its tasks with it.
@@ -314,10 +377,10 @@ impl Drop for Inner {
     }
 }
 
-fn hash(sources: &[(String, String)]) -> String {
+fn hash(sources: &[Source]) -> String {
     let mut hasher = Sha256::new();
-    for (_, text) in sources {
-        hasher.update(text.as_bytes());
+    for source in sources {
+        hasher.update(source.text().as_bytes());
     }
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,9 +1,9 @@
 //! What every evaluation needs and no load changes.
 
-use crate::lang::value::Value;
 use crate::pipeline::component::Stability;
 use crate::pipeline::graph::Catalog;
 use crate::pipeline::metrics::Metrics;
+use crate::pipeline::names::Common;
 use crate::pipeline::node::Surroundings;
 
 /// The unchanging parts of a controller.
@@ -12,8 +12,8 @@ pub(crate) struct Engine {
     pub(crate) catalog: Catalog,
     /// Least stability of what may be used.
     pub(crate) stability: Stability,
-    /// Value of `constants`.
-    pub(crate) constants: Value,
+    /// `constants`, and what evaluations share.
+    pub(crate) common: Common,
     /// What components get.
     pub(crate) around: Surroundings,
     /// The engine's own metrics.

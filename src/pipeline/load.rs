@@ -2,6 +2,7 @@
 //!
 //! In: texts, or an import or `foreach` whose shape changed. Out: the old tree and the new one in force, or a refusal that has changed nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::lang::decode::Evaluate;
@@ -11,8 +12,10 @@ use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::component::HealthState;
 use crate::pipeline::controller::Inner;
 use crate::pipeline::graph::Graph;
+use crate::pipeline::http::{self, Apply, HttpSettings};
 use crate::pipeline::live;
 use crate::pipeline::logging::{self, LoggingSettings};
+use crate::pipeline::modules::instance::Instance;
 use crate::pipeline::modules::library;
 use crate::pipeline::modules::propagate::Propagate;
 use crate::pipeline::modules::stage::{Accept, Stage};
@@ -23,8 +26,8 @@ use crate::pipeline::validate::analyze;
 /// What is to be put in force.
 #[derive(Clone)]
 pub(super) enum Wanted {
-    /// A configuration: names and texts.
-    Load(Arc<Vec<(String, String)>>),
+    /// A configuration.
+    Load(Arc<Vec<Source>>),
     /// The new shape of one import or `foreach` of the configuration in force, by id.
     Shape(Arc<str>),
 }
@@ -41,6 +44,10 @@ pub(super) struct Refused {
     pub(super) diagnostics: Diagnostics,
     /// Running components that may hold what it lacked.
     pub(super) in_the_way: Vec<Arc<Node>>,
+    /// Ids of those among them that the new configuration has too, with other arguments: they would have to be made anew.
+    pub(super) to_replace: BTreeSet<Arc<str>>,
+    /// Something could not be evaluated that depends on what was to be updated later.
+    is_stale: bool,
 }
 
 impl From<Diagnostics> for Refused {
@@ -48,6 +55,8 @@ impl From<Diagnostics> for Refused {
         Self {
             diagnostics,
             in_the_way: Vec::new(),
+            to_replace: BTreeSet::new(),
+            is_stale: false,
         }
     }
 }
@@ -57,6 +66,8 @@ struct Prepared {
     running: Running,
     logging: LoggingSettings,
     live_debugging: bool,
+    /// Protection of the listener; none when it stays as it is.
+    http: Option<Apply>,
     /// What was updated on the way, with the arguments before.
     updated: Vec<(Arc<Node>, Arguments)>,
     /// Imports and `foreach` blocks whose shape changed on the way.
@@ -65,23 +76,25 @@ struct Prepared {
 }
 
 impl Inner {
-    pub(super) fn prepare_and_swap(&self, wanted: &Wanted) -> Result<Swapped, Refused> {
+    /// `replace` are components that are made anew although they are there, and that do not run any more.
+    pub(super) fn prepare_and_swap(&self, wanted: &Wanted, replace: &BTreeSet<Arc<str>>) -> Result<Swapped, Refused> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
         let current = self.running();
         let prepared = match wanted {
-            Wanted::Load(sources) => self.prepare_load(sources, &current)?,
+            Wanted::Load(sources) => self.prepare_load(sources, &current, replace)?,
             Wanted::Shape(cause) => {
                 let root = &current.root;
                 let accept = Accept::Only(cause.clone());
                 let folder = &root.surroundings.module_path;
-                self.prepare(&root.graph, folder, &current, accept, &Diagnostics::new())?
+                self.prepare(&root.graph, folder, &current, accept, replace, &Diagnostics::new())?
             }
         };
         let Prepared {
             running,
             logging,
             live_debugging,
+            http,
             updated,
             shape,
             warnings,
@@ -99,6 +112,7 @@ impl Inner {
         *self.running.write() = Arc::new(running);
         // Updates on the way may have given an import or a `foreach` another shape.
         self.changes.add_shapes(shape);
+        http.into_iter().for_each(|apply| apply());
         if matches!(wanted, Wanted::Load(_)) {
             (self.on_logging)(&logging);
             self.engine.around.live.set_enabled(live_debugging);
@@ -110,39 +124,61 @@ impl Inner {
         })
     }
 
-    fn prepare_load(&self, sources: &[(String, String)], current: &Running) -> Result<Prepared, Refused> {
+    fn prepare_load(
+        &self,
+        sources: &[Source],
+        current: &Running,
+        replace: &BTreeSet<Arc<str>>,
+    ) -> Result<Prepared, Refused> {
         let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, false);
         let warnings = self.engine.refuse_not_built(found);
         if warnings.has_errors() {
             return Err(warnings.into());
         }
         let graph = Arc::new(graph);
-        let folder = sources.first().map(|(path, _)| folder_of(path)).unwrap_or_default();
-        let all = self.prepare(&graph, &folder, current, Accept::All, &warnings);
+        let folder = sources.first().map(|first| folder_of(first.path())).unwrap_or_default();
+        let all = self.prepare(&graph, &folder, current, Accept::All, replace, &warnings);
         if all.is_ok() || !current.nodes.values().any(|node| current.has_refused_content(node)) {
             return all;
         }
         // New content of an import may be what is wrong: with its last good content the configuration may be right.
-        let old = self.prepare(&graph, &folder, current, Accept::AllButContent, &warnings);
+        let old = self.prepare(&graph, &folder, current, Accept::AllButContent, replace, &warnings);
         old.or(all)
     }
 
+    /// Makes a tree. What is new is built before anything is updated, and so with the values that are there now. Where that fails because of a value that an update would
+    /// change, updates come in between, and are taken back should something fail after all.
     fn prepare(
         &self,
         graph: &Arc<Graph>,
         folder: &Arc<str>,
         current: &Running,
         accept: Accept,
+        replace: &BTreeSet<Arc<str>>,
         warnings: &Diagnostics,
     ) -> Result<Prepared, Refused> {
-        let mut stage = Stage::new(&self.engine, current, accept);
+        let new = || Stage::new(&self.engine, current, accept.clone(), replace);
+        match self.prepare_in(new(), graph, folder, warnings) {
+            Err(refused) if refused.is_stale => self.prepare_in(new().eager(), graph, folder, warnings),
+            prepared => prepared,
+        }
+    }
+
+    fn prepare_in(
+        &self,
+        mut stage: Stage<'_>,
+        graph: &Arc<Graph>,
+        folder: &Arc<str>,
+        warnings: &Diagnostics,
+    ) -> Result<Prepared, Refused> {
+        let is_load = !matches!(stage.accept, Accept::Only(_));
         let root = stage.root(graph.clone(), folder.clone());
         let mut diagnostics = warnings.clone();
         diagnostics.extend(std::mem::take(&mut stage.diagnostics));
         let logging = match graph.settings.get("logging") {
             None => LoggingSettings::default(),
             Some(text) => {
-                let names = root.names(&self.engine.constants, None);
+                let names = root.names(&self.engine.common, None);
                 logging::settings(text, &Evaluate(&names)).unwrap_or_else(|found| {
                     diagnostics.extend(found);
                     LoggingSettings::default()
@@ -152,12 +188,19 @@ impl Inner {
         let live_debugging = match graph.settings.get("livedebugging") {
             None => false,
             Some(text) => {
-                let names = root.names(&self.engine.constants, None);
+                let names = root.names(&self.engine.common, None);
                 live::settings(text, &Evaluate(&names)).unwrap_or_else(|found| {
                     diagnostics.extend(found);
                     false
                 })
             }
+        };
+        let http = match is_load {
+            true => self.protection(graph, &root).unwrap_or_else(|found| {
+                diagnostics.extend(found);
+                None
+            }),
+            false => None,
         };
         if !diagnostics.has_errors() && root.entries.iter().any(Option::is_none) {
             let message = "a part of the configuration could not be evaluated";
@@ -171,11 +214,13 @@ impl Inner {
         }
         diagnostics.sort();
         if diagnostics.has_errors() {
+            take_back(std::mem::take(&mut stage.updated));
             return Err(refused(diagnostics, &stage));
         }
         let mut pass = Propagate::of_load(&self.engine);
         if let Err(found) = pass.pass(&root, None) {
             take_back(pass.updated);
+            take_back(std::mem::take(&mut stage.updated));
             return Err(refused(found, &stage));
         }
         let (nodes, order, libraries) = (stage.nodes, stage.order, stage.libraries);
@@ -188,10 +233,23 @@ impl Inner {
             },
             logging,
             live_debugging,
-            updated: pass.updated,
+            http,
+            updated: stage.updated.into_iter().chain(pass.updated).collect(),
             shape: pass.shape,
             warnings: diagnostics,
         })
+    }
+
+    /// What the `http` block asks for, read and not yet in force.
+    fn protection(&self, graph: &Graph, root: &Instance) -> Result<Option<Apply>, Diagnostics> {
+        let Some(text) = graph.settings.get("http") else {
+            // Without a block the listener is as it was made: that cannot fail.
+            return Ok((self.on_http)(&HttpSettings::default()).ok());
+        };
+        let names = root.names(&self.engine.common, None);
+        let settings = http::settings(text, &Evaluate(&names))?;
+        let apply = (self.on_http)(&settings).map_err(|wrong| http::refused(text, &wrong))?;
+        Ok(Some(apply))
     }
 
     /// Evaluates what refers to components whose exports changed, and updates what came out different. The answer are imports and `foreach` blocks that
@@ -237,16 +295,27 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
     let lacks = |found: &Diagnostic| {
         found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
     };
-    let in_the_way = match diagnostics.iter().all(lacks) {
-        true => {
-            let running = stage.current.order.iter().rev();
-            let running = running.filter(|node| node.is_exclusive() && !stage.is_wanted(&node.id));
-            running.cloned().collect()
-        }
-        false => Vec::new(),
-    };
+    if !diagnostics.iter().all(lacks) {
+        return Refused {
+            is_stale: stage.is_stale,
+            ..diagnostics.into()
+        };
+    }
+    let running = stage.current.order.iter().rev();
+    let exclusive = running.filter(|node| node.is_exclusive());
+    let changed = |node: &Node| stage.changed.contains(&node.id);
+    let in_the_way: Vec<Arc<Node>> = exclusive
+        .filter(|node| !stage.is_wanted(&node.id) || changed(node))
+        .cloned()
+        .collect();
     Refused {
         diagnostics,
+        is_stale: false,
+        to_replace: in_the_way
+            .iter()
+            .filter(|node| changed(node))
+            .map(|node| node.id.clone())
+            .collect(),
         in_the_way,
     }
 }

@@ -2,10 +2,19 @@
 
 use std::sync::Arc;
 
+use crate::lang::decode::Defaults;
 use crate::lang::eval::Scope;
 use crate::lang::value::Value;
 use crate::pipeline::graph::{CONSTANTS, Graph, MODULE_PATH, prefixes};
 use crate::pipeline::modules::instance::Entry;
+
+/// What expressions of every scope see, and what bodies share.
+pub(crate) struct Common {
+    /// Value of `constants`.
+    pub(crate) constants: Value,
+    /// Defaults of schemas.
+    pub(crate) defaults: Defaults,
+}
 
 /// The names that expressions of one scope see: values of its nodes, the item of a template, what surrounds a template, and the constants.
 pub(crate) struct Names<'a> {
@@ -17,8 +26,8 @@ pub(crate) struct Names<'a> {
     pub(crate) variable: Option<(&'a str, Value)>,
     /// What surrounds a template.
     pub(crate) outer: Option<&'a Names<'a>>,
-    /// Value of `constants`.
-    pub(crate) constants: &'a Value,
+    /// What is the same in all scopes.
+    pub(crate) common: &'a Common,
     /// Folder of the text.
     pub(crate) module_path: &'a Arc<str>,
 }
@@ -40,12 +49,19 @@ impl Names<'_> {
 impl Scope for Names<'_> {
     fn lookup(&self, path: &[&str]) -> Option<(Value, usize)> {
         self.find(path).or_else(|| match path.first().copied() {
-            Some(CONSTANTS) => Some((self.constants.clone(), 1)),
+            Some(CONSTANTS) => Some((self.common.constants.clone(), 1)),
             Some(MODULE_PATH) => Some((Value::String(self.module_path.clone()), 1)),
             _ => None,
         })
     }
+
+    fn defaults(&self) -> Option<&Defaults> {
+        Some(&self.common.defaults)
+    }
 }
+
+/// What there is of `constants`.
+pub(crate) const CONSTANT_NAMES: [&str; 4] = ["arch", "hostname", "os", "version"];
 
 /// `constants.*`, with Go's names for systems and processors, as Alloy's configurations expect them.
 pub(crate) fn constants(version: &str) -> Value {

@@ -3,10 +3,14 @@
 //! A node outlives reloads that do not change its id. What the component tells the engine (exports, health) arrives in [`Shared`], which the
 //! component's context holds without holding the node.
 
-use std::collections::BTreeMap;
+use std::any::Any;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use futures::FutureExt as _;
 use parking_lot::Mutex;
 use rand::Rng;
 use tokio::sync::Notify;
@@ -17,6 +21,7 @@ use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState};
 use crate::pipeline::live::{LiveHandle, LiveHub};
+use crate::pipeline::own_http::OwnHttp;
 
 /// Health of one aspect of a node.
 #[derive(Debug, Clone)]
@@ -24,7 +29,7 @@ pub struct Health {
     /// How well it is.
     pub state: HealthState,
     /// Why.
-    pub message: String,
+    pub message: Cow<'static, str>,
     /// Since when.
     pub updated: SystemTime,
 }
@@ -88,10 +93,28 @@ impl Changes {
     }
 }
 
+/// Names of exports, each once. There are as many as the definitions of the components that run have.
+#[derive(Default)]
+pub struct ExportNames(Mutex<HashSet<Arc<str>>>);
+
+impl ExportNames {
+    fn shared(&self, name: Arc<str>) -> Arc<str> {
+        let mut known = self.0.lock();
+        match known.get(&name) {
+            Some(known) => known.clone(),
+            None => {
+                known.insert(name.clone());
+                name
+            }
+        }
+    }
+}
+
 /// What a component can change from within.
 pub struct Shared {
     id: Arc<str>,
     changes: Arc<Changes>,
+    names: Arc<ExportNames>,
     exports: Mutex<Value>,
     health: Mutex<Aspects>,
 }
@@ -114,9 +137,11 @@ pub struct Node {
     task: Mutex<Option<Task>>,
 }
 
-struct Task {
-    shutdown: Shutdown,
-    handle: JoinHandle<()>,
+enum Task {
+    /// The component has nothing to do while it runs.
+    Passive,
+    /// The component runs.
+    Running { shutdown: Shutdown, handle: JoinHandle<()> },
 }
 
 /// What every component gets in its context besides its id.
@@ -131,11 +156,17 @@ pub struct Surroundings {
     pub live: LiveHub,
     /// Where changed exports are told.
     pub changes: Arc<Changes>,
+    /// Names of exports.
+    pub names: Arc<ExportNames>,
+    /// The program's own endpoints.
+    pub own_http: OwnHttp,
 }
 
 impl Shared {
     fn set_exports(&self, exports: BTreeMap<Arc<str>, Value>) {
-        let exports = Value::Object(Arc::new(exports));
+        let exports = exports.into_iter();
+        let exports = exports.map(|(name, value)| (self.names.shared(name), value));
+        let exports = Value::Object(Arc::new(exports.collect()));
         let mut current = self.exports.lock();
         if *current != exports {
             *current = exports;
@@ -144,14 +175,19 @@ impl Shared {
         }
     }
 
-    fn set(&self, pick: impl FnOnce(&mut Aspects) -> &mut Health, state: HealthState, message: impl Into<String>) {
+    fn set(
+        &self,
+        pick: impl FnOnce(&mut Aspects) -> &mut Health,
+        state: HealthState,
+        message: impl Into<Cow<'static, str>>,
+    ) {
         *pick(&mut self.health.lock()) = Health::now(state, message);
     }
 }
 
 impl Health {
     /// From now on.
-    pub fn now(state: HealthState, message: impl Into<String>) -> Self {
+    pub fn now(state: HealthState, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             state,
             message: message.into(),
@@ -176,6 +212,7 @@ impl Node {
         let shared = Arc::new(Shared {
             id: id.clone(),
             changes: around.changes.clone(),
+            names: around.names.clone(),
             exports: Mutex::new(Value::Object(Arc::default())),
             health: Mutex::new(Aspects {
                 run: Health::now(HealthState::Unknown, "component created"),
@@ -184,13 +221,16 @@ impl Node {
             }),
         });
         let (for_exports, for_health) = (shared.clone(), shared.clone());
-        let local = id.strip_prefix(module).unwrap_or(&id).trim_start_matches('/');
+        let local = match module {
+            "" => id.clone(),
+            module => id.strip_prefix(module).unwrap_or(&id).trim_start_matches('/').into(),
+        };
         let labels = [
-            ("component_path", format!("/{module}")),
-            ("component_id", local.to_owned()),
+            ("component_path", Arc::from(format!("/{module}"))),
+            ("component_id", local),
         ];
         let metrics = match hidden {
-            false => around.metrics.child(labels),
+            false => around.metrics.child_of(labels),
             true => crate::telemetry::metrics::Scope::new(),
         };
         let context = Context {
@@ -203,6 +243,7 @@ impl Node {
             }),
             user_agent: around.user_agent.clone(),
             live: around.live.handle(&id),
+            own_http: around.own_http.clone(),
         };
         let component = build(context, arguments.clone())?;
         Ok(Self {
@@ -276,7 +317,7 @@ impl Node {
     }
 
     /// Says how the last evaluation of its arguments went.
-    pub fn set_evaluation(&self, state: HealthState, message: impl Into<String>) {
+    pub fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
         self.shared.set(|aspects| &mut aspects.evaluation, state, message);
     }
 
@@ -285,7 +326,7 @@ impl Node {
         self.shared.health.lock().evaluation.state == HealthState::Unhealthy
     }
 
-    fn set_run(&self, state: HealthState, message: impl Into<String>) {
+    fn set_run(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
         self.shared.set(|aspects| &mut aspects.run, state, message);
     }
 
@@ -295,30 +336,38 @@ impl Node {
         if task.is_some() {
             return;
         }
+        if self.component.is_passive() {
+            self.set_run(HealthState::Healthy, "started component");
+            *task = Some(Task::Passive);
+            return;
+        }
         let shutdown = Shutdown::new();
         let handle = tokio::spawn(supervise(self.clone(), shutdown.clone(), policy));
-        *task = Some(Task { shutdown, handle });
+        *task = Some(Task::Running { shutdown, handle });
     }
 
     /// Cuts the component's task off without asking.
     pub fn abort(&self) {
-        if let Some(task) = self.task.lock().take() {
-            task.shutdown.cancel();
-            task.handle.abort();
+        if let Some(Task::Running { shutdown, handle }) = self.task.lock().take() {
+            shutdown.cancel();
+            handle.abort();
         }
     }
 
     /// Asks the component to end and waits for it, at most until `deadline`; then its task is cut off. False when it had to be.
     pub async fn stop(&self, deadline: Instant) -> bool {
-        let Some(mut task) = self.task.lock().take() else {
+        let task = self.task.lock().take();
+        let Some(task) = task else { return true };
+        let Task::Running { shutdown, mut handle } = task else {
+            self.set_run(HealthState::Exited, "component stopped");
             return true;
         };
-        task.shutdown.cancel();
-        let finished = tokio::time::timeout_at(deadline.into(), &mut task.handle).await.is_ok();
+        shutdown.cancel();
+        let finished = tokio::time::timeout_at(deadline.into(), &mut handle).await.is_ok();
         if finished {
             self.set_run(HealthState::Exited, "component stopped");
         } else {
-            task.handle.abort();
+            handle.abort();
             tracing::warn!(component_id = %self.id, "component did not end in time and was cut off");
             self.set_run(HealthState::Exited, "component cut off at the shutdown deadline");
         }
@@ -331,12 +380,12 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
     loop {
         let started = Instant::now();
         node.set_run(HealthState::Healthy, "started component");
-        // A task of its own, so that a panic ends the component and not the engine.
-        let run = AbortOnDrop(tokio::spawn(node.component.clone().run(shutdown.clone())));
-        let reason = match run.join().await {
+        // A panic ends the component and not the one who watches it.
+        let run = AssertUnwindSafe(async { node.component.clone().run(shutdown.clone()).await });
+        let reason = match run.catch_unwind().await {
             Ok(Ok(())) => "component ended without an error".to_owned(),
             Ok(Err(error)) => format!("component ended with an error: {error}"),
-            Err(error) => format!("component panicked: {error}"),
+            Err(panic) => format!("component panicked: {}", panic_text(&*panic)),
         };
         if shutdown.is_cancelled() {
             return;
@@ -359,17 +408,9 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
     }
 }
 
-/// Takes the component's task down with the one that watches it.
-struct AbortOnDrop<T>(JoinHandle<T>);
-
-impl<T> AbortOnDrop<T> {
-    async fn join(mut self) -> Result<T, tokio::task::JoinError> {
-        (&mut self.0).await
-    }
-}
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// What a panic said.
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&'static str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("it left no word")
 }

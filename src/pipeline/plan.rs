@@ -39,6 +39,16 @@ impl Running {
         library.is_some_and(|library| library::content(&node.exports()) != library.content)
     }
 
+    /// True when every evaluation went well and the content of every import is in force.
+    pub(crate) fn is_well_evaluated(&self) -> bool {
+        let mut well = self
+            .nodes
+            .values()
+            .all(|node| !node.evaluation_failed() && !self.has_refused_content(node));
+        self.root.walk(&mut |_, _, entry| well &= entry.is_well_evaluated());
+        well
+    }
+
     /// Ids of what is not healthy.
     pub(crate) fn unhealthy(&self) -> Vec<String> {
         let sick = |health: Health| health.state > HealthState::Unknown;

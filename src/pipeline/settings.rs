@@ -1,74 +1,16 @@
-//! Blocks of Alloy's that configure the program and that this version does not act on: `http`, `tracing`, `remotecfg`.
+//! Blocks that configure the program: their checks, and what this version does not act on, `tracing` and `remotecfg`.
 //!
-//! In: the block. Out: what is wrong with it. A check takes them, so that a user's file stays one file for both programs; a run refuses what would mislead: a listener
-//! that is not protected, a configuration that is not fetched. `tracing` is about the program's own traces, of which there are none: it has no effect.
+//! In: the block. Out: what is wrong with it. A check takes them, so that a user's file stays one file for both programs; a run refuses what would mislead: a configuration
+//! that is not fetched. `tracing` is about the program's own traces, of which there are none: it has no effect, and a run says so.
 
-use crate::lang::decode::{Resolve, decode};
+use std::time::Duration;
+
+use crate::lang::ast::Statement;
+use crate::lang::decode::{Resolve, decode, locate};
 use crate::lang::schema::{Attribute, Block, Kind, Schema};
 use crate::lang::{Diagnostic, Diagnostics, codes};
 use crate::pipeline::graph::SourceBlock;
-use crate::pipeline::live;
-
-const STRINGS: Kind = Kind::List(&Kind::String);
-
-/// `http { }`.
-pub const HTTP: Schema = Schema {
-    attributes: &[],
-    blocks: &[
-        Block::optional("auth", &AUTH, "Who is let in."),
-        Block::optional("tls", &TLS, "Certificates of the listener."),
-    ],
-};
-
-const AUTH: Schema = Schema {
-    attributes: &[],
-    blocks: &[
-        Block::optional("basic", &BASIC, "User and password."),
-        Block::optional("filter", &FILTER, "Paths that need them."),
-    ],
-};
-
-const BASIC: Schema = Schema {
-    attributes: &[
-        Attribute::required("password", Kind::Secret, "Password."),
-        Attribute::required("username", Kind::String, "User."),
-    ],
-    blocks: &[],
-};
-
-const FILTER: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "authenticate_matching_paths",
-            Kind::Bool,
-            "true",
-            "Whether it is the paths named that need them, or all others.",
-        ),
-        Attribute::with_default("paths", STRINGS, "[]", "Beginnings of paths."),
-    ],
-    blocks: &[],
-};
-
-const TLS: Schema = Schema {
-    attributes: &[
-        Attribute::optional("cert_file", Kind::String, "File with the certificate."),
-        Attribute::optional("cert_pem", Kind::String, "The certificate, as PEM text."),
-        Attribute::with_default("cipher_suites", STRINGS, "[]", "Cipher suites to use."),
-        Attribute::optional("client_auth_type", Kind::String, "Whether clients show certificates."),
-        Attribute::optional("client_ca_file", Kind::String, "File with the authorities of clients."),
-        Attribute::optional(
-            "client_ca_pem",
-            Kind::String,
-            "The authorities of clients, as PEM text.",
-        ),
-        Attribute::with_default("curve_preferences", STRINGS, "[]", "Curves to use."),
-        Attribute::optional("key_file", Kind::String, "File with the key."),
-        Attribute::optional("key_pem", Kind::Secret, "The key, as PEM text."),
-        Attribute::optional("max_version", Kind::String, "Highest version of TLS."),
-        Attribute::optional("min_version", Kind::String, "Lowest version of TLS."),
-    ],
-    blocks: &[],
-};
+use crate::pipeline::{http, live};
 
 /// `tracing { }`.
 pub const TRACING: Schema = Schema {
@@ -104,8 +46,14 @@ const JAEGER: Schema = Schema {
     blocks: &[],
 };
 
-/// What is wrong with one of these blocks; `run` when the configuration is to run and not only to be checked.
-pub(crate) fn check(name: &str, text: &SourceBlock, run: bool, resolve: &dyn Resolve) -> Diagnostics {
+/// What is wrong with one of these blocks; `run` when the configuration is to run and not only to be checked. `client` are the arguments of HTTP clients.
+pub(crate) fn check(
+    name: &str,
+    text: &SourceBlock,
+    client: Option<&'static Schema>,
+    run: bool,
+    resolve: &dyn Resolve,
+) -> Diagnostics {
     let SourceBlock { source, block } = text;
     let body = |schema| decode(source, block.header(), &block.body, schema, resolve).diagnostics;
     let refuse = |what: &str, hint: &str| -> Diagnostics {
@@ -115,23 +63,86 @@ pub(crate) fn check(name: &str, text: &SourceBlock, run: bool, resolve: &dyn Res
             .into()
     };
     match name {
-        "http" => {
-            let mut found = body(&HTTP);
+        "http" => http::settings(text, resolve).err().unwrap_or_default(),
+        "tracing" => {
+            let mut found = body(&TRACING);
+            if run && !found.has_errors() {
+                let message = "the `tracing` block has no effect: this program makes no traces of itself";
+                found.push(Diagnostic::warning(codes::NO_EFFECT, source, block.header(), message));
+            }
+            found
+        }
+        "livedebugging" => live::settings(text, resolve).err().unwrap_or_default(),
+        "remotecfg" => {
             // An empty block asks for nothing.
-            if run && !block.body.is_empty() {
+            if block.body.is_empty() {
+                return Diagnostics::new();
+            }
+            let mut found = remotecfg(text, client, resolve);
+            if run {
                 found.extend(refuse(
-                    "the `http` block protects the listener",
-                    "listen on a local address (--server.http.listen-addr) behind a proxy that does it, and remove the block",
+                    "the `remotecfg` block fetches a configuration from a server",
+                    "remove the block; modules can be fetched by `import.http` and `import.git`",
                 ));
             }
             found
         }
-        "tracing" => body(&TRACING),
-        "livedebugging" => live::settings(text, resolve).err().unwrap_or_default(),
-        "remotecfg" if run && !block.body.is_empty() => refuse(
-            "the `remotecfg` block fetches a configuration from a server",
-            "remove the block; modules can be fetched by `import.http` and `import.git`",
-        ),
         _ => Diagnostics::new(),
     }
+}
+
+/// `remotecfg { }` without the arguments of HTTP clients, which stand among these.
+pub const REMOTECFG: Schema = Schema {
+    attributes: &[
+        Attribute::with_default(
+            "attributes",
+            Kind::Map(&Kind::String),
+            "{}",
+            "What the server is told of this collector.",
+        ),
+        Attribute::with_default("id", Kind::String, "\"\"", "Id of this collector."),
+        Attribute::with_default("name", Kind::String, "\"\"", "Name of this collector for people."),
+        Attribute::with_default("poll_frequency", Kind::Duration, "\"1m\"", "Time between two looks."),
+        Attribute::with_default("url", Kind::String, "\"\"", "Server of the configuration."),
+    ],
+    blocks: &[],
+};
+
+/// Shortest time between two looks.
+const SHORTEST_POLL: Duration = Duration::from_secs(10);
+/// Keys that begin so are the collector's own.
+const RESERVED: &str = "collector.";
+
+fn remotecfg(text: &SourceBlock, client: Option<&'static Schema>, resolve: &dyn Resolve) -> Diagnostics {
+    let SourceBlock { source, block } = text;
+    let is_own = |statement: &Statement| match statement {
+        Statement::Attribute(attribute) => REMOTECFG.attributes.iter().any(|own| own.name == &*attribute.name.name),
+        Statement::Block(_) => false,
+    };
+    let (own, others): (Vec<Statement>, Vec<Statement>) = block.body.iter().cloned().partition(is_own);
+    let decoded = decode(source, block.header(), &own, &REMOTECFG, resolve);
+    let mut found = decoded.diagnostics;
+    if let Some(client) = client {
+        found.extend(decode(source, block.header(), &others, client, resolve).diagnostics);
+    }
+    if found.has_errors() {
+        return found;
+    }
+    let mut wrong = |name: &str, message: String| {
+        let span = locate(&block.body, name, block.header());
+        found.push(Diagnostic::error(codes::BAD_ARGUMENT, source, span, message));
+    };
+    let attributes = decoded.arguments.string_map("attributes");
+    if let Some(key) = attributes.keys().find(|key| key.starts_with(RESERVED)) {
+        wrong(
+            "attributes",
+            format!("\"{key}\" is reserved: keys may not begin with `{RESERVED}`"),
+        );
+    }
+    // Not known yet is zero.
+    let poll = decoded.arguments.duration("poll_frequency");
+    if poll < SHORTEST_POLL && decoded.complete {
+        wrong("poll_frequency", "poll_frequency must be at least 10s".to_owned());
+    }
+    found
 }

@@ -228,7 +228,7 @@ fn is_receiver(kind: &Kind) -> bool {
 fn health(health: &Health) -> HealthView {
     HealthView {
         state: health_name(health.state),
-        message: health.message.clone(),
+        message: health.message.to_string(),
         updated_time: rfc3339(health.updated),
     }
 }

@@ -7,7 +7,7 @@ use crate::lang::ast::{Expression, ExpressionKind, Identifier};
 use crate::lang::convert::{convert, full_kind_name, kind_name};
 use crate::lang::decode::{Resolve, decode, locate, wrong_type};
 use crate::lang::eval::{NoScope, evaluate, traversal};
-use crate::lang::schema::{Arguments, Kind, TARGETS};
+use crate::lang::schema::{Arguments, Kind, Schema, TARGETS};
 use crate::lang::token::TokenKind;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse, stdlib};
@@ -21,7 +21,11 @@ use crate::pipeline::{lints, logging, settings};
 
 /// Checks a configuration of several files, each a name and a text. Warnings are among the answers.
 pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition], minimum: Stability) -> Diagnostics {
-    let (graph, mut diagnostics) = analyze(sources, &Catalog::new(definitions), minimum, true);
+    let texts: Vec<Source> = sources
+        .iter()
+        .map(|(path, text)| Source::new(path.as_str(), text.as_str()))
+        .collect();
+    let (graph, mut diagnostics) = analyze(&texts, &Catalog::new(definitions), minimum, true);
     // What is wrong comes first: a component that nobody uses may only seem so.
     if !diagnostics.has_errors() {
         diagnostics.extend(lints::unused(sources, &graph));
@@ -32,17 +36,12 @@ pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition
 
 /// Parses, builds the graph, checks every block. The graph can be run when there is no error. With `whole`, declarations that nobody
 /// instantiates are checked too.
-pub(crate) fn analyze(
-    sources: &[(String, String)],
-    catalog: &Catalog,
-    minimum: Stability,
-    whole: bool,
-) -> (Graph, Diagnostics) {
+pub(crate) fn analyze(sources: &[Source], catalog: &Catalog, minimum: Stability, whole: bool) -> (Graph, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let mut files = Vec::new();
     let mut broken = Broken::default();
-    for (path, text) in sources {
-        let (file, found) = parse(&Source::new(path.as_str(), text.as_str()));
+    for source in sources {
+        let (file, found) = parse(source);
         broken.add(&found);
         diagnostics.extend(found);
         files.push(file);
@@ -87,8 +86,12 @@ pub(crate) fn check_graph(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env<
         let found = analyzer.broken.without_missing(text, found);
         analyzer.diagnostics.extend(found);
     }
+    // Components that have an HTTP client have its arguments in this block.
+    let fetching = analyzer.catalog.find("import.http");
+    let client = fetching.and_then(|fetching| fetching.arguments.blocks.iter().find(|block| block.name == "client"));
+    let client = client.map(|client| client.schema);
     for (name, text) in &graph.settings {
-        let found = settings::check(name, text, !analyzer.whole, &resolve);
+        let found = settings::check(name, text, client, !analyzer.whole, &resolve);
         let found = analyzer.broken.without_missing(text, found);
         analyzer.diagnostics.extend(found);
     }
@@ -114,7 +117,7 @@ fn check_component(definition: &Definition, text: &SourceBlock, resolve: &dyn Re
     found
 }
 
-fn check_body(text: &SourceBlock, schema: &crate::lang::schema::Schema, resolve: &dyn Resolve) -> Diagnostics {
+fn check_body(text: &SourceBlock, schema: &'static Schema, resolve: &dyn Resolve) -> Diagnostics {
     let SourceBlock { source, block } = text;
     decode(source, block.header(), &block.body, schema, resolve).diagnostics
 }

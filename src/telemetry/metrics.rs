@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
@@ -16,15 +16,21 @@ use prometheus_client::registry::{Metric, Registry};
 /// The `Content-Type` of [`Scope::encode`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-type Label = (Cow<'static, str>, Cow<'static, str>);
+type Label = (&'static str, Arc<str>);
 
 /// A place in the registry with labels that every metric registered here carries. Clones share the registry. When the last clone of a scope that was
 /// made by [`Scope::child`] is dropped, its metrics leave the registry, so a component that is removed leaves nothing behind.
 #[derive(Clone)]
 pub struct Scope {
     tree: Arc<Tree>,
-    labels: Arc<[Label]>,
-    own: Arc<Mutex<Registry>>,
+    place: Arc<Place>,
+}
+
+/// A scope's own part.
+struct Place {
+    labels: Box<[Label]>,
+    /// Made when something is registered: most components of a large configuration have no metrics of their own.
+    registry: OnceLock<Arc<Mutex<Registry>>>,
 }
 
 /// What all scopes of one root share. The root's own registry lives as long as any scope does; a child's as long as that child.
@@ -67,34 +73,49 @@ impl Scope {
         };
         Self {
             tree: Arc::new(tree),
-            labels: Arc::new([]),
-            own,
+            place: Arc::new(Place {
+                labels: Box::new([]),
+                registry: OnceLock::from(own),
+            }),
         }
     }
 
     /// A scope whose metrics carry the labels of this one and these.
     pub fn child(&self, labels: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        let added = labels
-            .into_iter()
-            .map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
-        let labels: Arc<[Label]> = self.labels.iter().cloned().chain(added).collect();
-        let own = Arc::new(Mutex::new(Registry::with_labels(labels.iter().cloned())));
-        self.tree.children.lock().add(Arc::downgrade(&own));
+        self.child_of(labels.into_iter().map(|(name, value)| (name, Arc::from(value))))
+    }
+
+    /// As [`Scope::child`], with values that are shared.
+    pub fn child_of(&self, labels: impl IntoIterator<Item = (&'static str, Arc<str>)>) -> Self {
         Self {
             tree: self.tree.clone(),
-            labels,
-            own,
+            place: Arc::new(Place {
+                labels: self.place.labels.iter().cloned().chain(labels).collect(),
+                registry: OnceLock::new(),
+            }),
         }
+    }
+
+    fn registry(&self) -> &Mutex<Registry> {
+        self.place.registry.get_or_init(|| {
+            let labels = self.place.labels.iter();
+            let labels = labels.map(|(name, value)| (Cow::Borrowed(*name), Cow::Owned(value.to_string())));
+            let own = Arc::new(Mutex::new(Registry::with_labels(labels)));
+            self.tree.children.lock().add(Arc::downgrade(&own));
+            own
+        })
     }
 
     /// Registers a metric. `name` is without the `_total` suffix of counters, which the text form adds; `help` is a sentence; it gets its full stop if it has none.
     pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
-        self.own.lock().register(name, help.trim_end_matches('.'), metric);
+        self.registry()
+            .lock()
+            .register(name, help.trim_end_matches('.'), metric);
     }
 
     /// Registers a source of metrics that are read when they are asked for.
     pub fn register_collector(&self, collector: impl Collector) {
-        self.own.lock().register_collector(Box::new(collector));
+        self.registry().lock().register_collector(Box::new(collector));
     }
 
     /// The metrics of every living scope of this root in Prometheus' text format 0.0.4, families sorted by name and each under one

@@ -4,6 +4,7 @@
 //! are in `admin`.
 
 pub mod logs;
+pub mod memory;
 pub mod metrics;
 pub mod process;
 pub mod profiling;

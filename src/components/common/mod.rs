@@ -13,6 +13,7 @@ pub mod identity;
 pub mod kubernetes_client;
 pub mod re2;
 pub mod relabel;
+pub mod selectors;
 pub mod server;
 pub mod source;
 pub mod targets;

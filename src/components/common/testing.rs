@@ -13,6 +13,7 @@ use crate::lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};
 use crate::lang::value::{Capsule, Number, Value};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState};
 use crate::pipeline::live::LiveHandle;
+use crate::pipeline::own_http::OwnHttp;
 use crate::profile::sink::Receiver;
 use crate::profile::{ProfileSink, RawProfile, SinkError};
 use crate::telemetry::metrics::Scope;
@@ -169,6 +170,7 @@ impl Recorder {
                 health: Arc::new(move |state, message| *to_health.lock() = (state, message)),
                 user_agent: "alluvium-test".into(),
                 live: LiveHandle::detached(id),
+                own_http: OwnHttp::default(),
             },
             exports,
             health,

@@ -2,7 +2,7 @@
 //!
 //! Schema and checks. Nothing is asked of a cluster here.
 
-use crate::components::common::{checks, discovery, http_client, kubernetes_client};
+use crate::components::common::{checks, discovery, http_client, kubernetes_client, selectors};
 use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema, attributes, blocks};
 use crate::pipeline::component::{ArgumentError, Definition, Stability};
 
@@ -157,6 +157,9 @@ fn check_kubernetes(arguments: &Arguments) -> Result<(), ArgumentError> {
             let message = format!("there is a selector of the role {of} already");
             return Err(checks::error(format!("{path}role"), message));
         }
+        let (label, field) = (selector.body.string("label"), selector.body.string("field"));
+        selectors::check_label(&label).map_err(|wrong| checks::error(format!("{path}label"), wrong))?;
+        selectors::check_field(&field).map_err(|wrong| checks::error(format!("{path}field"), wrong))?;
         seen.push(of);
     }
     kubernetes_client::check(arguments, "")

@@ -12,6 +12,7 @@ use prost::Message as _;
 use crate::base::Shutdown;
 use crate::components::ALL;
 use crate::components::common::testing::{eventually, serve};
+use crate::pipeline::own_http::OwnHttp;
 use crate::pipeline::{Controller, Options};
 use crate::wire::proto::push::PushRequest;
 
@@ -126,6 +127,62 @@ pyroscope.write "all" {{
         controller.unhealthy() == ["discovery.file.all"]
     })
     .await;
+    shutdown.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_program_profiles_itself_without_a_socket() {
+    let taken = Taken::default();
+    let router = Router::new()
+        .route("/push.v1.PusherService/Push", post(push))
+        .with_state(taken.clone());
+    let (url, _server) = serve(router).await;
+    let folder = tempfile::tempdir().unwrap();
+    let own_http = OwnHttp::new("alloy.internal:12345");
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = asked.clone();
+    own_http.set(Arc::new(move |request: http::Request<Bytes>| {
+        noted.lock().push(request.uri().to_string());
+        Box::pin(async { http::Response::new(Bytes::from_static(&[0x0a, 4, 8, 1, 16, 2])) })
+    }));
+    let options = Options {
+        own_http,
+        ..Options::new(folder.path().join("storage"))
+    };
+    let controller = Controller::new(ALL, options);
+    let text = format!(
+        r#"
+pyroscope.scrape "self" {{
+  targets         = [{{"__address__" = "alloy.internal:12345", "service_name" = "collector"}}]
+  forward_to      = [pyroscope.write.all.receiver]
+  scrape_interval = "2s"
+  profiling_config {{
+    profile.memory      {{ enabled = false }}
+    profile.mutex       {{ enabled = false }}
+    profile.block       {{ enabled = false }}
+    profile.process_cpu {{ enabled = false }}
+  }}
+}}
+pyroscope.write "all" {{
+  endpoint {{
+    url = "{url}"
+  }}
+}}
+"#
+    );
+    controller.load(vec![("config.alloy", text)]).await.unwrap();
+    let shutdown = Shutdown::new();
+    let running = tokio::spawn({
+        let (controller, shutdown) = (controller.clone(), shutdown.clone());
+        async move { controller.run(shutdown).await }
+    });
+    let service = ("service_name".to_owned(), "collector".to_owned());
+    eventually("a profile of the collector", || {
+        taken.lock().iter().any(|labels| labels.contains(&service))
+    })
+    .await;
+    assert_eq!(asked.lock().first().map(String::as_str), Some("/debug/pprof/goroutine"));
     shutdown.cancel();
     running.await.unwrap();
 }

@@ -297,7 +297,9 @@ fn reloads_at_random_lose_double_and_leave_nothing() {
     assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
     println!(
         "{}",
-        said.lines().find(|line| line.contains("reloads")).unwrap_or_default()
+        said.lines()
+            .find(|line| line.contains(" reloads in "))
+            .unwrap_or_default()
     );
 }
 

@@ -336,7 +336,7 @@ impl Parser<'_> {
             }
         };
         let name = Identifier {
-            name: name.into(),
+            name: self.shared(name),
             span,
         };
         if matches!(kind, TokenKind::Identifier | TokenKind::String) {

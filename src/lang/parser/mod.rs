@@ -9,6 +9,8 @@ pub(crate) use expressions::precedence_of;
 
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+
 use crate::lang::ast::{Attribute, Block, Expression, File, Identifier, Statement};
 use crate::lang::codes::{self, Code};
 use crate::lang::diagnostic::{Diagnostic, Diagnostics};
@@ -18,6 +20,8 @@ use crate::lang::token::{Token, TokenKind};
 
 /// Deepest nesting of expressions and blocks. It bounds the recursion of everything that walks a tree; people stay below 20.
 pub const MAX_DEPTH: u16 = 200;
+/// Longer texts of tokens are not looked for among those before.
+const MAX_SHARED: usize = 64;
 
 /// Parses a whole file.
 pub fn parse(source: &Source) -> (File, Diagnostics) {
@@ -56,6 +60,8 @@ struct Parser<'a> {
     depth: u16,
     /// The text nests too deeply: nothing more is read and nothing more said.
     given_up: bool,
+    /// Texts of tokens.
+    texts: HashSet<Arc<str>>,
 }
 
 impl<'a> Parser<'a> {
@@ -72,6 +78,7 @@ impl<'a> Parser<'a> {
             error_line: 0,
             depth: 0,
             given_up: false,
+            texts: HashSet::new(),
         };
         parser.next();
         parser
@@ -119,8 +126,24 @@ impl<'a> Parser<'a> {
         self.at(kind) || self.at(TokenKind::EndOfFile)
     }
 
-    fn text(&self, span: Span) -> Arc<str> {
-        self.source.slice(span).into()
+    fn text(&mut self, span: Span) -> Arc<str> {
+        let text = self.source.slice(span);
+        self.shared(text)
+    }
+
+    /// The text as one allocation for all places where it stands: names and short values come again and again.
+    fn shared(&mut self, text: &str) -> Arc<str> {
+        if text.len() > MAX_SHARED {
+            return text.into();
+        }
+        match self.texts.get(text) {
+            Some(known) => known.clone(),
+            None => {
+                let text: Arc<str> = text.into();
+                self.texts.insert(text.clone());
+                text
+            }
+        }
     }
 
     fn report(&mut self, code: Code, span: Span, message: impl Into<String>, hint: Option<&str>) {
@@ -265,7 +288,12 @@ impl<'a> Parser<'a> {
         let name = if parts.len() == 1 {
             parts[0].clone()
         } else {
-            parts.join(".").into()
+            let whole = self.source.slice(span);
+            // Blanks around the dots are no part of the name.
+            match whole.len() == parts.iter().map(|part| part.len() + 1).sum::<usize>() - 1 {
+                true => self.shared(whole),
+                false => parts.join(".").into(),
+            }
         };
         (Identifier { name, span }, parts.len())
     }
@@ -292,7 +320,7 @@ impl<'a> Parser<'a> {
             self.report(codes::BAD_LABEL, span, message, hint);
         }
         Some(Some(Identifier {
-            name: inner.into(),
+            name: self.shared(inner),
             span,
         }))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{array, count, fail, text};
 use crate::lang::convert::value_name;
+use crate::lang::fields::Fields;
 use crate::lang::value::{FunctionError, Number, Value};
 
 pub fn concat(arguments: &[Value]) -> Result<Value, FunctionError> {
@@ -40,9 +41,9 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-type Fields = Arc<BTreeMap<Arc<str>, Value>>;
+type Object = Arc<Fields>;
 
-fn objects(arguments: &[Value], index: usize) -> Result<Vec<&Fields>, FunctionError> {
+fn objects(arguments: &[Value], index: usize) -> Result<Vec<&Object>, FunctionError> {
     array(arguments, index)?
         .iter()
         .map(|item| match item {

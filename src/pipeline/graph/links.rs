@@ -15,6 +15,7 @@ use crate::pipeline::graph::build::{Analyzer, below_minimum};
 use crate::pipeline::graph::{
     CONSTANTS, Call, Env, Graph, MODULE_PATH, NodeKind, ScopeKind, SourceBlock, prefixes, walk_body,
 };
+use crate::pipeline::names::CONSTANT_NAMES;
 
 /// What a template uses of the scopes around it; levels count outwards from 1.
 #[derive(Debug, Default)]
@@ -249,9 +250,24 @@ impl Finder<'_, '_, '_> {
             return Target::Library;
         }
         if matches!(&*first.name, CONSTANTS | MODULE_PATH) {
+            self.check_constant(source, names);
             return Target::Library;
         }
         Target::Nothing
+    }
+
+    /// `constants.NAME`: what there is is known.
+    fn check_constant(&mut self, source: &Source, names: &[Identifier]) {
+        let [first, name, ..] = names else { return };
+        if &*first.name != CONSTANTS || CONSTANT_NAMES.contains(&&*name.name) {
+            return;
+        }
+        let hint = match nearest(&name.name, CONSTANT_NAMES) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("its fields: {}", CONSTANT_NAMES.join(", ")),
+        };
+        let message = format!("field \"{}\" does not exist", name.name);
+        self.push(Diagnostic::error(codes::UNKNOWN_FIELD, source, name.span, message).hint(hint));
     }
 
     fn check_function(&mut self, source: &Source, first: &Identifier, name: &str) {

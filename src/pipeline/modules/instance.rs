@@ -3,6 +3,7 @@
 //! Instances form a tree that is made anew at each load and whenever its shape changes; the components in it are shared between old and new tree.
 //! Values of a tree change only while the controller holds its lock for changes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::pipeline::component::HealthState;
 use crate::pipeline::graph::{Graph, NodeKind};
 use crate::pipeline::modules::declare::Declare;
 use crate::pipeline::modules::library::Library;
-use crate::pipeline::names::Names;
+use crate::pipeline::names::{Common, Names};
 use crate::pipeline::node::{Health, Node};
 
 /// A running scope.
@@ -141,8 +142,13 @@ impl Entry {
         }
     }
 
+    /// True when its last evaluation went well, as far as that is not known to a node.
+    pub fn is_well_evaluated(&self) -> bool {
+        self.health.lock().state == HealthState::Healthy
+    }
+
     /// Says how its last evaluation went.
-    pub fn set_evaluation(&self, state: HealthState, message: impl Into<String>) {
+    pub fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
         match &self.what {
             What::Component(node) | What::Import(node) => node.set_evaluation(state, message),
             _ => {
@@ -157,7 +163,7 @@ impl Entry {
 
 impl Instance {
     /// The names that its expressions see; `outer` are those around, when it is made of a template.
-    pub(crate) fn names<'a>(&'a self, constants: &'a Value, outer: Option<&'a Names<'a>>) -> Names<'a> {
+    pub(crate) fn names<'a>(&'a self, common: &'a Common, outer: Option<&'a Names<'a>>) -> Names<'a> {
         Names {
             graph: &self.graph,
             entries: &self.entries,
@@ -166,7 +172,7 @@ impl Instance {
                 .as_ref()
                 .map(|(name, value)| (name.as_ref(), value.lock().clone())),
             outer,
-            constants,
+            common,
             module_path: &self.surroundings.module_path,
         }
     }
@@ -304,9 +310,9 @@ impl Instance {
 }
 
 /// The id of something in a module.
-pub fn join(path: &str, id: &str) -> Arc<str> {
+pub fn join(path: &str, id: &Arc<str>) -> Arc<str> {
     match path.is_empty() {
-        true => id.into(),
+        true => id.clone(),
         false => format!("{path}/{id}").into(),
     }
 }

@@ -87,7 +87,7 @@ impl<'a> Propagate<'a> {
         evaluate: bool,
         outer: Option<&Names<'_>>,
     ) -> Result<bool, Diagnostics> {
-        let names = instance.names(&self.engine.constants, outer);
+        let names = instance.names(&self.engine.common, outer);
         let Some(node) = instance.graph.nodes.get(index) else {
             return Ok(false);
         };

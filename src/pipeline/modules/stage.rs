@@ -54,6 +54,16 @@ pub(crate) struct Stage<'a> {
     pub(crate) order: Vec<Arc<Node>>,
     /// Imports of the new tree by id.
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
+    /// Ids of components that run with other arguments than the new tree has for them.
+    pub(crate) changed: BTreeSet<Arc<str>>,
+    /// Ids of components that are made anew although they are there.
+    replace: &'a BTreeSet<Arc<str>>,
+    /// True to update components on the way, so that what is evaluated after them sees their new exports.
+    eager: bool,
+    /// What was updated on the way, with the arguments before.
+    pub(crate) updated: Vec<(Arc<Node>, Arguments)>,
+    /// Something could not be evaluated that depends on a component which has yet to be updated.
+    pub(crate) is_stale: bool,
     /// Declarations of imports that are known to be wrong.
     reported: BTreeSet<*const Declare>,
     /// Ids that the new tree is to have, whether or not it came to that.
@@ -82,7 +92,12 @@ type Staged<T> = Result<T, Diagnostics>;
 
 impl<'a> Stage<'a> {
     /// Nothing staged yet.
-    pub(crate) fn new(engine: &'a Engine, current: &'a Running, accept: Accept) -> Self {
+    pub(crate) fn new(
+        engine: &'a Engine,
+        current: &'a Running,
+        accept: Accept,
+        replace: &'a BTreeSet<Arc<str>>,
+    ) -> Self {
         Self {
             engine,
             current,
@@ -91,6 +106,11 @@ impl<'a> Stage<'a> {
             nodes: BTreeMap::new(),
             order: Vec::new(),
             libraries: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            replace,
+            eager: false,
+            updated: Vec::new(),
+            is_stale: false,
             reported: BTreeSet::new(),
             wanted: BTreeSet::new(),
             reached: BTreeSet::new(),
@@ -98,6 +118,11 @@ impl<'a> Stage<'a> {
             depth: 0,
             hidden: 0,
         }
+    }
+
+    /// The same, with updates on the way.
+    pub(crate) fn eager(self) -> Self {
+        Self { eager: true, ..self }
     }
 
     /// The tree of a configuration. It may be used when there are no errors among the diagnostics.
@@ -156,12 +181,33 @@ impl<'a> Stage<'a> {
                     }
                 }
                 Err(found) => {
+                    // A build may fail for other reasons, and so may what comes after the first failure.
+                    let evaluated = found.iter().any(|found| found.code != codes::BUILD_FAILED);
+                    let inside = found.is_empty() && !self.failed;
+                    self.is_stale |= (evaluated || inside) && self.depends_on_changed(&instance, index);
                     self.diagnostics.extend(found);
                     self.failed = true;
                 }
             }
         }
         instance
+    }
+
+    /// True when a node refers, over however many others of its scope, to a component that is to be updated.
+    fn depends_on_changed(&self, instance: &Instance, index: usize) -> bool {
+        let nodes = &instance.graph.nodes;
+        let mut seen = BTreeSet::new();
+        let mut queue = vec![index];
+        while let Some(index) = queue.pop() {
+            let Some(node) = nodes.get(index).filter(|_| seen.insert(index)) else {
+                continue;
+            };
+            if self.changed.contains(&join(&instance.path, &node.id)) {
+                return true;
+            }
+            queue.extend(&node.references);
+        }
+        false
     }
 
     fn entry(
@@ -172,15 +218,19 @@ impl<'a> Stage<'a> {
         outer: Option<&Names<'_>>,
     ) -> Staged<Entry> {
         let node = &instance.graph.nodes[index];
-        let names = instance.names(&self.engine.constants, outer);
+        let names = instance.names(&self.engine.common, outer);
         match &node.kind {
             NodeKind::Component(definition) => {
                 let arguments = self.engine.arguments(definition, &node.block, &names)?;
                 let id = join(&instance.path, &node.id);
-                let running = match self.current.nodes.get(&id) {
+                let running = match self.current.nodes.get(&id).filter(|_| !self.replace.contains(&id)) {
                     Some(running) => {
                         if !running.has_arguments(&arguments) {
-                            instance.mark(index, true);
+                            self.changed.insert(id);
+                            match self.eager {
+                                true => self.update(running, arguments, &node.block)?,
+                                false => instance.mark(index, true),
+                            }
                         }
                         running.clone()
                     }
@@ -203,6 +253,16 @@ impl<'a> Stage<'a> {
             NodeKind::Custom(call) => self.custom(instance, index, call, &names),
             NodeKind::Foreach(foreach) => self.foreach(instance, index, foreach, &names),
         }
+    }
+
+    fn update(&mut self, node: &Arc<Node>, arguments: Arguments, text: &SourceBlock) -> Staged<()> {
+        let before = node.arguments();
+        node.update(arguments).map_err(|error| {
+            let message = format!("{} refused its new arguments: {error}", node.id);
+            block_error(codes::UPDATE_FAILED, text, message)
+        })?;
+        self.updated.push((node.clone(), before));
+        Ok(())
     }
 
     fn build(
@@ -304,10 +364,10 @@ impl<'a> Stage<'a> {
                 entries: &[],
                 variable: None,
                 outer: None,
-                constants: &self.engine.constants,
+                common: &self.engine.common,
                 module_path: &surroundings.module_path,
             };
-            match self.import(join(id, &text.block.id()), id, inner, text, &names) {
+            match self.import(join(id, &text.block.id().into()), id, inner, text, &names) {
                 Ok((_, library)) => {
                     let mut libraries = surroundings.libraries.lock();
                     libraries.insert(namespace.clone(), library);
@@ -496,7 +556,7 @@ pub(crate) fn export(text: &SourceBlock, names: &Names<'_>) -> Staged<Value> {
 }
 
 /// The body of a block of the engine's own.
-pub(crate) fn body(text: &SourceBlock, schema: &Schema, names: &Names<'_>) -> Staged<Arguments> {
+pub(crate) fn body(text: &SourceBlock, schema: &'static Schema, names: &Names<'_>) -> Staged<Arguments> {
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, schema, &Evaluate(names));
     decoded.diagnostics.into_result(decoded.arguments)

@@ -1,7 +1,7 @@
 //! TLS of the components' client: which servers are trusted, by which name, and what we show them.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -87,11 +87,9 @@ pub fn configure(options: &TlsOptions, enable_http2: bool) -> Result<ClientConfi
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(versions)
         .map_err(tls)?;
-    let builder = match verifier(options, provider)? {
-        Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
-        // A machine without any root certificate (a scratch container) can still speak plain HTTP; HTTPS says "unknown issuer".
-        None => builder.with_root_certificates(RootCertStore::empty()),
-    };
+    let builder = builder
+        .dangerous()
+        .with_custom_certificate_verifier(verifier(options, provider)?);
     let mut config = match (&options.certificate, &options.key) {
         (Some(certificate), Some(key)) => {
             let key = PrivateKeyDer::from_pem_slice(&key.read()?)
@@ -110,12 +108,9 @@ pub fn configure(options: &TlsOptions, enable_http2: bool) -> Result<ClientConfi
     Ok(config)
 }
 
-fn verifier(
-    options: &TlsOptions,
-    provider: Arc<CryptoProvider>,
-) -> Result<Option<Arc<dyn ServerCertVerifier>>, ClientError> {
+fn verifier(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, ClientError> {
     if options.insecure_skip_verify {
-        return Ok(Some(Arc::new(TrustEverything(provider))));
+        return Ok(Arc::new(TrustEverything(provider)));
     }
     let verifier: Arc<dyn ServerCertVerifier> = match &options.ca {
         Some(ca) => {
@@ -129,17 +124,17 @@ fn verifier(
                 .build()
                 .map_err(|error| ClientError::Tls(error.to_string()))?
         }
-        None => match rustls_platform_verifier::Verifier::new(provider) {
-            Ok(verifier) => Arc::new(verifier),
-            Err(_) => return Ok(None),
-        },
+        None => Arc::new(SystemAuthorities {
+            provider,
+            verifier: OnceLock::new(),
+        }),
     };
     let Some(name) = &options.server_name else {
-        return Ok(Some(verifier));
+        return Ok(verifier);
     };
     let name = ServerName::try_from(name.to_string())
         .map_err(|_| ClientError::Tls(format!("server_name `{name}` is not a host name")))?;
-    Ok(Some(Arc::new(OtherName { name, verifier })))
+    Ok(Arc::new(OtherName { name, verifier }))
 }
 
 /// Checks a certificate against a configured name instead of the host of the URL.
@@ -182,6 +177,53 @@ impl ServerCertVerifier for OtherName {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.verifier.supported_verify_schemes()
+    }
+}
+
+/// Trusts the system's authorities. They are read at the first handshake: there are some hundred and fifty of them, and most clients of a collector speak plain HTTP.
+#[derive(Debug)]
+struct SystemAuthorities {
+    provider: Arc<CryptoProvider>,
+    /// None on a machine without any (a scratch container).
+    verifier: OnceLock<Option<rustls_platform_verifier::Verifier>>,
+}
+
+impl ServerCertVerifier for SystemAuthorities {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let read = || rustls_platform_verifier::Verifier::new(self.provider.clone()).ok();
+        match self.verifier.get_or_init(read) {
+            Some(verifier) => verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now),
+            None => Err(rustls::CertificateError::UnknownIssuer.into()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::components::common::targets;
 use crate::lang::schema::{Arguments, Attribute, Kind, Schema, TARGETS};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::{
-    ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
+    ArgumentError, Component, ComponentError, Context, Definition, ExportsSender, HealthSender, HealthState, Stability,
 };
 use crate::pipeline::live::LiveHandle;
 
@@ -44,7 +44,9 @@ pub const DEFINITION: Definition = Definition {
 };
 
 struct Relabel {
-    context: Context,
+    exports: ExportsSender,
+    health: HealthSender,
+    live: LiveHandle,
     counts: Mutex<Counts>,
 }
 
@@ -56,7 +58,9 @@ struct Counts {
 
 fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
     let component = Relabel {
-        context,
+        exports: context.exports,
+        health: context.health,
+        live: context.live,
         counts: Mutex::new(Counts { received: 0, kept: 0 }),
     };
     component.update(arguments)?;
@@ -67,25 +71,23 @@ impl Component for Relabel {
     fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
         let rules = Rules::from_arguments(&arguments)
             .map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))?;
-        let received = arguments.targets("targets");
-        let mut counts = Counts {
-            received: received.len(),
-            kept: 0,
-        };
-        if self.context.live.is_watched() {
-            received
-                .iter()
-                .for_each(|target| rules.tell(&self.context.live, false, target));
+        if self.live.is_watched() {
+            let received = arguments.targets("targets");
+            received.iter().for_each(|target| rules.tell(&self.live, false, target));
         }
-        let kept: Vec<_> = received.into_iter().filter_map(|target| rules.apply(target)).collect();
-        counts.kept = kept.len();
+        let targets = arguments.value("targets");
+        let output = targets::map(targets, |target| rules.apply(target));
+        let counts = Counts {
+            received: targets::count(targets),
+            kept: targets::count(&output),
+        };
         *self.counts.lock() = counts;
-        self.context.live.exported_targets(counts.kept);
-        (self.context.exports)(BTreeMap::from([
-            ("output".into(), targets::to_value(kept)),
+        self.live.exported_targets(counts.kept);
+        (self.exports)(BTreeMap::from([
+            ("output".into(), output),
             ("rules".into(), Value::Capsule(rules.capsule())),
         ]));
-        (self.context.health)(HealthState::Healthy, "targets relabeled".to_owned());
+        (self.health)(HealthState::Healthy, "targets relabeled".to_owned());
         Ok(())
     }
 
@@ -94,6 +96,10 @@ impl Component for Relabel {
             shutdown.cancelled().await;
             Ok(())
         })
+    }
+
+    fn is_passive(&self) -> bool {
+        true
     }
 
     fn show_live(&self, arguments: &Arguments, live: &LiveHandle) {

@@ -191,6 +191,10 @@ impl Component for Relabel {
         })
     }
 
+    fn is_passive(&self) -> bool {
+        true
+    }
+
     fn debug_info(&self) -> Value {
         let number = |value: i64| Value::Number(Number::Int(value));
         Value::object([

@@ -159,6 +159,7 @@ impl Scrape {
                     target,
                     settings: wanted.arguments.settings.clone(),
                     client: wanted.client.clone(),
+                    own_http: self.context.own_http.clone(),
                     fanout: self.fanout.clone(),
                     metrics: self.metrics.clone(),
                     state: shown.state.clone(),

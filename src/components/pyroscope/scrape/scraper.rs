@@ -16,6 +16,7 @@ use crate::components::pyroscope::scrape::metrics::{Outcome, ScrapeMetrics};
 use crate::components::pyroscope::scrape::response::{self, ResponseError};
 use crate::components::pyroscope::scrape::target::ScrapeTarget;
 use crate::pipeline::live::{Entry, LiveHandle, Outcome as LiveOutcome};
+use crate::pipeline::own_http::OwnHttp;
 use crate::profile::RawProfile;
 use crate::profile::delta::{Delta, cumulative_types};
 use crate::profile::pprof;
@@ -48,6 +49,8 @@ pub struct Scraper {
     pub settings: Arc<Settings>,
     /// By what.
     pub client: HttpClient,
+    /// The program's own endpoints.
+    pub own_http: OwnHttp,
     /// Where to.
     pub fanout: Arc<Fanout>,
     /// Counted where.
@@ -179,20 +182,30 @@ impl Scraper {
     async fn fetch(&self) -> Result<Bytes, String> {
         let deadline = self.settings.deadline(&self.target.kind);
         let fetch = async {
-            let request = self
-                .client
-                .get(self.target.url.clone())
-                .await
-                .map_err(|error| error.to_string())?;
-            let response = request
-                .send()
-                .await
-                .map_err(|error| ResponseError::Transport(error_chain(&error)).to_string())?;
+            let url = &self.target.url;
+            let response = match self.own_http.is_at(url.host_str().unwrap_or_default(), url.port()) {
+                true => self.ask_own().await?,
+                false => {
+                    let request = self.client.get(url.clone()).await.map_err(|error| error.to_string())?;
+                    let response = request.send().await;
+                    response.map_err(|error| ResponseError::Transport(error_chain(&error)).to_string())?
+                }
+            };
             response::read(response).await.map_err(|error| error.to_string())
         };
         tokio::time::timeout(deadline, fetch)
             .await
             .unwrap_or_else(|_| Err(ResponseError::Timeout(crate::base::duration::format(deadline)).to_string()))
+    }
+
+    /// Asks the program itself: the same endpoints as over its port, with the same credentials.
+    async fn ask_own(&self) -> Result<reqwest::Response, String> {
+        let url = &self.target.url;
+        let mut request = http::Request::get(&url[url::Position::BeforePath..url::Position::AfterQuery])
+            .body(Bytes::new())
+            .map_err(|error| error.to_string())?;
+        *request.headers_mut() = self.client.headers().await.map_err(|error| error.to_string())?;
+        Ok(self.own_http.ask(request).await.into())
     }
 
     fn profile(&self, pprof: Bytes) -> RawProfile {

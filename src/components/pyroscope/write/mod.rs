@@ -33,7 +33,7 @@ use metrics::{DropReason, WriteMetrics};
 use queue::{Queue, record};
 use sender::{EndpointState, Sender};
 
-/// How often appended profiles are brought to the disk.
+/// How long an appended profile waits for others before all are brought to the disk.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
 
 /// The component's definition.
@@ -282,11 +282,11 @@ impl Write {
             for endpoint in &endpoints {
                 tasks.spawn(endpoint.sender.clone().run(stop.clone(), shutdown.clone()));
             }
-            // Not waited for by name: it ends when the set is dropped.
-            let syncing = tokio::spawn(sync_always(
-                endpoints.iter().map(|endpoint| endpoint.sender.clone()).collect(),
-            ));
-            let _end_syncing = AbortOnDrop(syncing.abort_handle());
+            // Not waited for by name: they end when the set is dropped.
+            let mut syncing = JoinSet::new();
+            for endpoint in &endpoints {
+                syncing.spawn(sync_always(endpoint.sender.clone()));
+            }
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 () = self.changed.notified() => {}
@@ -304,29 +304,19 @@ impl Write {
     }
 }
 
-/// Ends a task when its owner ends, by whatever way.
-struct AbortOnDrop(tokio::task::AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Brings what is appended to the disk, in groups.
-async fn sync_always(senders: Vec<Arc<Sender>>) {
-    let mut ticks = tokio::time::interval(SYNC_EVERY);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+/// Brings what is appended to the disk, in groups. Sleeps while nothing is.
+async fn sync_always(sender: Arc<Sender>) {
     loop {
-        ticks.tick().await;
-        for sender in senders.iter().filter(|sender| sender.queue.is_sync_due()) {
-            let queue = sender.queue.clone();
-            if let Ok(Err(error)) = tokio::task::spawn_blocking(move || queue.sync()).await {
-                tracing::error!(
-                    component = %sender.live.id(), endpoint = %sender.arguments.url_text, error = %error,
-                    "cannot bring the queue to the disk"
-                );
-            }
+        if !sender.queue.is_sync_due() {
+            sender.queue.written().await;
+        }
+        tokio::time::sleep(SYNC_EVERY).await;
+        let queue = sender.queue.clone();
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || queue.sync()).await {
+            tracing::error!(
+                component = %sender.live.id(), endpoint = %sender.arguments.url_text, error = %error,
+                "cannot bring the queue to the disk"
+            );
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct Queue {
     metrics: EndpointMetrics,
     state: Mutex<State>,
     arrived: Notify,
+    /// Something is appended that is not synced.
+    written: Notify,
     /// Held for its lock.
     _lock: File,
 }
@@ -140,6 +142,7 @@ impl Queue {
             metrics,
             state: Mutex::new(state),
             arrived: Notify::new(),
+            written: Notify::new(),
             _lock: lock,
         };
         queue.enforce(&mut queue.state.lock());
@@ -178,6 +181,7 @@ impl Queue {
             self.sync()?;
         }
         self.arrived.notify_one();
+        self.written.notify_one();
         Ok(())
     }
 
@@ -264,6 +268,11 @@ impl Queue {
     /// True when something is appended that is not synced.
     pub fn is_sync_due(&self) -> bool {
         self.state.lock().unsynced > 0
+    }
+
+    /// Waits until something is appended that has to be synced. For one caller.
+    pub async fn written(&self) {
+        self.written.notified().await;
     }
 
     /// Waits until something is appended.

@@ -1,0 +1,165 @@
+//! Selectors of Kubernetes, as far as they can be judged without a server: are they written as selectors are?
+//!
+//! In: the text of a label or field selector. Out: nothing, or what is wrong. The grammar is that of the API server; keys of field selectors differ by kind of object and are
+//! not judged.
+
+/// Checks a label selector: `app=shop,tier in (a, b),!canary,size>3`.
+pub fn check_label(text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    requirements(text)?
+        .into_iter()
+        .try_for_each(|requirement| label_requirement(requirement.trim()))
+}
+
+/// Checks a field selector: `spec.nodeName=node-1,status.phase!=Running`.
+pub fn check_field(text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    for requirement in text.split(',') {
+        let parts = ["!=", "==", "="]
+            .iter()
+            .find_map(|operator| requirement.split_once(operator));
+        match parts {
+            Some((key, _)) if !key.trim().is_empty() => {}
+            Some(_) => return Err(format!("\"{requirement}\" has no field before its operator")),
+            None => {
+                return Err(format!(
+                    "\"{requirement}\" has no operator: a field selector is made of FIELD=VALUE and FIELD!=VALUE with commas between"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The parts between commas that are not in brackets.
+fn requirements(text: &str) -> Result<Vec<&str>, String> {
+    let (mut parts, mut start, mut inside) = (Vec::new(), 0, false);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' if inside => return Err("a `(` within brackets".to_owned()),
+            '(' => inside = true,
+            ')' if !inside => return Err("a `)` without its `(`".to_owned()),
+            ')' => inside = false,
+            ',' if !inside => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if inside {
+        return Err("a `(` without its `)`".to_owned());
+    }
+    parts.push(&text[start..]);
+    Ok(parts)
+}
+
+fn label_requirement(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("nothing stands before or after a comma".to_owned());
+    }
+    if let Some(key) = text.strip_prefix('!') {
+        return check_key(key.trim());
+    }
+    if let Some((head, list)) = text.split_once('(') {
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let [key, "in" | "notin"] = words.as_slice() else {
+            return Err(format!("\"{text}\": before a list stands `KEY in` or `KEY notin`"));
+        };
+        check_key(key)?;
+        let Some(list) = list.strip_suffix(')') else {
+            return Err(format!("\"{text}\": nothing may follow the list"));
+        };
+        return list.split(',').try_for_each(|value| check_value(value.trim()));
+    }
+    for operator in ["!=", "==", "=", ">", "<"] {
+        if let Some((key, value)) = text.split_once(operator) {
+            check_key(key.trim())?;
+            let value = value.trim();
+            return match operator {
+                ">" | "<" if value.parse::<i64>().is_err() => Err(format!("\"{value}\" is not a whole number")),
+                _ => check_value(value),
+            };
+        }
+    }
+    check_key(text)
+}
+
+/// `[prefix/]name`, the prefix a DNS name.
+fn check_key(key: &str) -> Result<(), String> {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    let is_dns = |prefix: &str| {
+        prefix.len() <= 253
+            && prefix.split('.').all(|part| {
+                let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+                !part.is_empty() && part.chars().all(plain) && !part.starts_with('-') && !part.ends_with('-')
+            })
+    };
+    match !name.is_empty() && is_name(name) && prefix.is_none_or(is_dns) {
+        true => Ok(()),
+        false => Err(format!(
+            "\"{key}\" is not the key of a label: letters, digits, `-`, `_` and `.`, at most 63, perhaps after a DNS name and `/`"
+        )),
+    }
+}
+
+fn check_value(value: &str) -> Result<(), String> {
+    match value.is_empty() || is_name(value) {
+        true => Ok(()),
+        false => Err(format!(
+            "\"{value}\" is not the value of a label: letters, digits, `-`, `_` and `.`, at most 63"
+        )),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric();
+    text.len() <= 63
+        && text
+            .chars()
+            .all(|letter| plain(letter) || matches!(letter, '-' | '_' | '.'))
+        && text.starts_with(plain)
+        && text.ends_with(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_judged_as_the_api_server_does() {
+        for good in [
+            "",
+            "app=shop",
+            "app == shop, tier!=back",
+            "tier in (a, b),!canary",
+            "tier notin (a),example.com/size>3,zone",
+            "app=",
+        ] {
+            assert_eq!(check_label(good), Ok(()), "{good}");
+        }
+        for (bad, said) in [
+            ("app=shop,", "before or after a comma"),
+            ("tier in (a", "without its `)`"),
+            ("tier in a)", "without its `(`"),
+            ("tier within (a)", "before a list"),
+            ("-app=shop", "not the key"),
+            ("Example.Com/app=shop", "not the key"),
+            ("app=a b", "not the value"),
+            ("size>many", "not a whole number"),
+        ] {
+            let error = check_label(bad).unwrap_err();
+            assert!(error.contains(said), "{bad}: {error}");
+        }
+        assert_eq!(check_field("spec.nodeName=node-1,status.phase!=Running"), Ok(()));
+        assert!(check_field("metadata.name").unwrap_err().contains("no operator"));
+        assert!(check_field("=x").unwrap_err().contains("no field"));
+    }
+}

@@ -1,0 +1,168 @@
+//! The fields of an object or of a body: names with values, sorted by name.
+//!
+//! A sorted list and no tree: most have a handful of fields, and a running configuration holds tens of thousands of them. Finding is a binary search; building from
+//! many pairs sorts once; inserting one by one is for small ones.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::lang::value::Value;
+
+/// Names with values, each name once, sorted by name.
+#[derive(Clone, Default, PartialEq)]
+pub struct Fields(Vec<(Arc<str>, Value)>);
+
+impl Fields {
+    /// No fields.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// No fields, with room for so many.
+    pub fn with_capacity(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
+    }
+
+    /// The value of a field.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let place = self.place(name).ok()?;
+        self.0.get(place).map(|(_, value)| value)
+    }
+
+    /// True when there is a field of this name.
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.place(name).is_ok()
+    }
+
+    /// Sets a field; the value before, if there was one.
+    pub fn insert(&mut self, name: Arc<str>, value: Value) -> Option<Value> {
+        match self.place(&name) {
+            Ok(place) => self
+                .0
+                .get_mut(place)
+                .map(|field| std::mem::replace(&mut field.1, value)),
+            Err(place) => {
+                self.0.insert(place, (name, value));
+                None
+            }
+        }
+    }
+
+    /// Removes a field; its value, if it was there.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        let place = self.place(name).ok()?;
+        Some(self.0.remove(place).1)
+    }
+
+    /// The fields in the order of their names.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Arc<str>, &Value)> + ExactSizeIterator {
+        self.0.iter().map(|(name, value)| (name, value))
+    }
+
+    /// The names in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Arc<str>> + ExactSizeIterator + Clone {
+        self.0.iter().map(|(name, _)| name)
+    }
+
+    /// The values in the order of their names.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
+        self.0.iter().map(|(_, value)| value)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Gives back memory that is not used.
+    pub fn shrink_to_fit(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(other, _)| (**other).cmp(name))
+    }
+}
+
+/// Of several pairs of one name the last counts.
+impl FromIterator<(Arc<str>, Value)> for Fields {
+    fn from_iter<I: IntoIterator<Item = (Arc<str>, Value)>>(pairs: I) -> Self {
+        let mut pairs: Vec<_> = pairs.into_iter().collect();
+        if !pairs.is_sorted_by(|left, right| left.0 < right.0) {
+            // Stable: what came last stays last.
+            pairs.sort_by(|left, right| left.0.cmp(&right.0));
+            pairs.dedup_by(|later, earlier| {
+                let same = later.0 == earlier.0;
+                if same {
+                    std::mem::swap(later, earlier);
+                }
+                same
+            });
+        }
+        pairs.shrink_to_fit();
+        Self(pairs)
+    }
+}
+
+impl Extend<(Arc<str>, Value)> for Fields {
+    fn extend<I: IntoIterator<Item = (Arc<str>, Value)>>(&mut self, pairs: I) {
+        *self = std::mem::take(&mut self.0).into_iter().chain(pairs).collect();
+    }
+}
+
+impl IntoIterator for Fields {
+    type Item = (Arc<str>, Value);
+    type IntoIter = std::vec::IntoIter<(Arc<str>, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_map().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::lang::value::Number;
+
+    fn number(value: i64) -> Value {
+        Value::Number(Number::Int(value))
+    }
+
+    proptest! {
+        #[test]
+        fn they_are_what_a_tree_would_be(pairs in prop::collection::vec(("[a-e]{0,2}", 0i64..9), 0..20)) {
+            let pairs = || pairs.iter().map(|(name, value)| (Arc::<str>::from(name.as_str()), number(*value)));
+            let tree: BTreeMap<Arc<str>, Value> = pairs().collect();
+            let mut inserted = Fields::new();
+            pairs().for_each(|(name, value)| _ = inserted.insert(name, value));
+            let collected: Fields = pairs().collect();
+            let mut extended = Fields::new();
+            extended.extend(pairs());
+            for fields in [inserted, collected, extended] {
+                prop_assert!(fields.iter().eq(tree.iter()));
+                for (name, value) in &tree {
+                    prop_assert_eq!(fields.get(name), Some(value));
+                    let mut less = fields.clone();
+                    let removed = less.remove(name);
+                    prop_assert_eq!(removed.as_ref(), Some(value));
+                    prop_assert!(!less.contains_key(name) && less.len() + 1 == tree.len());
+                }
+            }
+        }
+    }
+}
