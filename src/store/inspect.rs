@@ -145,12 +145,9 @@ fn check_here(dir: &Path) -> Result<Checked, StoreError> {
         check_table(dir, table, &writer, &mut checked)?;
     }
     for path in deletion::pending(dir)? {
-        match Deletion::read(&path) {
-            Err(error @ StoreError::Damaged { .. }) => {
-                checked.add(Severity::Error, "request", dir, &path, error.to_string());
-            }
-            // Carried out meanwhile by a running server.
-            Ok(_) | Err(_) => {}
+        // Other errors: it was carried out meanwhile by a running server.
+        if let Err(error @ StoreError::Damaged { .. }) = Deletion::read(&path) {
+            checked.add(Severity::Error, "request", dir, &path, error.to_string());
         }
     }
     for path in leftovers(dir)? {
