@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
-use crate::process::Server;
+use crate::process::{Server, children_cpu_seconds, folder_bytes};
 use crate::{Common, ask, client, report, rounded, send};
 
 /// Longest time until a server is ready, and until it has stopped.
@@ -102,7 +102,7 @@ impl Drop for Own {
     }
 }
 
-/// Fill, questions, stop and start, questions anew, pushes at a fixed rate with questions between them, kill and start.
+/// Fill, questions, stop, merge, start, questions anew, pushes at a fixed rate with questions between them, kill and start.
 pub async fn measure(common: &Common, program: &Path, folder: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let data: PathBuf = folder.join("data");
     std::fs::create_dir_all(folder)?;
@@ -113,9 +113,11 @@ pub async fn measure(common: &Common, program: &Path, folder: &Path, arguments: 
     let own = Own::start(program, arguments, &data, common).await?;
     let (server, with) = (Server::find(&own.common(common, &data))?, own.common(common, &data));
     let empty = own.ready;
-    report("fill", &with, &server, send::fill(&with, &plan, &server).await?);
+    let filled = send::fill(&with, &plan, &server).await?;
+    report("fill", &with, &server, filled.clone());
     report("query", &with, &server, ask::all(&with, &plan, &server).await?);
     own.stop(false).await?;
+    report("compact", &with, &server, compact(program, &data, &filled)?);
 
     let own = Own::start(program, arguments, &data, common).await?;
     let with = own.common(common, &data);
@@ -152,6 +154,33 @@ pub async fn measure(common: &Common, program: &Path, folder: &Path, arguments: 
     report("ready", &with, &server, ready(empty, own.ready, &killed));
     own.stop(false).await?;
     Ok(())
+}
+
+/// Merges what was filled as if its hour were over, and says what everything cost: taking the profiles, committing and merging them.
+fn compact(program: &Path, data: &Path, filled: &Value) -> anyhow::Result<Value> {
+    let run = |arguments: &[&str]| -> anyhow::Result<Vec<u8>> {
+        let mut command = Command::new(program);
+        command.arg("store").args(arguments).arg("--format").arg("json");
+        let output = command.arg(data).stderr(Stdio::null()).output()?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => bail!("`store {}` ended with {}", arguments.join(" "), output.status),
+        }
+    };
+    let before = children_cpu_seconds();
+    run(&["compact"])?;
+    let cpu = children_cpu_seconds() - before;
+    run(&["vacuum", "--grace", "0s"])?;
+    let (parquet, all) = folder_bytes(data);
+    let number = |name: &str| filled.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    Ok(json!({
+        "cpu_s": rounded(cpu, 2),
+        "raw_mb_per_cpu_s_with_fill": rounded(number("raw_mb") / (number("cpu_s") + cpu), 2),
+        "parquet_mb": rounded(parquet as f64 / 1e6, 2),
+        "folder_mb": rounded(all as f64 / 1e6, 2),
+        "parquet_bytes_per_value": rounded(parquet as f64 / number("values"), 3),
+        "folder_bytes_per_value": rounded(all as f64 / number("values"), 3),
+    }))
 }
 
 fn ready(empty: Duration, with_data: Duration, after: &str) -> Value {

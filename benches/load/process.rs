@@ -33,12 +33,7 @@ impl Server {
 
     /// User and system seconds so far.
     pub fn cpu_seconds(&self) -> Option<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid?)).ok()?;
-        // The name in parentheses may hold anything; fields are counted after it.
-        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-        let user: f64 = fields.nth(11)?.parse().ok()?;
-        let system: f64 = fields.next()?.parse().ok()?;
-        Some((user + system) / TICKS)
+        cpu_seconds(&format!("/proc/{}/stat", self.pid?), 11)
     }
 
     /// Largest resident memory so far, 10^6 bytes.
@@ -72,6 +67,21 @@ impl Server {
             quiet = if used <= 0.02 { quiet + 1 } else { 0 };
         }
     }
+}
+
+/// User and system seconds of this process' children that have ended.
+pub fn children_cpu_seconds() -> f64 {
+    cpu_seconds("/proc/self/stat", 13).unwrap_or(f64::NAN)
+}
+
+/// The sum of two fields of a `stat` file in seconds, counted after the name.
+fn cpu_seconds(file: &str, first: usize) -> Option<f64> {
+    let stat = fs::read_to_string(file).ok()?;
+    // The name in parentheses may hold anything.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let user: f64 = fields.nth(first)?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / TICKS)
 }
 
 /// The process with a listening socket on `port`.

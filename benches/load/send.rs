@@ -86,7 +86,7 @@ impl Sender {
 /// Pushes everything with so many clients, each of which waits for its acknowledgement; then waits for the server to be at rest.
 pub async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
     let pushes = Arc::new(tokio::sync::Mutex::new((
-        work::prepare(*plan, false).await,
+        work::prepare(*plan).await,
         Vec::<Push>::new(),
     )));
     let sender = Sender::new(common)?;
@@ -195,7 +195,7 @@ async fn open_loop(
 
 /// Pushes at a fixed rate. With `asking`, asks for flame graphs meanwhile and tells how long they took.
 pub async fn rate(common: &Common, plan: &Plan, server: &Server, asking: bool) -> anyhow::Result<Value> {
-    let pushes = work::prepare(*plan, false).await;
+    let pushes = work::prepare(*plan).await;
     let sent = Arc::new(Mutex::new(Sent::default()));
     let target = sent.clone();
     let before = server.cpu_seconds();
@@ -229,7 +229,7 @@ pub async fn rate(common: &Common, plan: &Plan, server: &Server, asking: bool) -
 
 /// Pushes at a fixed rate for `common.seconds`, asks for a flame graph every second, and prints a line every ten seconds.
 pub async fn soak(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
-    let pushes = work::prepare(*plan, true).await;
+    let pushes = work::endless(plan.seed).await;
     let window = Arc::new(Mutex::new(Sent::default()));
     let (target, length) = (window.clone(), Duration::from_secs(common.seconds));
     let asked = Arc::new(Mutex::new(Vec::new()));

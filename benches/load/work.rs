@@ -14,6 +14,8 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 /// Pushes that are made before the first is sent: an hour's fit.
 const AHEAD: usize = 40_000;
+/// Ticks that an endless plan sends again and again: making profiles would take more of the machine than the server does.
+const ROUND: u64 = 60;
 
 /// Which profiles.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,7 @@ impl Plan {
 }
 
 /// One push of one profile.
+#[derive(Clone)]
 pub struct Push {
     /// Body of the request.
     pub body: Bytes,
@@ -46,12 +49,10 @@ pub struct Push {
 }
 
 /// Makes the pushes of a plan, a tick at a time, in the order of the ticks but for neighbours. Returns when as many as fit are ready.
-/// With `endless`, ticks go on after the plan's last, at the time at which they are made.
-pub async fn prepare(plan: Plan, endless: bool) -> Receiver<Vec<Push>> {
+pub async fn prepare(plan: Plan) -> Receiver<Vec<Push>> {
     let fleet = Arc::new(Fleet::new(FleetShape::default(), plan.seed));
     let per_tick = fleet.profiles_per_tick();
-    let ahead = if endless { 2_400 } else { AHEAD };
-    let (ready, pushes) = channel((ahead / per_tick).max(1));
+    let (ready, pushes) = channel((AHEAD / per_tick).max(1));
     let next = Arc::new(AtomicU64::new(0));
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     for _ in 0..threads {
@@ -59,14 +60,10 @@ pub async fn prepare(plan: Plan, endless: bool) -> Receiver<Vec<Push>> {
         std::thread::spawn(move || {
             loop {
                 let tick = next.fetch_add(1, Ordering::Relaxed);
-                if tick >= plan.ticks && !endless {
+                if tick >= plan.ticks {
                     return;
                 }
-                let tick_ns = tick as i64 * TICK_SECONDS * 1_000_000_000;
-                let start_ns = match endless {
-                    true => chrono::Utc::now().timestamp_nanos_opt().unwrap_or_default() - tick_ns,
-                    false => plan.start_ms * 1_000_000,
-                };
+                let start_ns = Some(plan.start_ms * 1_000_000);
                 let made = (0..per_tick).map(|index| push(&fleet, tick, index, start_ns)).collect();
                 if ready.blocking_send(made).is_err() {
                     return;
@@ -75,18 +72,40 @@ pub async fn prepare(plan: Plan, endless: bool) -> Receiver<Vec<Push>> {
         });
     }
     drop(ready);
-    let wanted = match endless {
-        true => pushes.max_capacity(),
-        false => pushes.max_capacity().min(plan.ticks as usize),
-    };
+    let wanted = pushes.max_capacity().min(plan.ticks as usize);
     while pushes.len() < wanted {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     pushes
 }
 
-fn push(fleet: &Fleet, tick: u64, index: usize, start_ns: i64) -> Push {
-    let (labels, profile) = fleet.profile(tick, index, start_ns);
+/// The same pushes round and round without an end. Their profiles have no time, so a server gives them the time at which they come.
+pub async fn endless(seed: u64) -> Receiver<Vec<Push>> {
+    let (ready, pushes) = channel(4);
+    let round = tokio::task::spawn_blocking(move || {
+        let fleet = Fleet::new(FleetShape::default(), seed);
+        let tick = |tick| {
+            let indices = 0..fleet.profiles_per_tick();
+            indices.map(|index| push(&fleet, tick, index, None)).collect()
+        };
+        (0..ROUND).map(tick).collect::<Vec<Vec<Push>>>()
+    });
+    let round = round.await.unwrap_or_default();
+    tokio::spawn(async move {
+        for tick in round.iter().cycle() {
+            if ready.send(tick.clone()).await.is_err() {
+                return;
+            }
+        }
+    });
+    pushes
+}
+
+fn push(fleet: &Fleet, tick: u64, index: usize, start_ns: Option<i64>) -> Push {
+    let (labels, mut profile) = fleet.profile(tick, index, start_ns.unwrap_or(0));
+    if start_ns.is_none() {
+        profile.time_nanos = 0;
+    }
     let raw = pprof::encode(&profile);
     let packed = pprof::gzip(&raw);
     let gzip_bytes = packed.len();

@@ -50,6 +50,11 @@ impl Labels {
         self.0.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))
     }
 
+    /// The same with their shared texts, to make other sets of.
+    pub fn pairs(&self) -> &[(Arc<str>, Arc<str>)] {
+        &self.0
+    }
+
     /// Number of labels.
     pub fn len(&self) -> usize {
         self.0.len()

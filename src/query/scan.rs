@@ -39,6 +39,8 @@ pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>
 const PARTITION_COLUMNS: usize = 2;
 /// Files below this size together are read by one task.
 const MIN_SPLIT_BYTES: usize = 1 << 20;
+/// Rows of a batch of stacks, each of which holds some dozens of frames with their texts.
+const STACK_ROWS: usize = 256;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// The days that a span of microseconds touches, first and last.
@@ -103,6 +105,7 @@ pub(crate) fn parquet_plan(
     let config = FileScanConfigBuilder::new(runtime.url.clone(), Arc::new(source))
         .with_file_groups(groups)
         .with_projection_indices(Some(indices))?
+        .with_batch_size((table == Table::Stacks).then_some(STACK_ROWS))
         .build();
     Ok(DataSourceExec::from_data_source(config))
 }

