@@ -154,7 +154,7 @@ async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_
         let listener = std::thread::spawn(move || {
             out.lines()
                 .map_while(Result::ok)
-                .for_each(|line| drop(lines.send(line)))
+                .for_each(|line| drop(lines.send(line)));
         });
         let mut readings = Vec::new();
         // Ten flushes make a merge of eight of them.
