@@ -24,10 +24,13 @@ use crate::program::{Program, free_address, run, sql};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Which places fail.
+type Places = fn(Place) -> bool;
+
 /// Some places fail while it is on.
 struct Disk {
     broken: AtomicBool,
-    places: fn(Place) -> bool,
+    places: Places,
     kind: io::ErrorKind,
 }
 
@@ -81,7 +84,7 @@ fn once(numbers: &[u64]) -> Vec<(u64, u64)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_itself() {
-    let cases: [(&str, fn(Place) -> bool, io::ErrorKind); 4] = [
+    let cases: [(&str, Places, io::ErrorKind); 4] = [
         (
             "no space for the log",
             |place| matches!(place, Place::LogWrite),
