@@ -29,10 +29,29 @@ struct {
 
 struct {
 	UINT(type, MAP_PERCPU_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct snapshot_record);
+} snapshot_scratch SEC(".maps");
+
+struct {
+	UINT(type, MAP_PERCPU_ARRAY);
 	UINT(max_entries, COUNTERS);
 	TYPE(key, u32);
 	TYPE(value, u64);
 } counters SEC(".maps");
+
+/* All registers where the walk is, as long as they are known: at the leaf and below a signal. */
+struct registers {
+	u64 values[REGISTERS];
+};
+
+struct {
+	UINT(type, MAP_PERCPU_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct registers);
+} registers SEC(".maps");
 
 struct mapping_array {
 	UINT(type, MAP_ARRAY);
@@ -68,7 +87,7 @@ struct {
 
 /* State of one walk; lives on the stack of the program. */
 struct walk {
-	u64 ip, sp, bp;
+	u64 ip, sp, bp, aux;
 	void *mappings;
 	u32 kernel_frames;
 	u32 user_frames;
@@ -146,8 +165,11 @@ static long step(u32 index, struct walk *walk)
 		return 1;
 	}
 
-	u32 rule = RULE_BP;
+	u32 rule = RULE_BP, extra = AUX_LOST;
 	s64 cfa_offset = 16, bp_offset = -16;
+#if defined(__TARGET_ARCH_arm64)
+	extra = AUX_AFTER;
+#endif
 	u32 key = mapping->table;
 	if (key) {
 		void *rows = map_lookup(&tables, &key);
@@ -165,21 +187,23 @@ static long step(u32 index, struct walk *walk)
 				walk->stop = STOP_NO_RULE;
 				return 1;
 			}
-			rule = row->rule;
+			rule = row->rule & 15;
+			extra = row->rule >> 4;
 			cfa_offset = (s64)row->cfa * 8;
 			bp_offset = (s64)row->bp * 8;
 		}
 	}
 
-	u64 cfa;
+	u64 cfa, ip = 0;
 	if (rule == RULE_SP) {
 		cfa = walk->sp + cfa_offset;
-	} else if (rule == RULE_BP) {
+	} else if (rule == RULE_BP || rule == RULE_SWITCH) {
 		if (walk->bp == 0) {
 			walk->stop = STOP_END;
 			return 1;
 		}
 		cfa = walk->bp + cfa_offset;
+#if defined(__TARGET_ARCH_x86)
 	} else if (rule == RULE_PLT) {
 		cfa = walk->sp + 8 + ((address & 15) >= 11 ? 8 : 0);
 	} else if (rule == RULE_BP_DEREF) {
@@ -191,39 +215,125 @@ static long step(u32 index, struct walk *walk)
 		}
 		walk->bp = outer;
 		bp_offset = 0;
-	} else if (rule == RULE_SIGNAL) {
-		/* rt_sigframe on x86-64: the ucontext's registers lie at fixed places above the stack pointer (signal frame ABI). */
-		u64 saved[7];
-		if (probe_read_user(saved, sizeof(saved), (void *)(walk->sp + 120))) {
+	} else if (rule == RULE_SP_DEREF) {
+		if (probe_read_user(&cfa, sizeof(cfa), (void *)(walk->sp + cfa_offset))) {
 			walk->stop = STOP_READ;
 			return 1;
 		}
-		walk->bp = saved[0];
-		walk->sp = saved[5];
-		walk->ip = saved[6];
+		cfa += 8;
+	} else if (rule == RULE_AUX && walk->aux) {
+		cfa = walk->aux + cfa_offset;
+	} else if ((rule == RULE_REGISTER || rule == RULE_RETURN) && !walk->is_return) {
+		struct registers *known = map_lookup(&registers, &zero);
+		if (!known) {
+			walk->stop = STOP_RULE;
+			return 1;
+		}
+		u64 value = known->values[extra & (REGISTERS - 1)];
+		if (rule == RULE_REGISTER) {
+			cfa = value + cfa_offset;
+		} else {
+			cfa = walk->sp + cfa_offset;
+			ip = value;
+		}
+		/* Leaves in assembly: they leave rbx alone as far as anyone says. */
+		extra = AUX_SAME;
+	} else if (rule == RULE_SIGNAL) {
+		/* rt_sigframe: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip of the ucontext, 40 bytes above the stack pointer. */
+		u64 saved[17];
+		struct registers *known = map_lookup(&registers, &zero);
+		if (!known || probe_read_user(saved, sizeof(saved), (void *)(walk->sp + 40))) {
+			walk->stop = STOP_READ;
+			return 1;
+		}
+#pragma unroll
+		for (int index = 0; index < 8; index++)
+			known->values[8 + index] = saved[index];
+		known->values[5] = saved[8];
+		known->values[4] = saved[9];
+		known->values[6] = saved[10];
+		known->values[3] = saved[11];
+		known->values[1] = saved[12];
+		known->values[0] = saved[13];
+		known->values[2] = saved[14];
+		known->values[7] = saved[15];
+		walk->bp = saved[10];
+		walk->aux = saved[11];
+		walk->sp = saved[15];
+		walk->ip = saved[16];
 		walk->is_return = 0;
 		if (walk->ip == 0) {
 			walk->stop = STOP_END;
 			return 1;
 		}
 		return 0;
+#else
+	} else if (rule == RULE_SIGNAL) {
+		/* rt_sigframe: x29, x30, sp and pc of the ucontext's sigcontext. */
+		u64 saved[4];
+		if (probe_read_user(saved, sizeof(saved), (void *)(walk->sp + 544))) {
+			walk->stop = STOP_READ;
+			return 1;
+		}
+		walk->bp = saved[0];
+		walk->aux = saved[1];
+		walk->sp = saved[2];
+		walk->ip = saved[3];
+		walk->is_return = 0;
+		if (walk->ip == 0) {
+			walk->stop = STOP_END;
+			return 1;
+		}
+		return 0;
+#endif
 	} else {
 		walk->stop = rule == RULE_END ? STOP_END : rule == RULE_NONE ? STOP_NO_RULE : STOP_RULE;
 		return 1;
 	}
 	/* Stacks grow down: a caller's frame lies above. */
-	if (cfa <= walk->sp && walk->user_frames > 1) {
+	if (cfa <= walk->sp && walk->is_return && rule != RULE_SWITCH) {
 		walk->stop = STOP_ORDER;
 		return 1;
 	}
-	u64 ip;
-	if (probe_read_user(&ip, sizeof(ip), (void *)(cfa - 8))) {
+#if defined(__TARGET_ARCH_x86)
+	if (ip == 0 && probe_read_user(&ip, sizeof(ip), (void *)(cfa - 8))) {
 		walk->stop = STOP_READ;
 		return 1;
 	}
+	u64 bp_at = cfa + bp_offset;
+	if (extra == AUX_LOST || (extra > AUX_LOST && probe_read_user(&walk->aux, sizeof(walk->aux), (void *)(cfa - 8 * (u64)extra))))
+		walk->aux = 0;
+#else
+	u64 bp_at = cfa + bp_offset;
+	if (extra == AUX_SAME) {
+		/* Only a leaf still has it. */
+		if (walk->is_return) {
+			walk->stop = STOP_ORDER;
+			return 1;
+		}
+		ip = walk->aux;
+	} else if (extra == AUX_LOST) {
+		walk->stop = STOP_RULE;
+		return 1;
+	} else {
+		u64 at = extra == AUX_AFTER ? bp_at + 8 : cfa - 8 * (u64)extra;
+		if (extra == AUX_BELOW) {
+			at = walk->sp;
+			bp_at = walk->sp - 8;
+			bp_offset = -8;
+		}
+		if (probe_read_user(&ip, sizeof(ip), (void *)at)) {
+			walk->stop = STOP_READ;
+			return 1;
+		}
+	}
+	/* The upper bits may carry a signature (pointer authentication). */
+	ip &= 0x0000ffffffffffffULL;
+	walk->aux = 0;
+#endif
 	if (bp_offset) {
 		u64 bp;
-		if (probe_read_user(&bp, sizeof(bp), (void *)(cfa + bp_offset))) {
+		if (probe_read_user(&bp, sizeof(bp), (void *)bp_at)) {
 			walk->stop = STOP_READ;
 			return 1;
 		}
@@ -239,26 +349,57 @@ static long step(u32 index, struct walk *walk)
 	return 0;
 }
 
-/* Copies as much of the stack as there is: whole pieces, then halves of what is left. */
-INLINE void copy_stack(struct snapshot_record *snapshot, u64 sp)
+/* Copies as much of the stack as there is to after the kernel frames: whole pieces, then halves of what is left. The number of bytes is kept in the
+ * record and read again at each step: a number that the verifier knows nothing of makes one state of many. */
+INLINE void copy_stack(struct snapshot_record *snapshot, u32 kernel_frames, u64 sp)
 {
-	u32 at = 0;
+	volatile u32 *bytes = &snapshot->head.snapshot_bytes;
+	*bytes = 0;
 	for (int piece = 0; piece < SNAPSHOT_BYTES / SNAPSHOT_PIECE; piece++) {
 		u32 offset = piece * SNAPSHOT_PIECE;
-		if (probe_read_user(snapshot->bytes + offset, SNAPSHOT_PIECE, (void *)(sp + offset)))
+		if (probe_read_user(snapshot->data + kernel_frames * 8 + offset, SNAPSHOT_PIECE, (void *)(sp + offset)))
 			break;
-		at = offset + SNAPSHOT_PIECE;
+		*bytes = offset + SNAPSHOT_PIECE;
 	}
 #pragma unroll
 	for (u32 part = SNAPSHOT_PIECE / 2; part >= 8; part /= 2) {
-		if (at <= SNAPSHOT_BYTES - part && !probe_read_user(snapshot->bytes + at, part, (void *)(sp + at)))
-			at += part;
+		u32 at = *bytes;
+		if (at <= SNAPSHOT_BYTES - part && !probe_read_user(snapshot->data + kernel_frames * 8 + at, part, (void *)(sp + at)))
+			*bytes = at + part;
 	}
-	snapshot->head.snapshot_bytes = at;
 }
 
-SEC("perf_event")
-int profile(struct perf_context *context)
+/* Writes the registers and the top of the stack to the ring, for a walk outside. Answers 0 when they are there. */
+static __attribute__((noinline)) int write_snapshot(struct walk *start, u32 stop)
+{
+	u32 zero = 0;
+	struct stack_record *record = map_lookup(&scratch, &zero);
+	struct snapshot_record *snapshot = map_lookup(&snapshot_scratch, &zero);
+	if (!record || !snapshot)
+		return 1;
+	u32 kernel_frames = record->head.kernel_frames & 127;
+	snapshot->head = record->head;
+	snapshot->head.kind = RECORD_SNAPSHOT;
+	snapshot->head.stop = stop;
+	snapshot->head.user_frames = 0;
+	snapshot->ip = start->ip;
+	snapshot->sp = start->sp;
+	snapshot->bp = start->bp;
+	snapshot->aux = start->aux;
+	/* After a walk through a signal these are the interrupted ones; only leaves in assembly would notice. */
+	struct registers *known = map_lookup(&registers, &zero);
+	if (known)
+		__builtin_memcpy(snapshot->registers, known->values, sizeof(snapshot->registers));
+	/* All of them: what is more than there is lies where the stack goes. */
+	__builtin_memcpy(snapshot->data, record->frames, MAX_KERNEL_FRAMES * 8);
+	copy_stack(snapshot, kernel_frames, start->sp);
+	u64 size = __builtin_offsetof(struct snapshot_record, data) + kernel_frames * 8 + (NOW(snapshot->head.snapshot_bytes) & 0xffff);
+	if (size > sizeof(*snapshot))
+		size = sizeof(*snapshot);
+	return ringbuf_output(&ring, snapshot, size, RB_NO_WAKEUP) != 0;
+}
+
+INLINE int sample(struct perf_context *context, u64 now)
 {
 	count(COUNT_TICKS);
 	u64 id = get_current_pid_tgid();
@@ -282,7 +423,8 @@ int profile(struct perf_context *context)
 		return 0;
 	}
 	struct task_struct *task = get_current_task_btf();
-	record->head.time = ktime_get_ns();
+	record->head.time = now;
+	record->head.period = context->sample_period;
 	record->head.start = task->group_leader->start_boottime;
 	record->head.pid = pid;
 	record->head.tid = id;
@@ -307,30 +449,69 @@ int profile(struct perf_context *context)
 	if (task->mm) {
 		struct pt_regs *regs = task_pt_regs(task);
 		/* Read at once, each by its own instruction: the verifier refuses a pointer into the context that was computed. */
+		struct registers *known = map_lookup(&registers, &zero);
+		if (!known) {
+			count(COUNT_NO_SCRATCH);
+			return 0;
+		}
 #if defined(__TARGET_ARCH_x86)
-		u64 ip = NOW(context->ip), sp = NOW(context->sp), bp = NOW(context->bp);
+		u64 ip = NOW(context->ip);
 		/* The low two bits of the code segment are the privilege: 3 is user mode. */
 		if ((NOW(context->cs) & 3) == 3) {
 			walk.ip = ip;
-			walk.sp = sp;
-			walk.bp = bp;
+			known->values[0] = NOW(context->ax);
+			known->values[1] = NOW(context->dx);
+			known->values[2] = NOW(context->cx);
+			known->values[3] = NOW(context->bx);
+			known->values[4] = NOW(context->si);
+			known->values[5] = NOW(context->di);
+			known->values[6] = NOW(context->bp);
+			known->values[7] = NOW(context->sp);
+			known->values[8] = NOW(context->r8);
+			known->values[9] = NOW(context->r9);
+			known->values[10] = NOW(context->r10);
+			known->values[11] = NOW(context->r11);
+			known->values[12] = NOW(context->r12);
+			known->values[13] = NOW(context->r13);
+			known->values[14] = NOW(context->r14);
+			known->values[15] = NOW(context->r15);
 		} else {
 			walk.ip = regs->ip;
-			walk.sp = regs->sp;
-			walk.bp = regs->bp;
+			known->values[0] = regs->ax;
+			known->values[1] = regs->dx;
+			known->values[2] = regs->cx;
+			known->values[3] = regs->bx;
+			known->values[4] = regs->si;
+			known->values[5] = regs->di;
+			known->values[6] = regs->bp;
+			known->values[7] = regs->sp;
+			known->values[8] = regs->r8;
+			known->values[9] = regs->r9;
+			known->values[10] = regs->r10;
+			known->values[11] = regs->r11;
+			known->values[12] = regs->r12;
+			known->values[13] = regs->r13;
+			known->values[14] = regs->r14;
+			known->values[15] = regs->r15;
 		}
+		walk.sp = known->values[7];
+		walk.bp = known->values[6];
+		walk.aux = known->values[3];
 #else
-		u64 ip = NOW(context->pc), sp = NOW(context->sp), bp = NOW(context->regs[29]);
+		u64 ip = NOW(context->pc), sp = NOW(context->sp), bp = NOW(context->regs[29]), link = NOW(context->regs[30]);
 		/* The low four bits of pstate are the exception level: 0 is user mode. */
 		if ((NOW(context->pstate) & 15) == 0) {
 			walk.ip = ip;
 			walk.sp = sp;
 			walk.bp = bp;
+			walk.aux = link;
 		} else {
 			walk.ip = regs->user_regs.pc;
 			walk.sp = regs->user_regs.sp;
 			walk.bp = regs->user_regs.regs[29];
+			walk.aux = regs->user_regs.regs[30];
 		}
+		walk.aux &= 0x0000ffffffffffffULL;
 #endif
 		struct walk start = walk;
 		walk.mappings = mappings;
@@ -342,19 +523,7 @@ int profile(struct perf_context *context)
 		}
 		/* What is not mapped was mapped a moment ago: outside, the walk can wait for the news of it. */
 		if (walk.stop == STOP_NEW_PROCESS || walk.stop == STOP_NO_MAPPING) {
-			struct snapshot_record *snapshot = snapshots ? ringbuf_reserve(&ring, sizeof(*snapshot), 0) : NULL;
-			if (snapshot) {
-				snapshot->head = record->head;
-				snapshot->head.kind = RECORD_SNAPSHOT;
-				snapshot->head.stop = walk.stop;
-				snapshot->head.user_frames = 0;
-				snapshot->ip = start.ip;
-				snapshot->sp = start.sp;
-				snapshot->bp = start.bp;
-				for (int index = 0; index < MAX_KERNEL_FRAMES + 1; index++)
-					snapshot->kernel[index] = record->frames[index];
-				copy_stack(snapshot, start.sp);
-				ringbuf_submit(snapshot, RB_NO_WAKEUP);
+			if (snapshots && !write_snapshot(&start, walk.stop)) {
 				count(COUNT_SNAPSHOT);
 				return 0;
 			}
@@ -375,4 +544,16 @@ int profile(struct perf_context *context)
 	else
 		count(COUNT_STACK);
 	return 0;
+}
+
+SEC("perf_event")
+int profile(struct perf_context *context)
+{
+	u64 start = ktime_get_ns();
+	int status = sample(context, start);
+	u32 index = COUNT_NANOS;
+	u64 *nanos = map_lookup(&counters, &index);
+	if (nanos)
+		*nanos += ktime_get_ns() - start;
+	return status;
 }

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use crate::program::other;
+use crate::program::{PATIENCE, other};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -56,14 +57,19 @@ fn compiling_again_gives_the_same_objects() {
     );
 }
 
-/// Compiles the program with these flags.
+/// Compiles `shares.c` with these flags.
 fn shares(folder: &Path, flags: &[&str]) -> PathBuf {
-    let program = folder.join("shares");
+    compile(folder, "shares", flags)
+}
+
+/// Compiles a program of `fixtures/ebpf` with these flags.
+fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let program = folder.join(name);
     let status = Command::new("gcc")
         .args(flags)
         .arg("-o")
         .arg(&program)
-        .arg(root().join("integration/fixtures/ebpf/shares.c"))
+        .arg(root().join(format!("integration/fixtures/ebpf/{name}.c")))
         .status()
         .unwrap();
     assert!(status.success(), "gcc failed");
@@ -80,14 +86,21 @@ struct Recorded {
 }
 
 fn record(program: &Path, hertz: u32, arguments: &[&str]) -> Recorded {
-    let folder = program.parent().unwrap();
+    let command: Vec<&str> = std::iter::once(program.to_str().unwrap())
+        .chain(arguments.iter().copied())
+        .collect();
+    record_with(program.parent().unwrap(), &["-F", &hertz.to_string()], &command)
+}
+
+/// Records a command with these flags; what it says of itself is summed by name.
+fn record_with(folder: &Path, flags: &[&str], command: &[&str]) -> Recorded {
     let output = folder.join("out.folded");
     let done = Command::new(env!("CARGO_BIN_EXE_alluvium"))
-        .args(["record", "--top", "0", "-F", &hertz.to_string(), "-o"])
+        .args(["record", "--top", "0", "-o"])
         .arg(&output)
+        .args(flags)
         .arg("--")
-        .arg(program)
-        .args(arguments)
+        .args(command)
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -97,6 +110,10 @@ fn record(program: &Path, hertz: u32, arguments: &[&str]) -> Recorded {
         let (name, value) = line.rsplit_once(' ').unwrap();
         (name.to_owned(), value.parse::<u64>().unwrap())
     };
+    let mut truth = BTreeMap::new();
+    for (name, value) in String::from_utf8_lossy(&done.stdout).lines().map(number) {
+        *truth.entry(name).or_default() += value;
+    }
     Recorded {
         stacks: std::fs::read_to_string(output)
             .unwrap()
@@ -104,7 +121,7 @@ fn record(program: &Path, hertz: u32, arguments: &[&str]) -> Recorded {
             .map(number)
             .map(|(stack, value)| (stack.split(';').map(str::to_owned).collect(), value))
             .collect(),
-        truth: String::from_utf8_lossy(&done.stdout).lines().map(number).collect(),
+        truth,
         summary,
     }
 }
@@ -117,6 +134,41 @@ impl Recorded {
             .filter(|(stack, _)| stack.iter().any(|name| name == function))
             .map(|(_, value)| value)
             .sum()
+    }
+
+    /// Nanoseconds of the processes with this name.
+    fn of_process(&self, name: &str) -> u64 {
+        let is_its = |stack: &[String]| stack.first().is_some_and(|root| root == name);
+        self.stacks
+            .iter()
+            .filter(|(stack, _)| is_its(stack))
+            .map(|(_, value)| value)
+            .sum()
+    }
+
+    /// Numbers of the line that says where the ticks went: samples, due, lost, idle, of others, missed.
+    fn balance(&self) -> [u64; 6] {
+        let line = self
+            .summary
+            .lines()
+            .find(|line| line.contains(" samples of "))
+            .unwrap_or_else(|| panic!("no account of ticks in\n{}", self.summary));
+        let number = |after: &str, before: &str| -> u64 {
+            let rest = line.split_once(after).map_or(line, |(_, rest)| rest);
+            rest.split_once(before)
+                .unwrap()
+                .0
+                .parse()
+                .unwrap_or_else(|_| panic!("{line}"))
+        };
+        [
+            number("\0", " samples of "),
+            number(" samples of ", " ticks in "),
+            number(" s, ", " lost, "),
+            number(" lost, ", " idle, "),
+            number(" idle, ", " of others, "),
+            number(" of others, ", " missed; "),
+        ]
     }
 
     fn check_shares(&self) {
@@ -169,25 +221,244 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
     assert!(share > 0.9, "{share} of the stacks are complete\n{}", recorded.summary);
 }
 
+/// Runs `alluvium record -- true` behind a launcher: whether it ended well, what it said, and whether it wrote its file.
+fn record_behind(launcher: &[&str]) -> (bool, String, bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.pb.gz");
+    let output = Command::new(launcher[0])
+        .args(&launcher[1..])
+        .arg(env!("CARGO_BIN_EXE_alluvium"))
+        .args(["record", "-o"])
+        .arg(&file)
+        .args(["--", "true"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), text, file.exists())
+}
+
 #[test]
 fn without_a_capability_the_command_says_which_one_and_writes_nothing() {
     let Some(_) = other("setpriv", &["--version"], "util-linux") else {
         return;
     };
+    for (dropped, name) in [
+        ("-perfmon,-sys_admin", "missing capability CAP_PERFMON"),
+        ("-bpf,-perfmon,-sys_admin", "missing capability CAP_PERFMON"),
+        ("-sys_ptrace", "missing capability CAP_SYS_PTRACE"),
+        ("-all", "missing capability"),
+    ] {
+        let (is_well, text, is_written) = record_behind(&["setpriv", &format!("--bounding-set={dropped}"), "--"]);
+        assert!(!is_well && text.contains(name), "{dropped}: {text}");
+        assert!(!is_written);
+    }
+}
+
+#[test]
+fn where_only_the_program_is_refused_perf_events_are_used_and_the_reason_is_told() {
+    let Some(_) = other("setpriv", &["--version"], "util-linux") else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("out.pb.gz");
-    let output = Command::new("setpriv")
-        .args(["--bounding-set=-bpf,-sys_admin", "--"])
-        .arg(env!("CARGO_BIN_EXE_alluvium"))
-        .args(["record", "-o"])
-        .arg(&file)
-        .args(["--", "true"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success(), "{text}");
-    assert!(text.contains("missing capability CAP_BPF"), "{text}");
-    assert!(!file.exists());
+    let refuse = compile(folder.path(), "refuse", &["-O1"]);
+    let refuse = refuse.to_str().unwrap();
+    // bpf(2) is 321 on x86-64.
+    for (launcher, reason) in [
+        (
+            vec!["setpriv", "--bounding-set=-bpf,-sys_admin", "--"],
+            "missing capability CAP_BPF",
+        ),
+        (vec![refuse, "321"], "the kernel refuses the BPF program"),
+        (
+            vec![
+                "unshare",
+                "-m",
+                "sh",
+                "-c",
+                "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"",
+                "sh",
+            ],
+            "the kernel has no BTF",
+        ),
+    ] {
+        let (is_well, text, is_written) = record_behind(&launcher);
+        assert!(is_well && is_written, "{launcher:?}: {text}");
+        assert!(
+            text.contains("by perf events without a BPF program"),
+            "{launcher:?}: {text}"
+        );
+        assert!(text.contains(reason), "{launcher:?}: {text}");
+    }
+}
+
+#[test]
+fn where_both_calls_are_refused_the_command_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let refuse = compile(folder.path(), "refuse", &["-O1"]);
+    // bpf(2) and perf_event_open(2).
+    let (is_well, text, is_written) = record_behind(&[refuse.to_str().unwrap(), "321,298"]);
+    assert!(!is_well && !is_written);
+    assert!(text.contains("the kernel refuses the BPF program"), "{text}");
+    let (is_well, text, _) = record_behind(&[refuse.to_str().unwrap(), "298"]);
+    assert!(!is_well && text.contains("cannot open a perf event on cpu"), "{text}");
+}
+
+#[test]
+fn perf_events_alone_see_the_same_shares() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = shares(folder.path(), &["-O2", "-fomit-frame-pointer"]);
+    let command = [program.to_str().unwrap(), "10.5"];
+    record_with(folder.path(), &["-F", "997", "--no-bpf"], &command).check_shares();
+}
+
+#[test]
+fn every_due_tick_of_one_and_of_two_busy_threads_is_in_one_account() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = shares(folder.path(), &["-O2"]);
+    let program = program.to_str().unwrap();
+    for script in ["$0 10.5", "$0 6 & $0 6; wait"] {
+        let recorded = record_with(folder.path(), &["-F", "997"], &["sh", "-c", script, program]);
+        let [samples, due, lost, idle, others, missed] = recorded.balance();
+        println!("{script}: {}", recorded.summary.trim());
+        assert_eq!(samples + lost + idle + others + missed, due, "{}", recorded.summary);
+        // Ticks that did not come are of whoever ran then.
+        let bound = 0.01 + missed as f64 / due as f64;
+        let ratio = recorded.of_process("shares") as f64 / recorded.truth["process"] as f64;
+        assert!(
+            (1.0 - ratio).abs() <= bound,
+            "{ratio} of the CPU time is there\n{}",
+            recorded.summary
+        );
+        assert_eq!(lost, 0, "{}", recorded.summary);
+    }
+}
+
+#[test]
+fn a_cpu_budget_lowers_the_rate_and_the_weights_stay_true() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = shares(folder.path(), &["-O2"]);
+    let flags = ["-F", "4999", "--cpu-budget", "0.2"];
+    let recorded = record_with(folder.path(), &flags, &[program.to_str().unwrap(), "8"]);
+    assert!(recorded.summary.contains("instead of 4999"), "{}", recorded.summary);
+    let ratio = recorded.of_process("shares") as f64 / recorded.truth["process"] as f64;
+    println!("{ratio:.4} of the CPU time; {}", recorded.summary.trim());
+    // Few samples are left at a low rate, but each with the old weight would give a tenth.
+    assert!((0.7..1.3).contains(&ratio), "{ratio}\n{}", recorded.summary);
+}
+
+#[test]
+fn the_time_of_programs_that_live_fifty_milliseconds_is_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = shares(folder.path(), &["-O2"]);
+    for index in 0..20 {
+        std::fs::copy(&program, folder.path().join(format!("short{index}"))).unwrap();
+    }
+    let churn = compile(folder.path(), "churn", &["-O1"]);
+    let prefix = folder.path().join("short");
+    let command = [
+        churn.to_str().unwrap(),
+        "10",
+        "1",
+        prefix.to_str().unwrap(),
+        "20",
+        "0.05",
+    ];
+    let recorded = record_with(folder.path(), &["-F", "997"], &command);
+    let short: u64 = recorded
+        .stacks
+        .iter()
+        .filter(|(stack, _)| stack.first().is_some_and(|root| root.starts_with("short")))
+        .map(|(_, value)| value)
+        .sum();
+    let ratio = short as f64 / recorded.truth["children"] as f64;
+    let whole: u64 = recorded
+        .stacks
+        .iter()
+        .filter(|(stack, _)| stack[0].starts_with("short") && stack.iter().any(|name| name == "_start"))
+        .map(|(_, value)| value)
+        .sum();
+    let whole = whole as f64 / short as f64;
+    println!(
+        "{ratio:.4} of wait4's CPU time, {whole:.4} to the end; {}",
+        recorded.summary.trim()
+    );
+    assert!((0.95..1.03).contains(&ratio), "{ratio}\n{}", recorded.summary);
+    assert!(whole >= 0.85, "{whole}\n{}", recorded.summary);
+}
+
+#[test]
+fn a_process_with_ten_thousand_mappings_is_profiled_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "maps", &["-O2"]);
+    let recorded = record(&program, 499, &["20000", "3"]);
+    assert_eq!(recorded.truth["made"], 20_000);
+    let ratio = recorded.of("burn") as f64 / recorded.truth["process"] as f64;
+    println!("{ratio:.4} in burn; {}", recorded.summary.trim());
+    assert!(ratio > 0.8, "{ratio}\n{}", recorded.summary);
+}
+
+/// Numbers that the kernel gave to the program and the maps that a process holds.
+fn kernel_ids(pid: u32) -> (Vec<u32>, Vec<u32>) {
+    let (mut programs, mut maps) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(format!("/proc/{pid}/fdinfo"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        for line in text.lines() {
+            let number = |prefix| {
+                line.strip_prefix(prefix)
+                    .and_then(|id: &str| id.trim().parse::<u32>().ok())
+            };
+            programs.extend(number("prog_id:"));
+            maps.extend(number("map_id:"));
+        }
+    }
+    (programs, maps)
+}
+
+#[test]
+fn killed_at_any_moment_it_leaves_nothing_in_the_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = 0;
+    for round in 0..8_u64 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_alluvium"))
+            .args(["record", "--all", "-F", "499", "-o"])
+            .arg(folder.path().join("never.pb.gz"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Each round a little later: while it loads, while it runs.
+        let until = Instant::now() + Duration::from_millis(round * 150);
+        let (mut programs, mut maps) = (Vec::new(), Vec::new());
+        while Instant::now() < until || (round > 3 && maps.len() < 4 && Instant::now() < until + PATIENCE) {
+            (programs, maps) = kernel_ids(child.id());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        seen += maps.len();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = aya::programs::loaded_programs()
+                .flatten()
+                .any(|info| programs.contains(&info.id()))
+                || aya::maps::loaded_maps().flatten().any(|info| maps.contains(&info.id()));
+            if !left {
+                break;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "round {round}: something is left of {programs:?} {maps:?}"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    assert!(seen >= 12, "no maps were seen");
+    assert!(!folder.path().join("never.pb.gz").exists());
 }
 
 #[test]

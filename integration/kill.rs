@@ -22,7 +22,7 @@ const ROUNDS: u64 = 25;
 const CLIENTS: u64 = 8;
 
 /// A profile of one sample whose value is its number, so that it can be found again.
-fn numbered(number: u64, client: u64) -> RawProfile {
+pub fn numbered(number: u64, client: u64) -> RawProfile {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     numbered_at(number, &format!("client-{client}"), now)
 }
@@ -70,7 +70,7 @@ pub fn numbered_at(number: u64, service: &str, time: Duration) -> RawProfile {
 }
 
 /// Pushes until the server is gone; the numbers that were acknowledged.
-async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
+pub async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
     let caller = Caller::new(client(), url.parse().unwrap()).with_timeout(Duration::from_secs(30));
     let pusher = PushClient::new(caller);
     let mut acknowledged = Vec::new();
@@ -150,7 +150,8 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
     );
 }
 
-async fn check(http: &reqwest::Client, url: &str, acknowledged: &BTreeSet<u64>, round: u64) {
+/// Fails when one of `acknowledged` is not there, or anything is there more than once.
+pub async fn check(http: &reqwest::Client, url: &str, acknowledged: &BTreeSet<u64>, round: u64) {
     for (table, column) in [("profiles", "total"), ("samples", "value")] {
         let rows = sql(http, url, &format!("SELECT {column}, count(*) FROM {table} GROUP BY 1")).await;
         let found: BTreeMap<u64, u64> = rows

@@ -309,7 +309,7 @@ fn numbers(source: &impl SnapshotSource, table: Table, column: &str) -> HashMap<
         }
     };
     for file in snapshot.files.iter().filter(|file| file.table == table) {
-        let open = File::open(snapshot.root.join(&file.path)).unwrap();
+        let open = File::open(snapshot.root.name(&file.path)).unwrap();
         let reader = ParquetRecordBatchReaderBuilder::try_new(open).unwrap().build().unwrap();
         reader.for_each(|batch| add(&file.tenant, &batch.unwrap()));
     }

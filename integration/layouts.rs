@@ -169,7 +169,7 @@ fn the_command_measures_merges_deletes_and_finds_damage() {
     assert_eq!(stats["tables"]["profiles"]["rows"], 2);
     let snapshot = Store::open_read_only(dir.path()).unwrap().snapshot();
     let file = snapshot.files.iter().find(|file| file.table == Table::Samples).unwrap();
-    std::fs::remove_file(snapshot.root.join(&file.path)).unwrap();
+    std::fs::remove_file(snapshot.root.name(&file.path)).unwrap();
     let (ok, answer, _) = command(&["check", &path]);
     assert!(!ok && answer["findings"][0]["kind"] == "replaced" || answer.to_string().contains("file-missing"));
     let (ok, _, errors) = command(&["stats", "/nowhere/at/all"]);

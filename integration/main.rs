@@ -12,8 +12,8 @@ mod client;
 #[cfg(feature = "server")]
 mod disk;
 mod docs;
-#[cfg(feature = "server")]
 mod ebpf;
+mod fuzzing;
 #[cfg(feature = "server")]
 mod go_target;
 #[cfg(feature = "server")]
@@ -34,8 +34,13 @@ mod lang;
 #[cfg(feature = "server")]
 mod layouts;
 mod metrics;
-mod pprof;
 #[cfg(feature = "server")]
+mod objects;
+mod pprof;
+#[cfg_attr(
+    not(feature = "server"),
+    allow(dead_code, reason = "only some of it is for the collector alone")
+)]
 mod program;
 #[cfg(feature = "server")]
 mod program_use;
@@ -44,6 +49,10 @@ mod protos;
 mod query;
 #[cfg(feature = "server")]
 mod readers;
+#[cfg(feature = "server")]
+mod seaweed;
+#[cfg(feature = "server")]
+mod shares;
 #[cfg(feature = "server")]
 mod store;
 mod tidy;

@@ -61,6 +61,8 @@ struct record {
 	u16 reserved;
 	u32 snapshot_bytes;
 	char comm[16];
+	/* Nanoseconds of CPU time that this tick stands for. */
+	u64 period;
 };
 
 struct stack_record {
@@ -69,11 +71,17 @@ struct stack_record {
 	u64 frames[MAX_FRAMES];
 };
 
+/* Registers at the leaf that rules may name, in the order of their DWARF numbers on x86-64; not used on arm64. */
+#define REGISTERS 16
+
+/* Only as much of it is written as there is: `kernel_frames` addresses, then `snapshot_bytes` bytes of the stack. */
 struct snapshot_record {
 	struct record head;
 	u64 ip, sp, bp;
-	u64 kernel[MAX_KERNEL_FRAMES + 1];
-	u8 bytes[SNAPSHOT_BYTES];
+	/* rbx on x86-64, x30 on arm64. */
+	u64 aux;
+	u64 registers[REGISTERS];
+	u8 data[MAX_KERNEL_FRAMES * 8 + SNAPSHOT_BYTES];
 };
 
 /* One executable mapping of a process; element 0 of the array holds the number of mappings in `start`. Sorted by start. */
@@ -97,7 +105,20 @@ struct row {
 	s16 cfa;
 	/* Where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register. */
 	s8 bp;
+	/* Low four bits: enum rule. High four bits: a register for RULE_REGISTER and RULE_RETURN, enum aux for all others. */
 	u8 rule;
+};
+
+/* Where the caller's third register is: rbx on x86-64, the return address (x30) on arm64. Other values: at CFA - 8 * value. */
+enum aux {
+	/* It still is in the register. */
+	AUX_SAME = 0,
+	/* Nobody knows. */
+	AUX_LOST = 1,
+	/* arm64: the frame pointer at SP - 8, the return address at SP (Go). */
+	AUX_BELOW = 14,
+	/* arm64: in the word after the saved frame pointer. */
+	AUX_AFTER = 15,
 };
 
 enum rule {
@@ -117,6 +138,16 @@ enum rule {
 	RULE_COMPLEX = 6,
 	/* CFA = what lies at frame pointer + cfa; the caller's frame pointer lies at the frame pointer. */
 	RULE_BP_DEREF = 7,
+	/* As RULE_BP, but the caller's frame may lie anywhere: the function changes stacks. */
+	RULE_SWITCH = 8,
+	/* CFA = what lies at the stack pointer + cfa, and 8 more. */
+	RULE_SP_DEREF = 9,
+	/* CFA = a register + cfa; only where all registers are known. */
+	RULE_REGISTER = 10,
+	/* CFA = stack pointer + cfa, and the return address is in a register; only where all are known. */
+	RULE_RETURN = 11,
+	/* CFA = the third register + cfa. */
+	RULE_AUX = 12,
 };
 
 /* Counters, one set a CPU. Every tick increments TICKS and exactly one of those below it. */
@@ -129,6 +160,8 @@ enum counter {
 	COUNT_IDLE = 5,
 	/* Of a process that is not looked at: the header of its mappings says IGNORED. */
 	COUNT_IGNORED = 6,
+	/* Not a count: nanoseconds that the program itself took. */
+	COUNT_NANOS = 7,
 	COUNTERS = 8,
 };
 

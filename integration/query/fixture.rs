@@ -71,7 +71,7 @@ impl SnapshotSource for TestStore {
     fn snapshot(&self) -> Arc<Snapshot> {
         let state = self.state.lock();
         Arc::new(Snapshot {
-            root: self.root.path().to_owned(),
+            root: self.root.path().into(),
             files: state.files.clone().into(),
             heads: state.heads.clone(),
         })

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
+use crate::app::storage::StorageSection;
+
 /// What the file said; `None` where it said nothing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -68,27 +70,6 @@ pub struct DatabaseSection {
     /// Every other key.
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
-}
-
-/// The object store.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct StorageSection {
-    /// `filesystem`; the others are refused until they are there.
-    pub backend: Option<String>,
-    /// Folder of the backend `filesystem`.
-    pub filesystem: FilesystemSection,
-    /// Every other key.
-    #[serde(flatten)]
-    pub other: std::collections::BTreeMap<String, serde_json::Value>,
-}
-
-/// The local folder.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FilesystemSection {
-    /// Folder.
-    pub dir: Option<PathBuf>,
 }
 
 /// Limits; names and meaning as Pyroscope's.
@@ -333,12 +314,8 @@ pub fn parse(text: &str) -> anyhow::Result<ServerFile> {
             tracing::warn!(section, key, "configuration key has no meaning here and is ignored");
         }
     }
-    match file.storage.backend.as_deref() {
-        None | Some("" | "filesystem") => {}
-        Some(backend @ ("s3" | "gcs" | "azure" | "swift" | "cos")) => {
-            bail!("storage.backend: object storage (`{backend}`) is not there yet; use `filesystem`")
-        }
-        Some(backend) => bail!("storage.backend: unknown backend `{backend}`; use `filesystem`"),
+    for key in file.storage.without_meaning() {
+        tracing::warn!(key, "configuration key has no meaning here and is ignored");
     }
     Ok(file)
 }
@@ -361,19 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_and_a_missing_backend_are_refused() {
+    fn a_misspelt_key_is_refused() {
         assert!(parse("limitz: {}\n").unwrap_err().to_string().contains("limitz"));
-        assert!(
-            parse("storage:\n  backend: s3\n")
-                .unwrap_err()
-                .to_string()
-                .contains("not there yet")
-        );
-        assert!(
-            parse("storage:\n  backend: tape\n")
-                .unwrap_err()
-                .to_string()
-                .contains("tape")
-        );
     }
 }

@@ -55,6 +55,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
             with_collector: true,
             ..ServerOptions::default()
         },
+        bucket: None,
         postgres: options.postgres.as_deref().map(PostgresOptions::new),
         clock: Clock::default(),
     };

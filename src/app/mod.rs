@@ -8,6 +8,8 @@ pub mod demo;
 pub mod maintenance;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "server")]
+pub mod storage;
 
 pub mod collector;
 mod door;

@@ -21,6 +21,8 @@ use crate::telemetry::memory;
 
 /// How often the files are looked at when nothing told of a change: some file systems never tell.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// How long after a load what it has left behind is given back.
+const AFTER_LOAD: Duration = Duration::from_millis(500);
 /// Files that change all the time are read after this many settle times at the latest.
 const MOST_SETTLES: u32 = 10;
 
@@ -70,8 +72,7 @@ impl Reloader {
     pub async fn load(&self, texts: Texts) -> Result<(), Diagnostics> {
         self.state.lock().tried = Some(texts.clone());
         let result = self.controller.load(texts.clone()).await;
-        // A load leaves as much behind as it has made; nobody waits for this.
-        drop(tokio::task::spawn_blocking(memory::give_back));
+        tokio::spawn(give_back_later());
         match result {
             Ok(warnings) => {
                 show(&warnings);
@@ -156,6 +157,13 @@ impl Reloader {
             let _ = self.apply(texts, "watch").await;
         }
     }
+}
+
+/// A load leaves as much behind as it has made. A moment later, when what it started has started and who asked for it has the answer, it is given back.
+async fn give_back_later() {
+    tokio::time::sleep(AFTER_LOAD).await;
+    // Nobody waits for it.
+    drop(tokio::task::spawn_blocking(memory::give_back));
 }
 
 /// Returns when nothing has changed for `settle`, or at last after some times that.

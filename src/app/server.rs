@@ -15,6 +15,7 @@ use crate::query::{QueryEngine, QueryLimits};
 use crate::server::listen::{ListenOptions, Listener};
 use crate::server::postgres::{PostgresOptions, PostgresServer};
 use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
+use crate::store::bucket::BucketOptions;
 use crate::store::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::{Limits, Store, StoreConfig};
@@ -48,6 +49,8 @@ pub struct ServeOptions {
     pub postgres: Option<PostgresOptions>,
     /// What time it is for the store.
     pub clock: Clock,
+    /// The bucket of the tables; `None` for local files.
+    pub bucket: Option<BucketOptions>,
 }
 
 /// A started server.
@@ -72,6 +75,7 @@ impl RunningServer {
             flush_age: options.flush_age,
             maintenance: options.maintenance,
             clock: options.clock,
+            bucket: options.bucket,
             ..StoreConfig::new(&options.data)
         };
         let scope = metrics.clone();

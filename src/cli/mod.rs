@@ -15,6 +15,8 @@ pub mod remote;
 pub mod run;
 pub mod sql;
 #[cfg(feature = "server")]
+pub mod storage;
+#[cfg(feature = "server")]
 mod store;
 mod table;
 pub mod time;

@@ -11,8 +11,9 @@ use clap::Args;
 
 use crate::base::duration;
 use crate::cli::output;
-use crate::ebpf::window::Stacks;
-use crate::ebpf::{Accounts, KernelNames, Namer, ProcessInfo, Profiler, Scope, Settings, Span, Style, Window};
+use crate::ebpf::{
+    Budget, Choice, Engine, NameCache, Namer, ProcessInfo, Profiler, Scope, Settings, Span, Stacks, Style, Window,
+};
 use crate::profile::flamegraph::{SvgOptions, Tree, svg};
 use crate::profile::pprof;
 use crate::profile::top::TopTable;
@@ -47,6 +48,15 @@ pub struct RecordArgs {
     /// Form of C++ and Rust names: none, simplified, templates or full.
     #[arg(long, default_value = "templates", value_parser = parse_demangle)]
     pub demangle: Demangle,
+    /// CPU that profiling may take, in percent of one CPU; above it the rate is lowered, and each sample counts for more.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub cpu_budget: Option<f64>,
+    /// Memory that tables, names and buffers may take, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..))]
+    pub memory_budget: u32,
+    /// Take stacks by perf events alone, as it is done where the kernel refuses BPF programs.
+    #[arg(long)]
+    pub no_bpf: bool,
     /// Rows of the table that is printed at the end; 0 for none.
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub top: usize,
@@ -59,7 +69,14 @@ fn parse_demangle(text: &str) -> Result<Demangle, String> {
     Demangle::parse(text).ok_or_else(|| "must be none, simplified, templates or full".to_owned())
 }
 
-/// How long the profiler lets records gather.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|percent: &f64| percent.is_finite() && *percent > 0.0)
+        .ok_or_else(|| "must be a number greater than 0".to_owned())
+}
+
+/// How often it is looked whether to end.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Records and writes the file. Answers with the exit status that the command had, if it was not 0.
@@ -154,20 +171,22 @@ fn record(
     {
         bail!("there is no process {pid}");
     }
-    let mut profiler = Profiler::start(Settings {
+    let profiler = Profiler::start(Settings {
         hertz: args.frequency,
         kernel_stacks: !args.no_kernel,
         scope,
+        budget: Budget::new((args.memory_budget as usize) << 20),
+        cpu_limit: args.cpu_budget.map(|percent| percent / 100.0),
+        engine: if args.no_bpf { Choice::Events } else { Choice::Best },
         ..Settings::default()
     })
     .context("cannot start the profiler")?;
-    let before = profiler.accounts();
+    let engine = profiler.engine().clone();
     let started = (Instant::now(), SystemTime::now());
     let mut child = start_command(&args.command)?;
     let mut status = None;
     loop {
         std::thread::sleep(POLL);
-        profiler.poll();
         if let Some(running) = &mut child
             && let Some(ended) = running.try_wait().context("cannot wait for the command")?
         {
@@ -181,21 +200,23 @@ fn record(
         }
     }
     let elapsed = started.0.elapsed();
-    let window = profiler.take();
-    let accounts = profiler.accounts();
+    let window = profiler.finish()?;
     let span = Span {
         start_nanos: started
             .1
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
         duration_nanos: i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX),
-        period_nanos: i64::try_from(profiler.period()).unwrap_or(i64::MAX),
+        period_nanos: window.period_nanos(),
     };
-    let bytes = name_all(&mut profiler, &window, span, args);
+    let bytes = name_all(&window, span, args);
     let decoded = pprof::decode(&bytes).context("cannot read back the profile")?;
     let mut tree = Tree::new(false);
     tree.insert_profile(&decoded, 0);
-    let mut text = account_text(&before, &accounts, &window, elapsed);
+    let mut text = account_text(&window, args.frequency, elapsed);
+    if let Engine::Events(why) = &engine {
+        text.push_str(&format!("by perf events without a BPF program: {why}\n"));
+    }
     if args.top > 0 && tree.total() > 0 {
         text.push_str(&TopTable::from_tree(&tree).render(args.top, "nanoseconds"));
     }
@@ -227,7 +248,7 @@ fn start_command(command: &[String]) -> anyhow::Result<Option<Child>> {
     Ok(Some(child))
 }
 
-fn name_all(profiler: &mut Profiler, window: &Window, span: Span, args: &RecordArgs) -> Vec<u8> {
+fn name_all(window: &Window, span: Span, args: &RecordArgs) -> Vec<u8> {
     let mut parts: Vec<(&ProcessInfo, &Stacks)> = window
         .processes
         .values()
@@ -239,15 +260,17 @@ fn name_all(profiler: &mut Profiler, window: &Window, span: Span, args: &RecordA
         process_frame: args.pid.is_none(),
         ..Style::default()
     };
-    let mut kernel = KernelNames::default();
-    let mut namer = Namer::new(profiler.files(), &mut kernel, style);
+    let mut names = NameCache::new(Budget::new((args.memory_budget as usize) << 20));
+    let mut namer = Namer::new(&mut names, style);
     namer.learn_kernel(window);
-    namer.profile(&parts, &window.comms, span)
+    namer.profile(&parts, &window.places, span)
 }
 
-/// One line that says how many ticks there were and where they went.
-fn account_text(before: &Accounts, after: &Accounts, window: &Window, elapsed: Duration) -> String {
-    let lost = after.ring_full + after.no_scratch - before.ring_full - before.no_scratch;
+/// A few lines that say how many ticks there were and where every one of them went.
+fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
+    let after = &window.accounts;
+    let lost = after.ring_full + after.no_scratch + after.malformed;
+    let not_looked_at = after.ignored + after.filtered;
     let incomplete: Vec<(&str, u64)> = Stop::ALL
         .iter()
         .zip(after.by_stop)
@@ -255,10 +278,12 @@ fn account_text(before: &Accounts, after: &Accounts, window: &Window, elapsed: D
         .map(|(stop, count)| (stop.name(), count))
         .collect();
     let mut text = format!(
-        "{} samples of {} ticks in {:.1} s, {lost} lost, {} with an incomplete stack",
+        "{} samples of {} ticks in {:.1} s, {lost} lost, {} idle, {not_looked_at} of others, {} missed; {} with an incomplete stack",
         window.ticks(),
-        after.ticks - before.ticks,
+        after.expected,
         elapsed.as_secs_f64(),
+        after.idle,
+        after.missed,
         incomplete.iter().map(|(_, count)| count).sum::<u64>(),
     );
     if !incomplete.is_empty() {
@@ -269,6 +294,16 @@ fn account_text(before: &Accounts, after: &Accounts, window: &Window, elapsed: D
         text.push_str(&format!(" ({})", reasons.join(", ")));
     }
     text.push('\n');
+    let cost = |nanos: u64| nanos as f64 / elapsed.as_nanos().max(1) as f64 * 100.0;
+    text.push_str(&format!(
+        "cost: {:.2} % of a CPU in the kernel, {:.2} % in this process",
+        cost(after.kernel_nanos),
+        cost(after.agent_nanos),
+    ));
+    if window.hertz < wanted {
+        text.push_str(&format!("; {} Hz at the end instead of {wanted}", window.hertz));
+    }
+    text.push('\n');
     text
 }
 
@@ -277,11 +312,7 @@ fn folded(tree: &Tree) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
     tree.for_each_stack(|frames, value| {
-        let names: Vec<String> = frames
-            .iter()
-            .rev()
-            .map(|frame| frame.function.replace(';', ":"))
-            .collect();
+        let names: Vec<String> = frames.iter().map(|frame| frame.function.replace(';', ":")).collect();
         // Writing to a String does not fail.
         let _ = writeln!(text, "{} {value}", names.join(";"));
     });

@@ -10,6 +10,7 @@ use crate::app::config::{self, AdminSection, LimitsSection, PostgresSection, Sql
 use crate::app::server::{self, ServeOptions};
 use crate::app::{maintenance, signals};
 use crate::base::duration;
+use crate::cli::storage::{self, StorageArgs};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
 use crate::server::{AdminToken, DEFAULT_TENANT, ServerOptions};
@@ -77,6 +78,9 @@ pub struct ServeArgs {
     /// Take the tenant from X-Scope-OrgID.
     #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub multi_tenant: Option<bool>,
+    /// Where the tables lie.
+    #[command(flatten)]
+    pub storage: StorageArgs,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -107,7 +111,11 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
                 .map_or_else(|| port.to_owned(), |port| port.to_string())
         )
     });
-    let data = args.data.or(file.storage.filesystem.dir).or(file.pyroscopedb.data_path);
+    let data = args
+        .data
+        .or(file.storage.filesystem.dir.clone())
+        .or(file.pyroscopedb.data_path);
+    let bucket = storage::bucket(file.storage, &args.storage)?;
     let mut http = ServerOptions {
         multi_tenant: args.multi_tenant.or(file.multitenancy_enabled).unwrap_or(false),
         admin: admin_tokens(file.admin)?,
@@ -148,6 +156,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         http,
         postgres,
         clock: Clock::default(),
+        bucket,
     })
 }
 
@@ -260,7 +269,7 @@ fn postgres_options(
 }
 
 /// A number of bytes, or one with a unit: `512MiB`, `2GiB`, `100MB`.
-fn bytes(name: &str, text: &str) -> anyhow::Result<usize> {
+pub(crate) fn bytes(name: &str, text: &str) -> anyhow::Result<usize> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit: usize = match text[digits..].trim() {

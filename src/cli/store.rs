@@ -2,7 +2,7 @@
 //!
 //! `check` and `stats` change nothing and work beside a running server; the others need the folder for themselves and say so when a server holds it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::base::duration;
+use crate::cli::storage::StorageSource;
 use crate::cli::{output, table, time};
+use crate::store::bucket::BucketOptions;
 use crate::store::inspect::{self, Checked, Size, Stats};
 use crate::store::maintenance::deletion::Deletion;
 use crate::store::maintenance::{Report, Work};
 use crate::store::repair::{self, Action};
+use crate::store::root::At;
 use crate::store::{Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 
@@ -69,6 +72,9 @@ struct Folder {
     /// The data folder.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
+    /// The bucket of the tables, as the server has it.
+    #[command(flatten)]
+    storage: StorageSource,
 }
 
 #[derive(Debug, Args)]
@@ -89,6 +95,12 @@ struct DeleteArgs {
     to: String,
 }
 
+impl Folder {
+    fn at<'a>(&'a self, bucket: Option<&'a BucketOptions>) -> At<'a> {
+        At { dir: &self.dir, bucket }
+    }
+}
+
 /// Runs the command.
 pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
     let print = |answer: &Value, text: String| match args.format {
@@ -97,7 +109,8 @@ pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
     };
     match args.command {
         StoreCommand::Check(folder) => {
-            let checked = inspect::check(&folder.dir)?;
+            let bucket = folder.storage.bucket()?;
+            let checked = inspect::check(folder.at(bucket.as_ref()))?;
             let answer = checked_json(&checked);
             print(&answer, checked_text(&checked, &answer)?)?;
             return Ok(if checked.has_errors() {
@@ -107,8 +120,9 @@ pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
             });
         }
         StoreCommand::Repair(folder) => {
-            let actions = repair::repair(&folder.dir)?;
-            let checked = inspect::check(&folder.dir)?;
+            let bucket = folder.storage.bucket()?;
+            let actions = repair::repair(folder.at(bucket.as_ref()))?;
+            let checked = inspect::check(folder.at(bucket.as_ref()))?;
             let answer = json!({ "actions": actions_json(&actions), "left": checked_json(&checked) });
             let done = match actions.is_empty() {
                 true => "nothing to repair\n".to_owned(),
@@ -122,17 +136,18 @@ pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
             });
         }
         StoreCommand::Stats(folder) => {
-            let stats = inspect::stats(&folder.dir)?;
+            let bucket = folder.storage.bucket()?;
+            let stats = inspect::stats(folder.at(bucket.as_ref()))?;
             let answer = stats_json(&stats);
             print(&answer, stats_text(&stats, &answer)?)?;
         }
         StoreCommand::Compact(folder) => {
-            let report = maintain(&folder.dir, Work::Compact).await?;
+            let report = maintain(&folder, Work::Compact).await?;
             print_report(&report, print)?;
         }
         StoreCommand::Vacuum { folder, grace } => {
             let grace = duration::parse(&grace).context("--grace")?;
-            let report = maintain(&folder.dir, Work::Vacuum(grace)).await?;
+            let report = maintain(&folder, Work::Vacuum(grace)).await?;
             print_report(&report, print)?;
         }
         StoreCommand::Delete(args) => {
@@ -150,7 +165,7 @@ pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
                 segment: None,
             };
             deletion.check().map_err(anyhow::Error::msg)?;
-            let report = maintain(&args.folder.dir, Work::Delete(deletion)).await?;
+            let report = maintain(&args.folder, Work::Delete(deletion)).await?;
             print_report(&report, print)?;
         }
     }
@@ -158,11 +173,13 @@ pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Opens the folder for this work alone.
-async fn maintain(dir: &Path, work: Work) -> anyhow::Result<Report> {
+async fn maintain(folder: &Folder, work: Work) -> anyhow::Result<Report> {
+    let dir = &folder.dir;
     // A folder that is not there must not be created by a slip of the hand.
     std::fs::read_dir(dir).with_context(|| format!("cannot read the data folder {}", dir.display()))?;
     let mut config = StoreConfig::new(dir);
     config.maintenance.interval = NEVER;
+    config.bucket = folder.storage.bucket()?;
     let store: Arc<Store> = tokio::task::spawn_blocking(move || Store::open(config, &Scope::new()))
         .await
         .context("cannot open the store")??;

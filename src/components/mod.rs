@@ -7,16 +7,20 @@ use crate::components::discovery::{
     file as discovery_file, process as discovery_process, relabel as discovery_relabel,
 };
 use crate::components::import::{file as import_file, git as import_git, http as import_http, string as import_string};
+use crate::components::local::file as local_file;
 use crate::components::pyroscope::{
     ebpf as pyroscope_ebpf, relabel as pyroscope_relabel, scrape as pyroscope_scrape, write as pyroscope_write,
 };
+use crate::components::remote::http as remote_http;
 use crate::pipeline::component::Definition;
 
 pub mod common;
 pub mod discovery;
 pub mod import;
 pub mod known;
+pub mod local;
 pub mod pyroscope;
+pub mod remote;
 
 /// Every component, sorted by name. Those of [`known`] cannot run yet.
 pub const ALL: &[&Definition] = &[
@@ -56,7 +60,7 @@ pub const ALL: &[&Definition] = &[
     &import_git::DEFINITION,
     &import_http::DEFINITION,
     &import_string::DEFINITION,
-    &known::local::FILE,
+    &local_file::DEFINITION,
     &known::local::FILE_MATCH,
     &known::exporter_self::DEFINITION,
     &pyroscope_ebpf::DEFINITION,
@@ -66,7 +70,7 @@ pub const ALL: &[&Definition] = &[
     &pyroscope_relabel::DEFINITION,
     &pyroscope_scrape::DEFINITION,
     &pyroscope_write::DEFINITION,
-    &known::remote::HTTP,
+    &remote_http::DEFINITION,
     &known::remote::CONFIG_MAP,
     &known::remote::SECRET,
     &known::remote::S3,

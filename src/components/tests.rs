@@ -5,6 +5,7 @@ mod live;
 mod modules;
 mod reference;
 mod reloads;
+mod sources;
 
 use crate::components::ALL;
 use crate::components::common::testing::literal;

@@ -12,18 +12,18 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ebpf::bytes::{u16_at, u32_at, u64_at};
+use crate::ebpf::perf_sample;
 
 /// `sizeof(struct perf_event_attr)` up to and including `sig_data` (version 7).
 const ATTRIBUTE_SIZE: usize = 128;
 const TYPE_SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
 const DUMMY: u64 = 9;
-const EXCLUDE_IDLE: u64 = 1 << 7;
 const MMAP: u64 = 1 << 8;
 const COMM: u64 = 1 << 9;
-const FREQUENCY: u64 = 1 << 10;
 const TASK: u64 = 1 << 13;
 const WATERMARK: u64 = 1 << 14;
+const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
 const MMAP2: u64 = 1 << 23;
 const COMM_EXEC: u64 = 1 << 24;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
@@ -33,25 +33,113 @@ const CLOSE_ON_EXEC: u64 = 1 << 3;
 const SAMPLE_TIME: u64 = 1 << 2;
 /// `_IOW('$', 8, __u32)`
 const SET_BPF: libc::c_ulong = 0x4004_2408;
-/// Pages of data of each side band; a power of two. 64 KiB hold some 500 mappings.
-const RING_PAGES: usize = 16;
+/// Bytes of data of each side band; a power of two. They hold some 500 mappings.
+const BAND_BYTES: usize = 64 << 10;
+/// Bytes of a ring of samples at most and at least; powers of two.
+const SAMPLE_RING_BYTES: (usize, usize) = (256 << 10, 4 << 20);
 
 /// The clock of one CPU; the program runs for as long as it is open.
 #[derive(Debug)]
 pub struct Clock {
-    _event: OwnedFd,
+    event: OwnedFd,
+    period: u64,
 }
 
 impl Clock {
-    /// Opens the software clock of `cpu` with `hertz` ticks a second of busy time and lets `program` run at each.
-    pub fn open(cpu: u32, hertz: u64, program: BorrowedFd<'_>) -> io::Result<Self> {
-        let event = open(cpu, CPU_CLOCK, hertz, EXCLUDE_IDLE | FREQUENCY)?;
+    /// Opens the software clock of `cpu` with a tick every `period` nanoseconds and lets `program` run at each, of idle time too.
+    pub fn open(cpu: u32, period: u64, program: BorrowedFd<'_>) -> io::Result<Self> {
+        let event = open(
+            cpu,
+            &Event {
+                config: CPU_CLOCK,
+                period,
+                ..Event::default()
+            },
+        )?;
         // SAFETY: both descriptors are open for the length of the call, and the request takes the second one by value.
         let status = unsafe { libc::ioctl(event.as_raw_fd(), SET_BPF as _, program.as_raw_fd()) };
         if status != 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Self { _event: event })
+        Ok(Self { event, period })
+    }
+
+    /// Ticks that are due since it was opened.
+    pub fn due(&self) -> u64 {
+        elapsed(&self.event) / self.period.max(1)
+    }
+}
+
+/// The count of a clock event: nanoseconds that it ran.
+fn elapsed(event: &OwnedFd) -> u64 {
+    let mut count = [0_u8; 8];
+    // SAFETY: the buffer is valid for writes of its length.
+    let read = unsafe { libc::read(event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    if read == 8 { u64::from_ne_bytes(count) } else { 0 }
+}
+
+/// The clock of one CPU that copies registers and stack itself, for where there is no program.
+#[derive(Debug)]
+pub struct SampleRing {
+    event: OwnedFd,
+    ring: Ring,
+    period: u64,
+    scratch: Vec<u8>,
+}
+
+impl SampleRing {
+    /// Opens the clock of `cpu` with a tick every `period` nanoseconds.
+    pub fn open(cpu: u32, period: u64) -> io::Result<Self> {
+        let event = open(
+            cpu,
+            &Event {
+                config: CPU_CLOCK,
+                period,
+                sample_type: perf_sample::SAMPLE_TYPE,
+                flags: WATERMARK | EXCLUDE_CALLCHAIN_USER | USE_CLOCK_ID,
+                registers: perf_sample::REGISTERS,
+                stack_bytes: perf_sample::STACK_BYTES,
+            },
+        )?;
+        // A third of a second of full samples.
+        let wanted = (333_000_000 / period.max(1)) as usize * (perf_sample::STACK_BYTES as usize + 512);
+        let (least, most) = SAMPLE_RING_BYTES;
+        let mut bytes = wanted.clamp(least, most).next_power_of_two();
+        loop {
+            match Ring::map(&event, bytes) {
+                // What may be locked in memory is bounded for who has no CAP_IPC_LOCK.
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) && bytes > least / 4 => bytes /= 2,
+                other => {
+                    return Ok(Self {
+                        event,
+                        ring: other?,
+                        period,
+                        scratch: Vec::new(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Shows the body of every sample that has come since the last call; answers with the number of those that were lost.
+    pub fn drain(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
+        self.ring.read(&mut self.scratch);
+        let mut lost = 0;
+        let mut rest = self.scratch.as_slice();
+        while let Some((kind, _, body, after)) = split_record(rest) {
+            match kind {
+                2 => lost += u64_at(body, 8).unwrap_or(0),
+                9 => take(body),
+                _ => {}
+            }
+            rest = after;
+        }
+        lost
+    }
+
+    /// Ticks that are due since it was opened.
+    pub fn due(&self) -> u64 {
+        elapsed(&self.event) / self.period.max(1)
     }
 }
 
@@ -113,11 +201,14 @@ impl SideBand {
     pub fn open(cpu: u32) -> io::Result<Self> {
         let event = open(
             cpu,
-            DUMMY,
-            0,
-            MMAP | COMM | TASK | WATERMARK | SAMPLE_ID_ALL | MMAP2 | COMM_EXEC | USE_CLOCK_ID,
+            &Event {
+                config: DUMMY,
+                sample_type: SAMPLE_TIME,
+                flags: MMAP | COMM | TASK | WATERMARK | SAMPLE_ID_ALL | MMAP2 | COMM_EXEC | USE_CLOCK_ID,
+                ..Event::default()
+            },
         )?;
-        let ring = Ring::map(&event)?;
+        let ring = Ring::map(&event, BAND_BYTES)?;
         Ok(Self {
             _event: event,
             ring,
@@ -186,17 +277,32 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-fn open(cpu: u32, config: u64, frequency: u64, flags: u64) -> io::Result<OwnedFd> {
+/// What differs between the events that are opened.
+#[derive(Debug, Default)]
+struct Event {
+    config: u64,
+    period: u64,
+    sample_type: u64,
+    flags: u64,
+    registers: u64,
+    stack_bytes: u32,
+}
+
+fn open(cpu: u32, wanted: &Event) -> io::Result<OwnedFd> {
     let mut attribute = [0_u8; ATTRIBUTE_SIZE];
     attribute[0..4].copy_from_slice(&TYPE_SOFTWARE.to_ne_bytes());
     attribute[4..8].copy_from_slice(&(ATTRIBUTE_SIZE as u32).to_ne_bytes());
-    attribute[8..16].copy_from_slice(&config.to_ne_bytes());
-    attribute[16..24].copy_from_slice(&frequency.to_ne_bytes());
-    attribute[24..32].copy_from_slice(&SAMPLE_TIME.to_ne_bytes());
-    attribute[40..48].copy_from_slice(&flags.to_ne_bytes());
+    attribute[8..16].copy_from_slice(&wanted.config.to_ne_bytes());
+    attribute[16..24].copy_from_slice(&wanted.period.to_ne_bytes());
+    attribute[24..32].copy_from_slice(&wanted.sample_type.to_ne_bytes());
+    attribute[40..48].copy_from_slice(&wanted.flags.to_ne_bytes());
+    attribute[80..88].copy_from_slice(&wanted.registers.to_ne_bytes());
+    attribute[88..92].copy_from_slice(&wanted.stack_bytes.to_ne_bytes());
     // Wake nobody: the ring is read by the clock of the reader.
     attribute[48..52].copy_from_slice(&u32::MAX.to_ne_bytes());
-    attribute[92..96].copy_from_slice(&libc::CLOCK_MONOTONIC.to_ne_bytes());
+    if wanted.flags & USE_CLOCK_ID != 0 {
+        attribute[92..96].copy_from_slice(&libc::CLOCK_MONOTONIC.to_ne_bytes());
+    }
     let cpu = i32::try_from(cpu).map_err(io::Error::other)?;
     // SAFETY: the attribute is valid for reads of the size that it names; the other arguments are plain numbers.
     let event = unsafe {
@@ -229,10 +335,10 @@ struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    fn map(event: &OwnedFd) -> io::Result<Self> {
+    fn map(event: &OwnedFd, bytes: usize) -> io::Result<Self> {
         // SAFETY: sysconf only answers.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)?;
-        let length = (RING_PAGES + 1) * page;
+        let length = bytes + page;
         // SAFETY: a new mapping at an address of the kernel's choice; the descriptor is open.
         let base = unsafe {
             libc::mmap(

@@ -1,24 +1,17 @@
-//! The binaries that run: each known once, kept open so that it can be read after its process ended, with its unwind table and
-//! the names that were asked for.
+//! The binaries that run, each known once, and their unwind tables.
 //!
-//! Tables are compiled on a thread of their own and handed over by [`Files::ready`]; memory of tables and of names is bounded,
-//! what was used longest ago goes first.
+//! Tables are compiled on a thread of their own and handed over by [`Files::ready`]. Their bytes are bounded at every moment: what was used longest
+//! ago goes first, and what does not fit at all is left out. Names are not here but in `names`, for another thread looks them up.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use object::Object;
-use object::read::ReadCache;
-
-use crate::ebpf::proc::{self, MapsLine};
-use crate::symbols::demangle::demangle;
-use crate::symbols::elf::{self, Index, Segment};
-use crate::symbols::{Demangle, Ranges};
-use crate::unwind::{Table, eh_frame};
+use crate::ebpf::binary::Binary;
+use crate::ebpf::cost::Cost;
+use crate::ebpf::proc::MapsLine;
+use crate::unwind::Table;
 
 /// A binary, or one of the places that have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,39 +31,23 @@ impl FileId {
 }
 
 /// How many files are kept open at most.
-const MAX_FILES: usize = 2048;
-
-/// Bounds of memory.
-#[derive(Debug, Clone, Copy)]
-pub struct Budget {
-    /// Bytes of unwind tables.
-    pub table_bytes: usize,
-    /// Bytes of indexes of functions.
-    pub index_bytes: usize,
-    /// Functions whose names are kept.
-    pub names: usize,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self {
-            table_bytes: 32 << 20,
-            index_bytes: 16 << 20,
-            names: 100_000,
-        }
-    }
-}
+const MAX_FILES: usize = 512;
 
 /// All binaries.
 pub struct Files {
     entries: HashMap<FileId, Entry>,
     by_key: HashMap<Key, FileId>,
     next: u32,
-    jobs: Sender<Job>,
+    jobs: Sender<(FileId, Arc<Binary>)>,
     done: Receiver<(FileId, Table)>,
-    budget: Budget,
+    /// Bytes of rows at most.
+    limit: usize,
+    /// Bytes of rows.
+    bytes: usize,
     /// Counts windows; what is used gets the present number.
     age: u64,
+    /// Files whose tables were thrown away and are to be taken from the kernel.
+    gone: Vec<FileId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,55 +57,35 @@ struct Key {
     path: String,
 }
 
-/// One binary.
-pub struct Entry {
+struct Entry {
     key: Key,
-    /// Path as its process sees it.
-    pub path: Arc<str>,
-    /// Build id in hexadecimal digits; may be empty.
-    pub build_id: Arc<str>,
-    /// Its code, for addresses.
-    segments: Vec<Segment>,
-    source: Source,
+    binary: Arc<Binary>,
     state: TableState,
-    names: Ranges,
-    /// All functions, and the file that has their names: this one or its separate debug file.
-    index: Option<(Index, Source)>,
     used: u64,
-}
-
-#[derive(Clone)]
-enum Source {
-    File(Arc<File>),
-    Bytes(Arc<[u8]>),
-    /// It could not be opened.
-    None,
 }
 
 enum TableState {
     NotAsked,
     Building,
     Ready(Arc<Table>),
-    /// It has none, or it could not be made: frame pointers are followed.
+    /// It has none, it could not be made, or there is no room: frame pointers are followed.
     Absent,
 }
 
-struct Job {
-    file: FileId,
-    source: Source,
-}
-
 impl Files {
-    /// No files yet; starts the thread that compiles tables.
-    pub fn new(budget: Budget) -> io::Result<Self> {
-        let (jobs, inbox) = channel::<Job>();
+    /// No files yet; starts the thread that compiles tables, of which `limit` bytes of rows are kept.
+    pub fn new(limit: usize, cost: &Cost) -> io::Result<Self> {
+        let (jobs, inbox) = channel::<(FileId, Arc<Binary>)>();
         let (outbox, done) = channel();
+        let cost = cost.clone();
         std::thread::Builder::new()
             .name("unwind-tables".to_owned())
             .spawn(move || {
-                for job in inbox {
-                    let table = compile(&job.source);
-                    if outbox.send((job.file, table)).is_err() {
+                let cost = cost.thread();
+                for (file, binary) in inbox {
+                    let table = binary.compile();
+                    cost.note();
+                    if outbox.send((file, table)).is_err() {
                         return;
                     }
                 }
@@ -139,8 +96,10 @@ impl Files {
             next: FileId::FIRST,
             jobs,
             done,
-            budget,
+            limit,
+            bytes: 0,
             age: 0,
+            gone: Vec::new(),
         })
     }
 
@@ -158,31 +117,15 @@ impl Files {
         if let Some(id) = self.by_key.get(&key) {
             return *id;
         }
-        let source = if is_vdso {
-            vdso().map_or(Source::None, |bytes| Source::Bytes(bytes.into()))
-        } else {
-            open(pid, line).map_or(Source::None, |file| Source::File(Arc::new(file)))
-        };
-        let mut build_id = String::new();
-        let mut segments = Vec::new();
-        visit(&source, |file| {
-            build_id = file.build_id();
-            segments = file.segments();
-        });
         let id = FileId(self.next);
         self.next += 1;
         self.by_key.insert(key.clone(), id);
         self.entries.insert(
             id,
             Entry {
-                path: Arc::from(key.path.as_str()),
                 key,
-                build_id: build_id.into(),
-                segments,
-                source,
+                binary: Arc::new(Binary::open(pid, line)),
                 state: TableState::NotAsked,
-                names: Ranges::default(),
-                index: None,
                 used: self.age,
             },
         );
@@ -190,8 +133,16 @@ impl Files {
     }
 
     /// A binary.
-    pub fn get(&self, id: FileId) -> Option<&Entry> {
-        self.entries.get(&id)
+    pub fn binary(&self, id: FileId) -> Option<&Arc<Binary>> {
+        self.entries.get(&id).map(|entry| &entry.binary)
+    }
+
+    /// The finished table of a binary.
+    pub fn table(&self, id: FileId) -> Option<&Arc<Table>> {
+        match &self.entries.get(&id)?.state {
+            TableState::Ready(table) => Some(table),
+            _ => None,
+        }
     }
 
     /// Asks for the tables of some files and tells whether there is nothing to wait for any more.
@@ -204,7 +155,6 @@ impl Files {
         ready
     }
 
-    /// Asks for the table of a file and tells whether there is nothing to wait for any more.
     fn want_table(&mut self, id: FileId) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return true;
@@ -212,11 +162,7 @@ impl Files {
         entry.used = self.age;
         match entry.state {
             TableState::NotAsked => {
-                let job = Job {
-                    file: id,
-                    source: entry.source.clone(),
-                };
-                entry.state = match self.jobs.send(job) {
+                entry.state = match self.jobs.send((id, entry.binary.clone())) {
                     Ok(()) => TableState::Building,
                     Err(_) => TableState::Absent,
                 };
@@ -227,312 +173,162 @@ impl Files {
         }
     }
 
-    /// Tables that were finished since the last call.
+    /// Notes that code of a file ran.
+    pub fn used(&mut self, id: FileId) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.used = self.age;
+        }
+    }
+
+    /// Tables that were finished since the last call and have room.
     pub fn ready(&mut self) -> Vec<(FileId, Arc<Table>)> {
         let mut ready = Vec::new();
         while let Ok((id, table)) = self.done.try_recv() {
+            let fits = self.make_room(table.bytes());
             let Some(entry) = self.entries.get_mut(&id) else {
                 continue;
             };
             if table.is_empty() {
                 entry.state = TableState::Absent;
-            } else {
+            } else if fits {
                 let table = Arc::new(table);
+                self.bytes += table.bytes();
                 entry.state = TableState::Ready(table.clone());
                 ready.push((id, table));
+            } else {
+                tracing::warn!(
+                    path = %entry.binary.path, bytes = table.bytes(), limit = self.limit,
+                    "the budget has no room for an unwind table, frame pointers are followed instead"
+                );
+                entry.state = TableState::Absent;
             }
         }
         ready
     }
 
-    /// The names of a file for `addresses`, looked up where they are not known yet.
-    pub fn resolve(&mut self, id: FileId, addresses: &[u64], how: Demangle) -> Option<&Ranges> {
-        let age = self.age;
-        let entry = self.entries.get_mut(&id)?;
-        entry.used = age;
-        for address in addresses {
-            if entry.names.find(*address).is_some() {
-                continue;
-            }
-            let source = &entry.source;
-            let (index, strings) = entry.index.get_or_insert_with(|| index(source, &entry.build_id));
-            let named = index.find(*address).and_then(|place| {
-                let name = strings.name(place.name)?;
-                Some((place, Arc::from(demangle(&name, how))))
-            });
-            match named {
-                Some((place, name)) => entry.names.insert(place.start, place.end, name),
-                // What has no name is not searched for again.
-                None => entry.names.insert(*address, *address + 1, Arc::from("")),
-            }
+    /// Throws away tables, the longest unused first, until so many bytes fit. Answers false when they never will.
+    fn make_room(&mut self, wanted: usize) -> bool {
+        if wanted > self.limit {
+            return false;
         }
-        Some(&entry.names)
+        while self.bytes + wanted > self.limit {
+            let oldest = self
+                .entries
+                .iter()
+                .filter(|(_, entry)| matches!(entry.state, TableState::Ready(_)))
+                .min_by_key(|(id, entry)| (entry.used, **id))
+                .map(|(id, _)| *id);
+            let Some(id) = oldest else { return false };
+            self.drop_table(id);
+        }
+        true
     }
 
-    /// Bytes of all tables.
+    fn drop_table(&mut self, id: FileId) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && let TableState::Ready(table) = &entry.state
+        {
+            self.bytes = self.bytes.saturating_sub(table.bytes());
+            entry.state = TableState::NotAsked;
+            self.gone.push(id);
+        }
+    }
+
+    /// Bytes of the rows of all tables.
     pub fn table_bytes(&self) -> usize {
-        self.entries
-            .values()
-            .filter_map(Entry::table)
-            .map(|table| table.bytes())
-            .sum()
+        self.bytes
     }
 
-    /// Ends a window: forgets what goes beyond the budget, oldest first, and answers with the files whose tables went.
+    /// Files whose tables were thrown away since the last call.
+    pub fn gone(&mut self) -> Vec<FileId> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Ends a window: closes files that did not run for long when there are too many, and answers with them.
     pub fn age(&mut self) -> Vec<FileId> {
         self.age += 1;
-        let mut gone = Vec::new();
+        let mut closed = Vec::new();
+        if self.entries.len() <= MAX_FILES {
+            return closed;
+        }
         let mut by_age: Vec<(u64, FileId)> = self.entries.iter().map(|(id, entry)| (entry.used, *id)).collect();
         by_age.sort_unstable();
-        let mut tables = self.table_bytes();
-        let mut names: usize = self.entries.values().map(|entry| entry.names.len()).sum();
-        let mut indexes: usize = self.entries.values().map(Entry::index_bytes).sum();
-        let mut files = self.entries.len();
-        for (used, id) in by_age {
-            let over_tables = tables > self.budget.table_bytes;
-            let over_indexes = indexes > self.budget.index_bytes;
-            let over_names = names > self.budget.names;
-            let over_files = files > MAX_FILES;
-            let is_in_use = used + 1 >= self.age;
-            if is_in_use || !(over_tables || over_indexes || over_names || over_files) {
-                break;
-            }
-            let Some(entry) = self.entries.get_mut(&id) else {
+        for (_, id) in by_age.into_iter().take(self.entries.len() - MAX_FILES) {
+            if matches!(self.entries.get(&id), Some(entry) if matches!(entry.state, TableState::Building)) {
                 continue;
-            };
-            if over_tables && let TableState::Ready(table) = &entry.state {
-                tables -= table.bytes();
-                entry.state = TableState::NotAsked;
-                gone.push(id);
             }
-            if over_indexes {
-                indexes -= entry.index_bytes();
-                entry.index = None;
-            }
-            if over_names {
-                names -= entry.names.len();
-                entry.names = Ranges::default();
-            }
-            if over_files && !matches!(entry.state, TableState::Building) {
-                if matches!(entry.state, TableState::Ready(_)) {
-                    gone.push(id);
-                }
+            self.drop_table(id);
+            if let Some(entry) = self.entries.remove(&id) {
                 self.by_key.remove(&entry.key);
-                self.entries.remove(&id);
-                files -= 1;
+                closed.push(id);
             }
         }
-        gone
+        closed
     }
 }
 
-impl Entry {
-    /// The virtual address in the file at an offset of the file.
-    pub fn address_of(&self, offset: u64) -> Option<u64> {
-        elf::address_of(&self.segments, offset)
-    }
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
 
-    fn index_bytes(&self) -> usize {
-        self.index.as_ref().map_or(0, |(index, _)| index.bytes())
-    }
+    use super::*;
 
-    /// The finished table.
-    pub fn table(&self) -> Option<&Arc<Table>> {
-        match &self.state {
-            TableState::Ready(table) => Some(table),
-            _ => None,
-        }
-    }
-}
-
-/// An ELF file from either source.
-enum Elf<'a, 'b> {
-    File(&'b object::File<'a, &'a ReadCache<Positioned>>),
-    Bytes(&'b object::File<'a>),
-}
-
-impl Elf<'_, '_> {
-    fn build_id(&self) -> String {
-        match self {
-            Self::File(file) => elf::build_id(file),
-            Self::Bytes(file) => elf::build_id(file),
+    /// The mapping of a file that exists.
+    fn line(path: &str) -> MapsLine {
+        use std::os::unix::fs::MetadataExt;
+        MapsLine {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            device: (1, 1),
+            inode: std::fs::metadata(path).unwrap().ino(),
+            path: path.to_owned(),
         }
     }
 
-    fn segments(&self) -> Vec<Segment> {
-        match self {
-            Self::File(file) => elf::executable_segments(file),
-            Self::Bytes(file) => elf::executable_segments(file),
+    fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, Arc<Table>)> {
+        let until = Instant::now() + Duration::from_secs(60);
+        let mut found = Vec::new();
+        while !files.want_tables([id].into_iter()) {
+            assert!(Instant::now() < until, "no table");
+            std::thread::sleep(Duration::from_millis(5));
+            found.extend(files.ready());
         }
+        found
     }
 
-    fn index(&self) -> Index {
-        match self {
-            Self::File(file) => Index::new(file),
-            Self::Bytes(file) => Index::new(file),
+    #[test]
+    fn tables_stay_within_their_bytes_and_the_longest_unused_goes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = std::env::current_exe().unwrap();
+        let copies: Vec<String> = (0..3)
+            .map(|index| {
+                let path = folder.path().join(format!("copy{index}"));
+                // `/bin/sh` is small.
+                std::fs::copy("/bin/sh", &path).unwrap();
+                path.to_string_lossy().into_owned()
+            })
+            .collect();
+        let pid = std::process::id();
+        let mut probe = Files::new(usize::MAX, &Cost::default()).unwrap();
+        let first = probe.intern(pid, &line(&copies[0]));
+        wait_for_table(&mut probe, first);
+        let one = probe.table_bytes();
+        assert!(one > 0);
+
+        let mut files = Files::new(one * 2, &Cost::default()).unwrap();
+        let ids: Vec<FileId> = copies.iter().map(|path| files.intern(pid, &line(path))).collect();
+        for id in &ids {
+            wait_for_table(&mut files, *id);
+            assert!(files.table_bytes() <= one * 2);
+            files.age();
         }
-    }
-
-    /// True when it has a symbol table of its own and not only that of the dynamic linker.
-    fn has_symbols(&self) -> bool {
-        match self {
-            Self::File(file) => file.section_by_name(".symtab").is_some(),
-            Self::Bytes(file) => file.section_by_name(".symtab").is_some(),
-        }
-    }
-
-    fn compile(&self) -> Result<(Table, eh_frame::Losses), eh_frame::CompileError> {
-        match self {
-            Self::File(file) => eh_frame::compile(file),
-            Self::Bytes(file) => eh_frame::compile(file),
-        }
-    }
-}
-
-/// Shows the ELF file of a source, if it is one.
-fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
-    match source {
-        Source::File(file) => {
-            let cache = ReadCache::new(Positioned {
-                file: file.clone(),
-                at: 0,
-            });
-            if let Ok(file) = object::File::parse(&cache) {
-                show(&Elf::File(&file));
-            }
-        }
-        Source::Bytes(bytes) => {
-            if let Ok(file) = object::File::parse(bytes.as_ref()) {
-                show(&Elf::Bytes(&file));
-            }
-        }
-        Source::None => {}
-    }
-}
-
-/// The functions of a file, by its separate debug file when it was stripped and there is one.
-fn index(source: &Source, build_id: &str) -> (Index, Source) {
-    let mut own = Index::default();
-    let mut is_stripped = false;
-    visit(source, |file| {
-        own = file.index();
-        is_stripped = !file.has_symbols();
-    });
-    if is_stripped
-        && let Some(path) = elf::debug_file(build_id)
-        && let Ok(file) = File::open(path)
-    {
-        let debug = Source::File(Arc::new(file));
-        let mut separate = Index::default();
-        visit(&debug, |file| separate = file.index());
-        if !separate.is_empty() {
-            return (separate, debug);
-        }
-    }
-    (own, source.clone())
-}
-
-impl Source {
-    /// The text from `offset` to the next zero.
-    fn name(&self, offset: u64) -> Option<String> {
-        /// Names of templates can be long; longer ones are cut.
-        const LONGEST: usize = 16 << 10;
-        let mut bytes = Vec::new();
-        while bytes.len() < LONGEST {
-            let mut piece = [0_u8; 256];
-            let at = offset + bytes.len() as u64;
-            let read = match self {
-                Self::File(file) => file.read_at(&mut piece, at).ok()?,
-                Self::Bytes(all) => {
-                    let rest = all.get(usize::try_from(at).ok()?..)?;
-                    let length = rest.len().min(piece.len());
-                    piece[..length].copy_from_slice(&rest[..length]);
-                    length
-                }
-                Self::None => return None,
-            };
-            let new = &piece[..read];
-            if let Some(end) = new.iter().position(|byte| *byte == 0) {
-                bytes.extend_from_slice(&new[..end]);
-                break;
-            }
-            if read == 0 {
-                break;
-            }
-            bytes.extend_from_slice(new);
-        }
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
-
-fn compile(source: &Source) -> Table {
-    let mut table = Table::default();
-    visit(source, |file| match file.compile() {
-        Ok((compiled, losses)) => {
-            tracing::debug!(
-                rows = compiled.rows().len(),
-                functions_lost = losses.functions,
-                complex = losses.complex,
-                "unwind table compiled"
-            );
-            table = compiled;
-        }
-        Err(error) => tracing::debug!(error = %error, "no unwind table"),
-    });
-    table
-}
-
-/// Opens the file of a mapping: by its path in the process's world, in ours when the process is gone already, by the mapping itself when the
-/// path leads to another file.
-fn open(pid: u32, line: &MapsLine) -> io::Result<File> {
-    for path in [proc::path_in_root(pid, &line.path), line.path.clone().into()] {
-        if let Ok(file) = File::open(path)
-            && file.metadata().is_ok_and(|found| found.ino() == line.inode)
-        {
-            return Ok(file);
-        }
-    }
-    File::open(format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end))
-}
-
-/// The image of the vDSO, which is the same in every process.
-fn vdso() -> io::Result<Vec<u8>> {
-    let own = std::process::id();
-    let line = proc::executable_mappings(own)?
-        .into_iter()
-        .find(|line| line.path == "[vdso]")
-        .ok_or_else(|| io::Error::other("no vdso"))?;
-    let mut bytes = vec![0; usize::try_from(line.end - line.start).map_err(io::Error::other)?];
-    File::open("/proc/self/mem")?.read_exact_at(&mut bytes, line.start)?;
-    Ok(bytes)
-}
-
-/// A file read at a position of its own, so that threads do not disturb each other.
-#[derive(Debug)]
-struct Positioned {
-    file: Arc<File>,
-    at: u64,
-}
-
-impl Read for Positioned {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(into, self.at)?;
-        self.at += read as u64;
-        Ok(read)
-    }
-}
-
-impl Seek for Positioned {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let base = match to {
-            SeekFrom::Start(at) => {
-                self.at = at;
-                return Ok(at);
-            }
-            SeekFrom::Current(offset) => self.at.checked_add_signed(offset),
-            SeekFrom::End(offset) => self.file.metadata()?.len().checked_add_signed(offset),
-        };
-        self.at = base.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        Ok(self.at)
+        assert_eq!(files.gone(), [ids[0]]);
+        assert!(files.table(ids[0]).is_none() && files.table(ids[2]).is_some());
+        // One that never fits is left out, and nobody waits for it.
+        let large = files.intern(pid, &line(&own.to_string_lossy()));
+        wait_for_table(&mut files, large);
+        assert!(files.table(large).is_none());
+        assert!(files.table_bytes() <= one * 2);
     }
 }

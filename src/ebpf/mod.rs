@@ -4,17 +4,28 @@
 //! configuration and no receivers: `components::pyroscope::ebpf` and `alluvium record` drive it.
 
 mod arrays;
+mod binary;
+pub mod budget;
 mod bytes;
+pub mod cost;
 mod events;
 pub mod files;
+mod go_rows;
 pub mod names;
 pub mod object;
+mod pending;
+mod perf_sample;
+mod poll;
 pub mod proc;
+mod process;
 mod profiler;
 mod records;
+mod run_time;
+mod state;
 pub mod window;
 
-pub use names::{Comm, KernelNames, Namer, Span, Style};
+pub use budget::Budget;
+pub use names::{Comm, NameCache, Namer, Span, Style};
 pub use object::StartError;
-pub use profiler::{Profiler, Scope, Settings};
-pub use window::{Accounts, ProcessInfo, Window};
+pub use profiler::{Choice, Ended, Engine, Profiler, Scope, Settings};
+pub use window::{Accounts, Places, ProcessInfo, Stacks, Window};

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::ebpf::files::{FileId, Files};
-use crate::ebpf::proc;
-use crate::ebpf::window::{Frame, ProcessInfo, Stacks, Window};
+use crate::ebpf::binary::{Binary, BinaryFunctions};
+use crate::ebpf::budget::Budget;
+use crate::ebpf::files::FileId;
+use crate::ebpf::run_time::RunTimes;
+use crate::ebpf::window::{Frame, Places, ProcessInfo, Stacks, Weight, Window};
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
-use crate::symbols::{Demangle, Ranges, Search, kernel, perf_map};
+use crate::symbols::calls::Call;
+use crate::symbols::{Demangle, Ranges, kernel};
 
 /// What a thread's name becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,9 +51,102 @@ pub struct Span {
     pub period_nanos: i64,
 }
 
+/// Names that were looked up, of the kernel and of binaries, bounded in bytes; what was used longest ago goes first.
+#[derive(Debug)]
+pub struct NameCache {
+    kernel: KernelNames,
+    /// Names that runtimes wrote for their own code.
+    run_times: RunTimes,
+    files: HashMap<FileId, FileNames>,
+    budget: Budget,
+    /// Counts windows; what is used gets the present number.
+    age: u64,
+}
+
+/// Names of a binary.
+#[derive(Debug, Default)]
+struct FileNames {
+    names: Ranges,
+    /// Bytes of the names.
+    bytes: usize,
+    /// All of its functions.
+    functions: Option<BinaryFunctions>,
+    used: u64,
+}
+
+impl NameCache {
+    /// An empty cache within a budget.
+    pub fn new(budget: Budget) -> Self {
+        Self {
+            kernel: KernelNames::default(),
+            run_times: RunTimes::default(),
+            files: HashMap::new(),
+            budget,
+            age: 0,
+        }
+    }
+
+    /// The names of a binary for `addresses`, looked up where they are not known yet.
+    fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
+        let file = self.files.entry(id).or_default();
+        file.used = self.age;
+        let FileNames {
+            names,
+            bytes,
+            functions,
+            ..
+        } = file;
+        let functions = functions.get_or_insert_with(|| binary.functions());
+        *bytes += functions.resolve(addresses, how, names);
+        names
+    }
+
+    /// Bytes of indexes and of names.
+    pub fn bytes(&self) -> usize {
+        self.files.values().map(|file| file.bytes + file.index_bytes()).sum()
+    }
+
+    /// Ends a window: forgets what goes beyond the budget.
+    pub fn end_window(&mut self) {
+        self.age += 1;
+        let mut names: usize = self.files.values().map(|file| file.bytes).sum();
+        let mut indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
+        let mut by_age: Vec<(u64, FileId)> = self.files.iter().map(|(id, file)| (file.used, *id)).collect();
+        by_age.sort_unstable();
+        for (_, id) in by_age {
+            let over_names = names > self.budget.names();
+            let over_indexes = indexes > self.budget.indexes();
+            if !over_names && !over_indexes {
+                return;
+            }
+            let Some(file) = self.files.get_mut(&id) else {
+                continue;
+            };
+            if over_indexes {
+                indexes -= file.index_bytes();
+                file.functions = None;
+            }
+            if over_names {
+                names -= file.bytes;
+                file.bytes = 0;
+                file.names = Ranges::default();
+            }
+            if file.functions.is_none() && file.bytes == 0 {
+                self.files.remove(&id);
+            }
+        }
+    }
+}
+
+impl FileNames {
+    fn index_bytes(&self) -> usize {
+        self.functions.as_ref().map_or(0, BinaryFunctions::bytes)
+    }
+}
+
 /// Names of the kernel's functions that were met.
 #[derive(Debug, Default)]
-pub struct KernelNames {
+struct KernelNames {
     names: Ranges,
     /// The list hides its addresses.
     hidden: bool,
@@ -60,7 +156,7 @@ pub struct KernelNames {
 const MAX_KERNEL_NAMES: usize = 50_000;
 
 /// A binary in the profile's table of mappings.
-struct Binary {
+struct Listed {
     index: u32,
     path: Arc<str>,
     build_id: Arc<str>,
@@ -68,31 +164,30 @@ struct Binary {
 
 /// Looks up the names of all frames of a window.
 pub struct Namer<'a> {
-    files: &'a mut Files,
-    kernel: &'a mut KernelNames,
+    cache: &'a mut NameCache,
     style: Style,
 }
 
 impl<'a> Namer<'a> {
-    /// A namer over the binaries that a profiler knows.
-    pub fn new(files: &'a mut Files, kernel: &'a mut KernelNames, style: Style) -> Self {
-        Self { files, kernel, style }
+    /// A namer that keeps what it finds.
+    pub fn new(cache: &'a mut NameCache, style: Style) -> Self {
+        Self { cache, style }
     }
 
     /// Reads the names of the kernel functions of a window that are not known yet, in one pass over the list.
     pub fn learn_kernel(&mut self, window: &Window) {
-        if self.kernel.hidden {
+        if self.cache.kernel.hidden {
             return;
         }
-        if self.kernel.names.len() > MAX_KERNEL_NAMES {
-            self.kernel.names = Ranges::default();
+        if self.cache.kernel.names.len() > MAX_KERNEL_NAMES {
+            self.cache.kernel.names = Ranges::default();
         }
         let mut missing: Vec<u64> = window
             .processes
             .values()
-            .flat_map(|(_, stacks)| stacks.ticks.keys())
+            .flat_map(|(_, stacks)| stacks.weights.keys())
             .flat_map(|stack| stack.iter())
-            .filter(|frame| frame.file == FileId::KERNEL && self.kernel.names.find(frame.address).is_none())
+            .filter(|frame| frame.file == FileId::KERNEL && self.cache.kernel.names.find(frame.address).is_none())
             .map(|frame| frame.address)
             .collect();
         if missing.is_empty() {
@@ -101,11 +196,11 @@ impl<'a> Namer<'a> {
         missing.sort_unstable();
         missing.dedup();
         let read =
-            File::open("/proc/kallsyms").and_then(|list| kernel::resolve(list, &missing, &mut self.kernel.names));
+            File::open("/proc/kallsyms").and_then(|list| kernel::resolve(list, &missing, &mut self.cache.kernel.names));
         match read {
             Ok(true) => {}
             Ok(false) => {
-                self.kernel.hidden = true;
+                self.cache.kernel.hidden = true;
                 tracing::warn!(
                     "the kernel hides its addresses (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names"
                 );
@@ -113,31 +208,31 @@ impl<'a> Namer<'a> {
             Err(error) => tracing::warn!(error = %error, "cannot read the list of kernel symbols"),
         }
         for address in missing {
-            if self.kernel.names.find(address).is_none() {
-                self.kernel.names.insert(address, address + 1, Arc::from(""));
+            if self.cache.kernel.names.find(address).is_none() {
+                self.cache.kernel.names.insert(address, address + 1, Arc::from(""));
             }
         }
     }
 
     /// The profile of some processes, as pprof bytes without compression. Sample type is `cpu` in nanoseconds.
-    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], comms: &[Arc<str>], span: Span) -> Vec<u8> {
-        let named: Vec<Vec<(Frame, Arc<str>)>> = parts
+    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
+        let named: Vec<Vec<(Frame, Arc<[Call]>)>> = parts
             .iter()
-            .map(|(process, stacks)| self.names(process, stacks))
+            .map(|(process, stacks)| self.names(process, stacks, places))
             .collect();
-        let mut binaries: BTreeMap<FileId, Binary> = BTreeMap::new();
+        let mut binaries: BTreeMap<FileId, Listed> = BTreeMap::new();
         for (frame, _) in named.iter().flatten() {
-            if let Some(entry) = self.files.get(frame.file) {
+            if let Some(binary) = places.binaries.get(&frame.file) {
                 let index = u32::try_from(binaries.len()).unwrap_or(u32::MAX);
-                binaries.entry(frame.file).or_insert_with(|| Binary {
+                binaries.entry(frame.file).or_insert_with(|| Listed {
                     index,
-                    path: entry.path.clone(),
-                    build_id: entry.build_id.clone(),
+                    path: binary.path.clone(),
+                    build_id: binary.build_id.clone(),
                 });
             }
         }
         let mut builder = Builder::new(span);
-        let mut in_order: Vec<&Binary> = binaries.values().collect();
+        let mut in_order: Vec<&Listed> = binaries.values().collect();
         in_order.sort_unstable_by_key(|binary| binary.index);
         builder
             .profile
@@ -156,17 +251,19 @@ impl<'a> Namer<'a> {
                 let mapping = binaries
                     .get(&frame.file)
                     .map_or(Location::NO_MAPPING, |binary| binary.index);
-                locations.insert(*frame, builder.location(mapping, frame.address, name));
+                locations.insert(*frame, builder.calls(mapping, frame.address, name));
             }
             let root = self
                 .style
                 .process_frame
                 .then(|| builder.location(Location::NO_MAPPING, 0, title(process)));
-            for (stack, ticks) in &stacks.ticks {
+            for (stack, weight) in &stacks.weights {
                 let mut comm = None;
                 for frame in stack.iter() {
                     let location = if frame.file == FileId::COMM {
-                        comm = usize::try_from(frame.address).ok().and_then(|index| comms.get(index));
+                        comm = usize::try_from(frame.address)
+                            .ok()
+                            .and_then(|index| places.comms.get(index));
                         comm.filter(|_| as_frame)
                             .map(|name| builder.location(Location::NO_MAPPING, 0, name))
                     } else {
@@ -182,16 +279,16 @@ impl<'a> Namer<'a> {
                     let pid = i64::from(process.pid);
                     builder.profile.labels.push(SampleLabel::Number("pid", pid, ""));
                 }
-                builder.end_sample(*ticks);
+                builder.end_sample(*weight);
             }
         }
         encode(&builder.profile)
     }
 
     /// Every address of the stacks with its name.
-    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks) -> Vec<(Frame, Arc<str>)> {
+    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks, places: &Places) -> Vec<(Frame, Arc<[Call]>)> {
         let mut frames: Vec<Frame> = stacks
-            .ticks
+            .weights
             .keys()
             .flat_map(|stack| stack.iter())
             .filter(|frame| frame.file != FileId::COMM)
@@ -203,43 +300,49 @@ impl<'a> Namer<'a> {
         for group in frames.chunk_by(|a, b| a.file == b.file) {
             let Some(first) = group.first() else { continue };
             let addresses: Vec<u64> = group.iter().map(|frame| frame.address).collect();
-            let jit;
             let names = match first.file {
-                FileId::KERNEL => Some(&self.kernel.names),
-                FileId::ANONYMOUS => {
-                    jit = run_time_names(process.pid, &addresses);
-                    Some(&jit)
-                }
+                FileId::KERNEL => Some(&self.cache.kernel.names),
+                FileId::ANONYMOUS => Some(self.cache.run_times.resolve(process, &addresses)),
                 FileId::UNKNOWN => None,
-                file => self.files.resolve(file, &addresses, self.style.demangle),
+                file => places
+                    .binaries
+                    .get(&file)
+                    .map(|binary| self.cache.resolve(file, binary, &addresses, self.style.demangle)),
             };
-            let found: Vec<Option<Arc<str>>> = addresses
+            let found: Vec<Option<Arc<[Call]>>> = addresses
                 .iter()
                 .map(|address| {
                     names
-                        .and_then(|names| names.find(*address))
-                        .filter(|name| !name.is_empty())
+                        .and_then(|names| names.find_calls(*address))
+                        .filter(|calls| calls.iter().any(|call| !call.name.is_empty()))
                         .cloned()
                 })
                 .collect();
-            for (frame, name) in group.iter().zip(found) {
-                named.push((*frame, name.unwrap_or_else(|| self.stand_in(*frame))));
+            for (frame, calls) in group.iter().zip(found) {
+                named.push((
+                    *frame,
+                    calls.unwrap_or_else(|| Arc::new([Call::named(stand_in(*frame, places))])),
+                ));
             }
         }
         named
     }
+}
 
-    /// What is shown for an address without a name.
-    fn stand_in(&self, frame: Frame) -> Arc<str> {
-        match frame.file {
-            FileId::KERNEL => "[kernel]".into(),
-            FileId::ANONYMOUS => "[anonymous]".into(),
-            FileId::UNKNOWN => "[unknown]".into(),
-            file => {
-                let path = self.files.get(file).map(|entry| entry.path.clone()).unwrap_or_default();
-                let name = path.rsplit('/').next().unwrap_or_default();
-                format!("{name}+{:#x}", frame.address).into()
-            }
+/// What is shown for an address without a name.
+fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
+    match frame.file {
+        FileId::KERNEL => "[kernel]".into(),
+        FileId::ANONYMOUS => "[anonymous]".into(),
+        FileId::UNKNOWN => "[unknown]".into(),
+        file => {
+            let path = places
+                .binaries
+                .get(&file)
+                .map(|binary| binary.path.clone())
+                .unwrap_or_default();
+            let name = path.rsplit('/').next().unwrap_or_default();
+            format!("{name}+{:#x}", frame.address).into()
         }
     }
 }
@@ -256,7 +359,8 @@ fn title(process: &ProcessInfo) -> &str {
 /// A profile that grows: each name becomes one function, each place one location.
 struct Builder<'a> {
     profile: Profile<'a>,
-    functions: HashMap<&'a str, u32>,
+    /// By name and file.
+    functions: HashMap<(&'a str, &'a str), u32>,
     locations: HashMap<(u32, u64, u32), u32>,
 }
 
@@ -282,24 +386,48 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn location(&mut self, mapping: u32, address: u64, name: &'a str) -> u32 {
+    fn function(&mut self, name: &'a str, file: &'a str) -> u32 {
         let profile = &mut self.profile;
-        let function = *self.functions.entry(name).or_insert_with(|| {
+        *self.functions.entry((name, file)).or_insert_with(|| {
             profile.functions.push(Function {
                 name,
                 system_name: name,
+                file,
                 ..Function::default()
             });
             profile.functions.len() as u32 - 1
-        });
-        *self.locations.entry((mapping, address, function)).or_insert_with(|| {
-            let line = profile.lines.len() as u32;
-            profile.lines.push(Line { function, line: 0 });
+        })
+    }
+
+    /// The location of a name without a place in the source.
+    fn location(&mut self, mapping: u32, address: u64, name: &'a str) -> u32 {
+        let function = self.function(name, "");
+        self.place(mapping, address, &[Line { function, line: 0 }])
+    }
+
+    /// The location of a function and of what was inlined into it.
+    fn calls(&mut self, mapping: u32, address: u64, calls: &'a [Call]) -> u32 {
+        let lines: Vec<Line> = calls
+            .iter()
+            .map(|call| Line {
+                function: self.function(&call.name, &call.file),
+                line: i64::from(call.line),
+            })
+            .collect();
+        self.place(mapping, address, &lines)
+    }
+
+    fn place(&mut self, mapping: u32, address: u64, lines: &[Line]) -> u32 {
+        let profile = &mut self.profile;
+        let outer = lines.last().map_or(0, |line| line.function);
+        *self.locations.entry((mapping, address, outer)).or_insert_with(|| {
+            let start = profile.lines.len() as u32;
+            profile.lines.extend_from_slice(lines);
             profile.locations.push(Location {
                 mapping,
                 address,
-                lines_start: line,
-                lines_end: line + 1,
+                lines_start: start,
+                lines_end: profile.lines.len() as u32,
                 is_folded: false,
             });
             profile.locations.len() as u32 - 1
@@ -307,24 +435,11 @@ impl<'a> Builder<'a> {
     }
 
     /// Ends the sample whose locations and labels were pushed.
-    fn end_sample(&mut self, ticks: u64) {
-        let ticks = i64::try_from(ticks).unwrap_or(i64::MAX);
+    fn end_sample(&mut self, weight: Weight) {
+        let nanos = i64::try_from(weight.nanos).unwrap_or(i64::MAX);
         let profile = &mut self.profile;
-        profile.values.push(ticks.saturating_mul(profile.period));
+        profile.values.push(nanos);
         profile.sample_starts.push(profile.sample_locations.len() as u32);
         profile.label_starts.push(profile.labels.len() as u32);
     }
-}
-
-/// Names that a runtime wrote for its own code.
-fn run_time_names(pid: u32, addresses: &[u64]) -> Ranges {
-    let mut names = Ranges::default();
-    let path = proc::path_in_root(pid, &format!("/tmp/perf-{}.map", proc::namespaced_pid(pid)));
-    let Ok(map) = File::open(path) else { return names };
-    let mut search = Search::new(addresses);
-    if let Err(error) = perf_map::offer(map, &mut search) {
-        tracing::debug!(error = %error, pid, "cannot read a perf map");
-    }
-    search.finish(|_, start, end, name| names.insert(start, end, name.into()));
-    names
 }

@@ -1,12 +1,14 @@
 //! The compiled BPF program and its start: what must be there, loaded in order, each missing thing by name.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use aya::maps::{HashOfMaps, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::PerfEvent;
 use aya::{Ebpf, EbpfLoader};
+
+use crate::ebpf::window::Accounts;
 
 #[cfg(target_arch = "x86_64")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.x86_64.bpf.o");
@@ -50,6 +52,17 @@ pub enum StartError {
     },
 }
 
+impl StartError {
+    /// True when it is the BPF program that cannot be had; perf events may be allowed all the same.
+    pub fn is_of_program(&self) -> bool {
+        match self {
+            Self::NoBtf | Self::OldKernel(_) | Self::Load(_) => true,
+            Self::Capability(name) => *name == BPF,
+            Self::PerfEvent { .. } | Self::System { .. } => false,
+        }
+    }
+}
+
 fn hint(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
@@ -60,23 +73,33 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
+/// The capability that only the program needs.
+const BPF: &str = "CAP_BPF (or CAP_SYS_ADMIN)";
+
 /// Bits of capabilities(7) that are needed: any of each row is enough.
 const CAPABILITIES: [(&str, &[u32]); 3] = [
-    ("CAP_BPF (or CAP_SYS_ADMIN)", &[39, 21]),
+    // What the fallback needs too comes first: it is the one to tell.
     ("CAP_PERFMON (or CAP_SYS_ADMIN)", &[38, 21]),
     ("CAP_SYS_PTRACE", &[19]),
+    (BPF, &[39, 21]),
 ];
 
-/// What the loaded program consists of.
-pub struct Loaded {
-    bpf: Ebpf,
+/// What the polling thread has of the loaded program.
+pub struct KernelSide {
     /// Records of the program.
     pub ring: RingBuf<MapData>,
+    counters: PerCpuArray<MapData, u64>,
+    program: OwnedFd,
+    /// Keeps the rest of the object.
+    _bpf: Ebpf,
+}
+
+/// What the worker tells the loaded program.
+pub struct KernelMaps {
     /// Mappings of each process, by its id.
     pub processes: HashOfMaps<MapData, u32, MapData>,
     /// Rows of each file, by its key.
     pub tables: HashOfMaps<MapData, u32, MapData>,
-    counters: PerCpuArray<MapData, u64>,
 }
 
 /// Settings that are fixed when the program is loaded.
@@ -89,7 +112,7 @@ pub struct LoadSettings {
 }
 
 /// Checks what can be checked and loads the program.
-pub fn load(settings: LoadSettings) -> Result<Loaded, StartError> {
+pub fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), StartError> {
     check_capabilities(&read("/proc/self/status")?)?;
     check_kernel(&read("/proc/sys/kernel/osrelease")?)?;
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
@@ -108,25 +131,53 @@ pub fn load(settings: LoadSettings) -> Result<Loaded, StartError> {
             .ok_or_else(|| StartError::Load(format!("the object has no map {name}")))
     };
     let wrong = |error: aya::maps::MapError| StartError::Load(chain(&error));
-    Ok(Loaded {
-        ring: RingBuf::try_from(take(&mut bpf, "ring")?).map_err(wrong)?,
+    let program = perf_program(&mut bpf)?
+        .fd()
+        .map_err(|error| StartError::Load(chain(&error)))?
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|error| StartError::Load(error.to_string()))?;
+    let maps = KernelMaps {
         processes: HashOfMaps::try_from(take(&mut bpf, "processes")?).map_err(wrong)?,
         tables: HashOfMaps::try_from(take(&mut bpf, "tables")?).map_err(wrong)?,
+    };
+    let side = KernelSide {
+        ring: RingBuf::try_from(take(&mut bpf, "ring")?).map_err(wrong)?,
         counters: PerCpuArray::try_from(take(&mut bpf, "counters")?).map_err(wrong)?,
-        bpf,
-    })
+        program,
+        _bpf: bpf,
+    };
+    Ok((side, maps))
 }
 
-impl Loaded {
+impl KernelSide {
     /// The program, to be run by events.
-    pub fn program(&mut self) -> Result<BorrowedFd<'_>, StartError> {
-        let program = perf_program(&mut self.bpf)?;
-        Ok(program.fd().map_err(|error| StartError::Load(chain(&error)))?.as_fd())
+    pub fn program(&self) -> &OwnedFd {
+        &self.program
     }
 
-    /// A counter of the program, summed over the CPUs (`enum counter`).
-    pub fn counter(&self, index: u32) -> u64 {
-        self.counters.get(&index, 0).map_or(0, |values| values.iter().sum())
+    /// What the program counted, summed over the CPUs (`enum counter`).
+    pub fn counts(&self) -> Accounts {
+        let counter = |index: u32| {
+            self.counters
+                .get(&index, 0)
+                .map_or(0, |values| values.iter().sum::<u64>())
+        };
+        // The parts first: a tick meanwhile is in the sum and not yet in one of them, never the other way round.
+        let counts = Accounts {
+            stacks: counter(1),
+            snapshots: counter(2),
+            ring_full: counter(3),
+            no_scratch: counter(4),
+            idle: counter(5),
+            ignored: counter(6),
+            kernel_nanos: counter(7),
+            ..Accounts::default()
+        };
+        Accounts {
+            ticks: counter(0),
+            ..counts
+        }
     }
 }
 
@@ -204,11 +255,30 @@ mod tests {
         let error = check_capabilities("CapEff:\t0000000000000000\n")
             .unwrap_err()
             .to_string();
-        assert!(error.contains("CAP_BPF"), "{error}");
-        let error = check_capabilities("CapEff:\t0000008000080000\n")
-            .unwrap_err()
-            .to_string();
         assert!(error.contains("CAP_PERFMON"), "{error}");
+        let error = check_capabilities("CapEff:\t0000008000080000\n").unwrap_err();
+        assert!(error.to_string().contains("CAP_PERFMON") && !error.is_of_program());
+        let error = check_capabilities("CapEff:\t0000004000080000\n").unwrap_err();
+        assert!(error.to_string().contains("CAP_BPF") && error.is_of_program());
+    }
+
+    #[test]
+    fn the_object_for_64_bit_arm_has_the_same_parts_and_is_relocated() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/bpf/out/profiler.aarch64.bpf.o");
+        let mut arm = aya_obj::Object::parse(&std::fs::read(path).unwrap()).unwrap();
+        let native = aya_obj::Object::parse(OBJECT).unwrap();
+        let parts = |object: &aya_obj::Object| {
+            let mut names: Vec<String> = object.maps.keys().chain(object.programs.keys()).cloned().collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(parts(&arm), parts(&native));
+        assert!(parts(&arm).iter().any(|name| name == "profile"), "{:?}", parts(&arm));
+        let sections = arm.functions.keys().map(|(section, _)| *section).collect();
+        let maps = arm.maps.clone();
+        arm.relocate_maps(maps.iter().map(|(name, map)| (name.as_str(), 3, map)), &sections)
+            .unwrap();
+        arm.relocate_calls(&sections).unwrap();
     }
 
     #[test]

@@ -78,6 +78,18 @@ pub fn comm(pid: u32) -> String {
         .unwrap_or_default()
 }
 
+/// The start of a process on CLOCK_BOOTTIME in nanoseconds, to a hundredth of a second; 0 when it is gone.
+pub fn start(pid: u32) -> u64 {
+    let read = || {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in the second field may hold anything; after its last parenthesis comes the third one.
+        let (_, rest) = text.rsplit_once(')')?;
+        let ticks: u64 = rest.split_whitespace().nth(19)?.parse().ok()?;
+        ticks.checked_mul(10_000_000)
+    };
+    read().unwrap_or(0)
+}
+
 /// The id of the container that a process runs in, from any line of its cgroup file; empty when it runs in none.
 pub fn container_id(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/cgroup"))

@@ -1,22 +1,21 @@
-//! Drives the program: reads its ring and the side band, keeps the table of processes, walks snapshots, fills windows.
+//! The profiler as its users see it: starts its threads, gives out windows, and leaves nothing in the kernel when it is dropped.
 //!
-//! One thread calls [`Profiler::poll`] some times a second and [`Profiler::take`] at the end of each window. Nothing here waits.
+//! One thread polls the rings, one keeps processes and windows, one compiles unwind tables. Names are looked up by whoever took a window, on a
+//! thread of its own: none of that can lose a tick.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::mem;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
-use parking_lot::RwLock;
-
-use crate::ebpf::arrays::{KernelMapping, array, ignored};
-use crate::ebpf::events::{Clock, News, SideBand, online_cpus};
-use crate::ebpf::files::{Budget, FileId, Files};
-use crate::ebpf::object::{LoadSettings, Loaded, StartError, load};
-use crate::ebpf::proc::{self, MapsLine};
-use crate::ebpf::records::{Record, User};
-use crate::ebpf::window::{Accounts, Frame, ProcessInfo, Window};
-use crate::unwind::Stop;
-use crate::unwind::walk::{Found, Snapshot, walk};
+use crate::ebpf::budget::Budget;
+use crate::ebpf::cost::{Cost, Governor};
+use crate::ebpf::events::online_cpus;
+use crate::ebpf::object::{KernelMaps, LoadSettings, StartError, load};
+use crate::ebpf::poll::{Order, Poller, Source};
+use crate::ebpf::state::State;
+use crate::ebpf::window::Window;
 
 /// How a profiler works.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +28,12 @@ pub struct Settings {
     pub comm: bool,
     /// Which processes.
     pub scope: Scope,
-    /// Bounds of memory.
+    /// Bound of memory.
     pub budget: Budget,
+    /// Bound of CPU: a share of one CPU, above which the rate is lowered; `None`: no bound.
+    pub cpu_limit: Option<f64>,
+    /// How stacks are taken.
+    pub engine: Choice,
 }
 
 /// Which processes are looked at.
@@ -44,6 +47,25 @@ pub enum Scope {
     ChildrenOf(u32),
 }
 
+/// How stacks are to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// By the BPF program, or where the kernel refuses that, by perf events alone.
+    #[default]
+    Best,
+    /// By perf events alone.
+    Events,
+}
+
+/// How stacks are taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Engine {
+    /// By the BPF program.
+    Program,
+    /// By perf events alone, and why.
+    Events(String),
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -52,84 +74,24 @@ impl Default for Settings {
             comm: false,
             scope: Scope::All,
             budget: Budget::default(),
+            cpu_limit: None,
+            engine: Choice::Best,
         }
     }
 }
 
-/// User frames at most, as in the program.
-const MAX_FRAMES: usize = 896;
-/// Bytes of snapshots that wait for tables at most; more are walked with what is there.
-const MAX_PENDING: usize = 8 << 20;
-/// Polls that a snapshot waits for its tables at most.
-const MAX_WAIT: u32 = 30;
+/// A thread of the profiler ended too early: by a panic, which is in the log.
+#[derive(Debug, thiserror::Error)]
+#[error("a thread of the profiler ended")]
+pub struct Ended;
 
 /// The running profiler. Dropping it closes the clocks and unloads the program: nothing stays in the kernel.
 pub struct Profiler {
-    // The clocks go first when this is dropped.
-    _clocks: Vec<Clock>,
-    side_bands: Vec<SideBand>,
-    loaded: Loaded,
-    state: State,
-}
-
-/// All that is not the kernel's.
-struct State {
-    settings: Settings,
-    /// Processes that are looked at, when not all are.
-    followed: HashSet<u32>,
-    /// Room for the news of a poll.
-    news: Vec<(u64, News)>,
-    /// Processes that the program is to pass over from now on.
-    ignored: HashSet<u32>,
-    /// Processes that the program passes over.
-    passed_over: HashSet<u32>,
-    /// Processes that it shall not pass over any more.
-    unignored: Vec<u32>,
-    files: Files,
-    processes: HashMap<u32, Process>,
-    pending: VecDeque<Pending>,
-    pending_bytes: usize,
-    window: Window,
-    accounts: Accounts,
-    frames: Vec<Frame>,
-    addresses: Vec<u64>,
-}
-
-struct Process {
-    info: Arc<ProcessInfo>,
-    image: Image,
-    /// It was seen by a tick: its tables are wanted and its mappings are told to the program.
-    active: bool,
-    /// The mappings changed since they were told.
-    stale: bool,
-    /// The program has its mappings.
-    told: bool,
-    exited: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Mapping {
-    start: u64,
-    end: u64,
-    file: FileId,
-    bias: u64,
-}
-
-/// The executable mappings of a process until it runs another program, sorted by start, without overlaps. Copied stacks keep the image that
-/// they were taken of.
-type Image = Arc<RwLock<Vec<Mapping>>>;
-
-/// A copied stack that waits for tables.
-struct Pending {
-    image: Image,
-    info: Arc<ProcessInfo>,
-    comm: [u8; 16],
-    kernel: Vec<u64>,
-    ip: u64,
-    sp: u64,
-    bp: u64,
-    bytes: Vec<u8>,
-    waited: u32,
+    orders: Option<Sender<Order>>,
+    threads: Vec<JoinHandle<()>>,
+    hertz: Arc<AtomicU32>,
+    cost: Cost,
+    engine: Engine,
 }
 
 impl Profiler {
@@ -137,528 +99,206 @@ impl Profiler {
     pub fn start(settings: Settings) -> Result<Self, StartError> {
         let system = |what| move |error| StartError::System { what, error };
         let cpus = online_cpus().map_err(system("/sys/devices/system/cpu/online"))?;
-        // Half a megabyte holds a second of a CPU at 99 Hz; a power of two for any number and rate.
-        let cpu_count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
-        let ring_bytes = cpu_count
-            .saturating_mul(512 << 10)
-            .saturating_mul(settings.hertz.div_ceil(100).max(1))
-            .clamp(1 << 20, 64 << 20)
-            .next_power_of_two();
-        let mut loaded = load(LoadSettings {
-            kernel_stacks: settings.kernel_stacks,
-            ring_bytes,
-        })?;
-        let mut side_bands = Vec::with_capacity(cpus.len());
-        let failed = |cpu| move |error| StartError::PerfEvent { cpu, error };
-        for cpu in &cpus {
-            side_bands.push(SideBand::open(*cpu).map_err(failed(*cpu))?);
-        }
-        let files = Files::new(settings.budget).map_err(system("a new thread"))?;
-        let mut state = State {
-            settings,
-            followed: match settings.scope {
-                Scope::All => HashSet::new(),
-                Scope::Process(pid) | Scope::ChildrenOf(pid) => HashSet::from([pid]),
-            },
-            news: Vec::new(),
-            ignored: HashSet::new(),
-            passed_over: HashSet::new(),
-            unignored: Vec::new(),
-            files,
-            processes: HashMap::new(),
-            pending: VecDeque::new(),
-            pending_bytes: 0,
-            window: Window::default(),
-            accounts: Accounts::default(),
-            frames: Vec::new(),
-            addresses: Vec::new(),
+        let (source, maps, engine) = source(settings, cpus.len())?;
+        let cost = Cost::default();
+        let backlog = Arc::new(AtomicUsize::new(0));
+        let hertz = Arc::new(AtomicU32::new(settings.hertz.max(1)));
+        let (work, inbox) = channel();
+        let (orders, ordered) = channel();
+        let mut state = State::new(settings, maps, cost.clone(), backlog.clone()).map_err(system("a new thread"))?;
+        state.ignore_others().map_err(system("/proc"))?;
+        let mut poller = Poller {
+            source,
+            bands: HashMap::new(),
+            work,
+            backlog,
+            limit: settings.budget.backlog() / 2,
+            governor: Governor::new(settings.hertz, settings.cpu_limit),
+            hertz: hertz.clone(),
+            cost: cost.clone(),
+            expected: 0,
         };
-        if settings.scope != Scope::All {
-            // Before the clocks start, or the ring would be full of those that nobody asked for.
-            let pids = proc::pids().map_err(system("/proc"))?;
-            let own = std::process::id();
-            state.ignored.extend(
-                pids.into_iter()
-                    .filter(|pid| *pid == own || !state.followed.contains(pid)),
-            );
-            state.tell(&mut loaded);
-        }
-        let mut clocks = Vec::with_capacity(cpus.len());
-        let program = loaded.program()?;
         for cpu in cpus {
-            clocks.push(Clock::open(cpu, u64::from(settings.hertz), program).map_err(failed(cpu))?);
+            poller.open_cpu(cpu)?;
         }
+        let mut threads = Vec::new();
+        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(run)
+                .map_err(system("a new thread"))
+        };
+        threads.push(spawn("ebpf-poll", Box::new(move || poller.run(&ordered)))?);
+        threads.push(spawn("ebpf-processes", Box::new(move || state.run(&inbox)))?);
         Ok(Self {
-            _clocks: clocks,
-            side_bands,
-            loaded,
-            state,
+            orders: Some(orders),
+            threads,
+            hertz,
+            cost,
+            engine,
         })
     }
 
-    /// Reads what has come. To be called some times a second.
-    pub fn poll(&mut self) {
-        let Self {
-            side_bands,
-            loaded,
-            state,
-            ..
-        } = self;
-        let mut news = mem::take(&mut state.news);
-        for band in side_bands {
-            band.drain(&mut news);
-        }
-        // Each CPU has a ring of its own: what a process did on several of them is put in order, and so are its ticks between.
-        news.sort_by_key(|(time, _)| *time);
-        let mut next = news.drain(..).peekable();
-        for (id, table) in state.files.ready() {
-            let told = array("rows", table.rows())
-                .and_then(|rows| loaded.tables.insert(id.0, &rows, 0).map_err(std::io::Error::other));
-            if let Err(error) = told {
-                tracing::warn!(error = %error, rows = table.rows().len(), "cannot hand an unwind table to the kernel");
-            }
-        }
-        while let Some(record) = loaded.ring.next() {
-            match Record::parse(&record) {
-                Some(record) => {
-                    while let Some((_, before)) = next.next_if(|(time, _)| *time <= record.time) {
-                        state.hear(before);
-                    }
-                    state.take(&record);
-                }
-                None => state.accounts.malformed += 1,
-            }
-        }
-        for (_, rest) in next.by_ref() {
-            state.hear(rest);
-        }
-        drop(next);
-        state.news = news;
-        state.tell(loaded);
-        state.walk_pending(false);
-        state.forget_exited(loaded);
-    }
-
     /// Ends the window and answers with it.
-    pub fn take(&mut self) -> Window {
-        self.poll();
-        self.state.walk_pending(true);
-        for id in self.state.files.age() {
-            // A table that is not there any more is walked around by frame pointers.
-            let _ = self.loaded.tables.remove(&id.0);
-        }
-        mem::take(&mut self.state.window)
+    pub fn take(&self) -> Result<Window, Ended> {
+        self.ask(Order::Take)
     }
 
-    /// The binaries, for names.
-    pub fn files(&mut self) -> &mut Files {
-        &mut self.state.files
+    /// Stops the clocks and answers with the last window: every tick of the accounts is in it or counted.
+    pub fn finish(mut self) -> Result<Window, Ended> {
+        self.stop()
     }
 
-    /// Where the ticks went.
-    pub fn accounts(&self) -> Accounts {
-        Accounts {
-            ticks: self.loaded.counter(0),
-            stacks: self.loaded.counter(1),
-            snapshots: self.loaded.counter(2),
-            ring_full: self.loaded.counter(3),
-            no_scratch: self.loaded.counter(4),
-            idle: self.loaded.counter(5),
-            ignored: self.loaded.counter(6),
-            ..self.state.accounts
-        }
+    /// As [`Self::finish`]; what is taken after it is empty.
+    pub fn stop(&mut self) -> Result<Window, Ended> {
+        self.ask(Order::Finish)
     }
 
-    /// Nanoseconds of CPU time that a tick stands for.
-    pub fn period(&self) -> u64 {
-        1_000_000_000 / u64::from(self.state.settings.hertz.max(1))
+    fn ask(&self, order: impl FnOnce(Sender<Window>) -> Order) -> Result<Window, Ended> {
+        let (reply, answer) = channel();
+        let orders = self.orders.as_ref().ok_or(Ended)?;
+        orders.send(order(reply)).map_err(|_| Ended)?;
+        answer.recv().map_err(|_| Ended)
+    }
+
+    /// How stacks are taken.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Ticks a second at present.
+    pub fn hertz(&self) -> u32 {
+        self.hertz.load(Ordering::Relaxed)
+    }
+
+    /// Where the threads that look up names note their cost.
+    pub fn cost(&self) -> &Cost {
+        &self.cost
     }
 }
 
-impl State {
-    fn hear(&mut self, news: News) {
-        match news {
-            News::Lost(count) => {
-                self.accounts.news_lost += count;
-                // Something is missing of someone: ask again for all, at their next tick.
-                for process in self.processes.values_mut() {
-                    process.active = false;
-                }
-            }
-            News::Executed { pid, comm } => {
-                let started = self.processes.get(&pid).map_or(0, |process| process.info.start);
-                let mut process = Process::new(pid, started);
-                if !comm.is_empty() && process.info.comm.is_empty() {
-                    Arc::make_mut(&mut process.info).comm = comm;
-                }
-                if let Some(before) = self.processes.insert(pid, process) {
-                    let told = before.told;
-                    if let Some(process) = self.processes.get_mut(&pid) {
-                        process.told = told;
-                        process.stale = true;
-                    }
-                }
-            }
-            News::Forked { pid, parent } => {
-                self.end_ignoring(pid);
-                if self.followed.contains(&parent) {
-                    self.followed.insert(pid);
-                } else if self.settings.scope != Scope::All {
-                    self.ignored.insert(pid);
-                    return;
-                }
-                if let Some(parent) = self.processes.get(&parent) {
-                    let mut process = Process::new(pid, 0);
-                    process.image = Arc::new(RwLock::new(parent.image.read().clone()));
-                    self.processes.insert(pid, process);
-                }
-            }
-            News::Mapped {
-                pid,
-                start,
-                end,
-                offset,
-                device,
-                inode,
-                path,
-            } => {
-                let Some(process) = self.processes.get_mut(&pid) else {
-                    return;
-                };
-                let line = MapsLine {
-                    start,
-                    end,
-                    offset,
-                    device,
-                    inode,
-                    path,
-                };
-                if process.info.executable.is_empty() && line.path.starts_with('/') {
-                    Arc::make_mut(&mut process.info).executable.clone_from(&line.path);
-                }
-                process.map(&mut self.files, &line);
-            }
-            News::Exited { pid, tid } if pid == tid => {
-                self.end_ignoring(pid);
-                if let Some(process) = self.processes.get_mut(&pid) {
-                    process.exited = true;
-                }
-            }
-            News::Exited { .. } => {}
+impl Drop for Profiler {
+    fn drop(&mut self) {
+        // The polling thread ends, drops the clocks and the program, then the worker has nobody to listen to.
+        self.orders = None;
+        for thread in self.threads.drain(..) {
+            // A panic is in the log already.
+            let _ = thread.join();
         }
     }
+}
 
-    /// The id belongs to another process from now on.
-    fn end_ignoring(&mut self, pid: u32) {
-        self.ignored.remove(&pid);
-        if self.passed_over.remove(&pid) {
-            self.unignored.push(pid);
-        }
-    }
-
-    fn take(&mut self, record: &Record<'_>) {
-        let is_wanted = match self.settings.scope {
-            Scope::All => true,
-            Scope::Process(_) => self.followed.contains(&record.pid),
-            Scope::ChildrenOf(parent) => record.pid != parent && self.followed.contains(&record.pid),
+/// Loads the program, or when the kernel does not let us, prepares for perf events alone.
+fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>, Engine), StartError> {
+    let events = |why: String| {
+        let source = Source::Events {
+            rings: HashMap::new(),
+            counts: Box::default(),
         };
-        if !is_wanted {
-            self.accounts.filtered += 1;
-            self.ignored.insert(record.pid);
-            return;
-        }
-        self.meet(record.pid, record.start);
-        let Some(process) = self.processes.get(&record.pid) else {
-            return;
-        };
-        match record.user {
-            User::Frames(user) => {
-                self.addresses.clear();
-                self.addresses.extend(user.iter());
-                let info = process.info.clone();
-                self.frames.clear();
-                push_kernel(&mut self.frames, record.kernel().iter());
-                push_user(&mut self.frames, &self.addresses, &process.image.read());
-                self.count(&info, &record.comm, record.stop);
-            }
-            User::Snapshot(snapshot) => {
-                let pending = Pending {
-                    image: process.image.clone(),
-                    info: process.info.clone(),
-                    comm: record.comm,
-                    kernel: record.kernel().iter().collect(),
-                    ip: snapshot.ip,
-                    sp: snapshot.sp,
-                    bp: snapshot.bp,
-                    bytes: snapshot.bytes.to_vec(),
-                    waited: 0,
-                };
-                self.pending_bytes += pending.bytes.len();
-                self.pending.push_back(pending);
-            }
-        }
+        (source, None, Engine::Events(why))
+    };
+    if settings.engine == Choice::Events {
+        return Ok(events("asked for".to_owned()));
     }
-
-    /// Makes sure that the process of a tick is known, and that it is the same as before.
-    fn meet(&mut self, pid: u32, start: u64) {
-        let known = self.processes.get_mut(&pid);
-        let process = match known {
-            Some(process) if process.info.start == 0 || process.info.start == start => process,
-            _ => {
-                let mut process = Process::new(pid, start);
-                process.read(pid, &mut self.files);
-                self.processes.entry(pid).insert_entry(process).into_mut()
-            }
-        };
-        if process.info.start == 0 {
-            Arc::make_mut(&mut process.info).start = start;
-        }
-        if !process.active {
-            process.active = true;
-            process.stale = true;
-            // Forks of processes that were not known, and those whose news were lost.
-            if process.image.read().is_empty() {
-                process.read(pid, &mut self.files);
-            }
-            if process.info.executable.is_empty() {
-                let info = Arc::make_mut(&mut process.info);
-                info.executable = proc::executable(pid);
-            }
-        }
-    }
-
-    /// Tells the program the mappings of processes whose tables are there.
-    fn tell(&mut self, loaded: &mut Loaded) {
-        for pid in self.unignored.drain(..) {
-            // It is not there when the id was given to a process that was told meanwhile.
-            let _ = loaded.processes.remove(&pid);
-        }
-        for pid in self.ignored.drain() {
-            // Whoever cannot be told to be passed over is sorted out here at each tick.
-            if ignored().is_ok_and(|map| loaded.processes.insert(pid, &map, 0).is_ok()) {
-                self.passed_over.insert(pid);
-            }
-        }
-        for (pid, process) in &mut self.processes {
-            if !process.active || !process.stale || process.exited {
-                continue;
-            }
-            let image = process.image.read();
-            if image.is_empty() || !self.files.want_tables(image.iter().map(|mapping| mapping.file)) {
-                continue;
-            }
-            let mappings: Vec<KernelMapping> = image
-                .iter()
-                .map(|mapping| KernelMapping {
-                    start: mapping.start,
-                    end: mapping.end,
-                    bias: mapping.bias,
-                    table: self
-                        .files
-                        .get(mapping.file)
-                        .and_then(|entry| entry.table())
-                        .map_or(0, |_| mapping.file.0),
-                    reserved: 0,
-                })
-                .collect();
-            let told = array("mappings", &mappings)
-                .and_then(|map| loaded.processes.insert(pid, &map, 0).map_err(std::io::Error::other));
-            process.stale = false;
-            match told {
-                Ok(()) => process.told = true,
-                // The program goes on sending snapshots of it.
-                Err(error) => tracing::debug!(error = %error, pid, "cannot tell the program the mappings of a process"),
-            }
-        }
-    }
-
-    /// Walks the snapshots whose tables are there, and those that waited too long; all when `all`.
-    fn walk_pending(&mut self, all: bool) {
-        for _ in 0..self.pending.len() {
-            let Some(mut pending) = self.pending.pop_front() else {
-                return;
+    // Half a megabyte holds a second of a CPU at 99 Hz; a power of two for any number and rate.
+    let ring_bytes = u32::try_from(cpus)
+        .unwrap_or(u32::MAX)
+        .saturating_mul(512 << 10)
+        .saturating_mul(settings.hertz.div_ceil(100).max(1))
+        .clamp(1 << 20, 64 << 20)
+        .next_power_of_two();
+    match load(LoadSettings {
+        kernel_stacks: settings.kernel_stacks,
+        ring_bytes,
+    }) {
+        Ok((side, maps)) => {
+            let source = Source::Program {
+                clocks: HashMap::new(),
+                side: Box::new(side),
             };
-            pending.waited += 1;
-            // The news of what was mapped just before may come one poll later.
-            let wait = !all
-                && pending.waited < MAX_WAIT
-                && self.pending_bytes <= MAX_PENDING
-                && (pending.waited < 2
-                    || !self
-                        .files
-                        .want_tables(pending.image.read().iter().map(|mapping| mapping.file)));
-            if wait {
-                self.pending.push_back(pending);
-                continue;
-            }
-            self.pending_bytes -= pending.bytes.len();
-            self.walk(&pending);
+            Ok((source, Some(maps), Engine::Program))
         }
-    }
-
-    fn walk(&mut self, pending: &Pending) {
-        self.addresses.clear();
-        self.frames.clear();
-        push_kernel(&mut self.frames, pending.kernel.iter().copied());
-        let mappings = pending.image.read();
-        let snapshot = Snapshot {
-            ip: pending.ip,
-            sp: pending.sp,
-            bp: pending.bp,
-            bytes: &pending.bytes,
-        };
-        let files = &self.files;
-        let find = |address: u64| {
-            let Some(mapping) = mapping_at(&mappings, address) else {
-                return Found::NoMapping;
-            };
-            let Some(table) = files.get(mapping.file).and_then(|entry| entry.table()) else {
-                return Found::FramePointers;
-            };
-            u32::try_from(address.wrapping_sub(mapping.bias))
-                .ok()
-                .and_then(|pc| table.find(pc))
-                .map_or(Found::NoMapping, |row| Found::Row(*row))
-        };
-        let stop = walk(&snapshot, MAX_FRAMES, find, &mut self.addresses);
-        push_user(&mut self.frames, &self.addresses, &mappings);
-        drop(mappings);
-        let (info, comm) = (pending.info.clone(), pending.comm);
-        self.count(&info, &comm, stop);
-    }
-
-    /// Puts the frames into the window.
-    fn count(&mut self, info: &Arc<ProcessInfo>, comm: &[u8; 16], stop: Stop) {
-        if self.settings.comm {
-            let frame = self.window.comm(comm);
-            self.frames.push(frame);
+        Err(error) if error.is_of_program() => {
+            // Whether perf events are allowed shows when they are opened; then the first error is the one to tell.
+            crate::ebpf::events::SampleRing::open(0, 1_000_000_000)
+                .map(|_| events(error.to_string()))
+                .map_err(|_| error)
         }
-        if !matches!(stop, Stop::End | Stop::NoUser) && tracing::enabled!(tracing::Level::DEBUG) {
-            let last = self.frames.iter().rfind(|frame| frame.file != FileId::COMM);
-            let path = last
-                .and_then(|frame| self.files.get(frame.file))
-                .map(|entry| entry.path.as_ref());
-            let address = last.map(|frame| format!("{:#x}", frame.address));
-            tracing::debug!(
-                pid = info.pid,
-                stop = stop.name(),
-                path,
-                address,
-                frames = self.frames.len(),
-                "incomplete stack"
-            );
-        }
-        self.accounts.samples += 1;
-        self.accounts.by_stop[stop as usize] += 1;
-        if !self.window.add(info, &self.frames) {
-            self.accounts.folded += 1;
-        }
-    }
-
-    fn forget_exited(&mut self, loaded: &mut Loaded) {
-        self.processes.retain(|pid, process| {
-            if !process.exited {
-                return true;
-            }
-            if process.told {
-                // It may have been removed with an earlier life of the id.
-                let _ = loaded.processes.remove(pid);
-            }
-            false
-        });
+        Err(error) => Err(error),
     }
 }
 
-impl Process {
-    fn new(pid: u32, start: u64) -> Self {
-        Self {
-            info: Arc::new(ProcessInfo {
-                pid,
-                start,
-                executable: proc::executable(pid),
-                comm: proc::comm(pid),
-                container_id: proc::container_id(pid),
-            }),
-            image: Image::default(),
-            active: false,
-            stale: false,
-            told: false,
-            exited: false,
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
 
-    /// Takes the mappings from `/proc`; a process that is gone has none.
-    fn read(&mut self, pid: u32, files: &mut Files) {
-        for line in proc::executable_mappings(pid).unwrap_or_default() {
-            self.map(files, &line);
-        }
-    }
+    use super::*;
 
-    /// Adds a mapping in place of what it covers.
-    fn map(&mut self, files: &mut Files, line: &MapsLine) {
-        if line.start >= line.end {
-            return;
-        }
-        let file = files.intern(self.info.pid, line);
-        let bias = files
-            .get(file)
-            .and_then(|entry| entry.address_of(line.offset))
-            .map_or(0, |address| line.start.wrapping_sub(address));
-        let new = Mapping {
-            start: line.start,
-            end: line.end,
-            file,
-            bias,
-        };
-        let mut mappings = self.image.write();
-        let mut kept = Vec::with_capacity(mappings.len() + 1);
-        for old in mappings.iter() {
-            if old.end <= new.start || old.start >= new.end {
-                kept.push(*old);
-                continue;
+    /// Keeps a thread busy until it is dropped, and says how much CPU it used.
+    fn spin(stop: &Arc<AtomicBool>) -> JoinHandle<u64> {
+        let stop = stop.clone();
+        std::thread::spawn(move || {
+            let cost = Cost::default();
+            let own = cost.thread();
+            let mut number = 1_u64;
+            while !stop.load(Ordering::Relaxed) {
+                for _ in 0..10_000 {
+                    number = std::hint::black_box(number.wrapping_mul(31).wrapping_add(7));
+                }
             }
-            if old.start < new.start {
-                kept.push(Mapping { end: new.start, ..*old });
+            own.note();
+            cost.nanos()
+        })
+    }
+
+    #[test]
+    fn a_worker_that_is_blocked_for_seconds_loses_no_tick() {
+        let own = std::process::id();
+        let profiler = Profiler::start(Settings {
+            hertz: 997,
+            scope: Scope::Process(own),
+            ..Settings::default()
+        })
+        .unwrap();
+        assert_eq!(profiler.engine(), &Engine::Program);
+        let stop = Arc::new(AtomicBool::new(false));
+        let spinner = spin(&stop);
+        // Once the mappings of this process are told, ticks are frames and no copies of stacks.
+        let until = Instant::now() + Duration::from_secs(60);
+        let mut before = profiler.take().unwrap().accounts.stacks;
+        loop {
+            std::thread::sleep(Duration::from_millis(100));
+            let stacks = profiler.take().unwrap().accounts.stacks;
+            if stacks > before + 20 {
+                break;
             }
-            if old.end > new.end {
-                kept.push(Mapping { start: new.end, ..*old });
-            }
+            before = stacks;
+            assert!(Instant::now() < until, "no stacks");
         }
-        kept.push(new);
-        kept.sort_unstable_by_key(|mapping| mapping.start);
-        *mappings = kept;
-        self.stale = true;
-    }
-}
-
-fn mapping_at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
-    let after = mappings.partition_point(|mapping| mapping.start <= address);
-    let mapping = mappings.get(after.checked_sub(1)?)?;
-    (address < mapping.end).then_some(mapping)
-}
-
-fn push_kernel(frames: &mut Vec<Frame>, addresses: impl Iterator<Item = u64>) {
-    for (index, address) in addresses.enumerate() {
-        frames.push(Frame {
-            file: FileId::KERNEL,
-            address: address.wrapping_sub(u64::from(index > 0)),
-        });
-    }
-}
-
-fn push_user(frames: &mut Vec<Frame>, addresses: &[u64], mappings: &[Mapping]) {
-    for (index, address) in addresses.iter().enumerate() {
-        // A return address may be the first byte after the function: the call is what counts.
-        let address = address.wrapping_sub(u64::from(index > 0));
-        frames.push(match mapping_at(mappings, address) {
-            Some(mapping) => Frame {
-                file: mapping.file,
-                address: address.wrapping_sub(mapping.bias),
-            },
-            None => Frame {
-                file: FileId::UNKNOWN,
-                address,
-            },
-        });
+        let began = profiler.take().unwrap().accounts;
+        let (release, held) = channel::<()>();
+        profiler.orders.as_ref().unwrap().send(Order::Hold(held)).unwrap();
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        stop.store(true, Ordering::Relaxed);
+        let used = spinner.join().unwrap();
+        drop(release);
+        let window = profiler.finish().unwrap();
+        let accounts = window.accounts;
+        assert_eq!((accounts.ring_full, accounts.no_scratch), (0, 0), "{accounts:?}");
+        assert_eq!(
+            accounts.samples + accounts.filtered + accounts.malformed,
+            accounts.stacks + accounts.snapshots
+        );
+        assert!(accounts.samples > began.samples + 20, "{accounts:?} after {began:?}");
+        assert_eq!(
+            accounts.samples - began.samples,
+            window.ticks(),
+            "every tick since the last window is in this one"
+        );
+        assert!(used > 0);
     }
 }

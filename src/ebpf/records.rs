@@ -2,20 +2,16 @@
 
 use crate::ebpf::bytes::{u16_at, u32_at, u64_at};
 use crate::unwind::Stop;
-use crate::unwind::walk::Snapshot;
+use crate::unwind::walk::{REGISTERS, Snapshot};
 
 /// Length of `struct record`.
-const HEAD: usize = 56;
-/// Offset of the kernel frames in `struct snapshot_record`.
-const SNAPSHOT_KERNEL: usize = HEAD + 24;
-/// Offset of the stack bytes in `struct snapshot_record`.
-const SNAPSHOT_STACK: usize = SNAPSHOT_KERNEL + 128 * 8;
+const HEAD: usize = 64;
+/// Offset of the kernel frames in `struct snapshot_record`; the bytes of the stack follow.
+const SNAPSHOT_KERNEL: usize = HEAD + 32 + REGISTERS * 8;
 
 /// One tick of the clock that hit a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
-    /// CLOCK_MONOTONIC, nanoseconds.
-    pub time: u64,
     /// Process id.
     pub pid: u32,
     /// Start of the process on CLOCK_BOOTTIME in nanoseconds; names the process together with its id.
@@ -24,6 +20,8 @@ pub struct Record<'a> {
     pub comm: [u8; 16],
     /// Why the walk of the user half ended.
     pub stop: Stop,
+    /// Nanoseconds of CPU time that the tick stands for.
+    pub period: u64,
     /// Kernel frames, leaf first, as bytes of addresses.
     kernel: &'a [u8],
     /// The user half.
@@ -37,6 +35,55 @@ pub enum User<'a> {
     Frames(Addresses<'a>),
     /// Registers and bytes of the stack, to be walked here.
     Snapshot(Snapshot<'a>),
+}
+
+/// What every record begins with, as far as it is known outside of the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Head {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub time: u64,
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Nanoseconds of CPU time that the tick stands for.
+    pub period: u64,
+}
+
+/// The time of a record, without looking at the rest.
+pub fn time_of(bytes: &[u8]) -> Option<u64> {
+    u64_at(bytes, 0)
+}
+
+/// Appends a record with kernel frames only, as of a kernel thread.
+pub fn write_kernel_only(out: &mut Vec<u8>, head: Head, kernel: &[u64]) {
+    write_head(out, head, 1, kernel.len(), 0);
+    kernel
+        .iter()
+        .for_each(|address| out.extend_from_slice(&address.to_ne_bytes()));
+}
+
+/// Appends a record with a copy of the stack. `registers` are instruction pointer, stack pointer and frame pointer.
+pub fn write_snapshot(out: &mut Vec<u8>, head: Head, kernel: &[u64], registers: [u64; 3], stack: &[u8]) {
+    write_head(out, head, 2, kernel.len(), stack.len());
+    for word in registers.iter().chain(kernel) {
+        out.extend_from_slice(&word.to_ne_bytes());
+    }
+    out.extend_from_slice(stack);
+}
+
+fn write_head(out: &mut Vec<u8>, head: Head, kind: u8, kernel_frames: usize, stack_bytes: usize) {
+    let stop = if kind == 1 { Stop::NoUser } else { Stop::NewProcess };
+    out.extend_from_slice(&head.time.to_ne_bytes());
+    out.extend_from_slice(&0_u64.to_ne_bytes());
+    for number in [head.pid, head.tid, 0] {
+        out.extend_from_slice(&number.to_ne_bytes());
+    }
+    out.extend_from_slice(&u16::try_from(kernel_frames).unwrap_or(u16::MAX).to_ne_bytes());
+    out.extend_from_slice(&[0, 0, kind, stop as u8, 0, 0]);
+    out.extend_from_slice(&u32::try_from(stack_bytes).unwrap_or(u32::MAX).to_ne_bytes());
+    out.extend_from_slice(&[0; 16]);
+    out.extend_from_slice(&head.period.to_ne_bytes());
 }
 
 /// Addresses as they lie in the record.
@@ -67,24 +114,28 @@ impl<'a> Record<'a> {
             }
             2 => {
                 let length = usize::try_from(u32_at(bytes, 36)?).ok()?;
+                let kernel_end = SNAPSHOT_KERNEL + kernel_frames * 8;
+                let mut registers = [0; REGISTERS];
+                for (index, register) in registers.iter_mut().enumerate() {
+                    *register = u64_at(bytes, HEAD + 32 + index * 8)?;
+                }
                 let snapshot = Snapshot {
                     ip: u64_at(bytes, HEAD)?,
                     sp: u64_at(bytes, HEAD + 8)?,
                     bp: u64_at(bytes, HEAD + 16)?,
-                    bytes: bytes.get(SNAPSHOT_STACK..SNAPSHOT_STACK.checked_add(length)?)?,
+                    aux: u64_at(bytes, HEAD + 24)?,
+                    registers,
+                    bytes: bytes.get(kernel_end..kernel_end.checked_add(length)?)?,
                 };
-                (
-                    bytes.get(SNAPSHOT_KERNEL..SNAPSHOT_KERNEL + kernel_frames * 8)?,
-                    User::Snapshot(snapshot),
-                )
+                (bytes.get(SNAPSHOT_KERNEL..kernel_end)?, User::Snapshot(snapshot))
             }
             _ => return None,
         };
         Some(Self {
-            time: u64_at(bytes, 0)?,
             pid: u32_at(bytes, 16)?,
             start: u64_at(bytes, 8)?,
             comm: bytes.get(40..56)?.try_into().ok()?,
+            period: u64_at(bytes, 56)?,
             stop,
             kernel,
             user,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::ebpf::binary::Binary;
 use crate::ebpf::files::FileId;
 use crate::unwind::Stop;
 
@@ -30,16 +31,55 @@ pub struct ProcessInfo {
     pub container_id: String,
 }
 
-/// Stacks of one process, leaf first, with their number of ticks.
-#[derive(Debug, Default)]
-pub struct Stacks {
-    /// Ticks of each stack.
-    pub ticks: HashMap<Box<[Frame]>, u64>,
+/// How often a stack was seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// Ticks of the clock.
+    pub ticks: u64,
+    /// Nanoseconds of CPU time that they stand for: each tick counts with the rate that it was taken at.
+    pub nanos: u64,
 }
 
-/// Where ticks went, since the start of the profiler. `ticks` is the sum of the next six, and `samples` that of `by_stop`.
+impl std::ops::AddAssign for Weight {
+    fn add_assign(&mut self, other: Self) {
+        self.ticks += other.ticks;
+        self.nanos += other.nanos;
+    }
+}
+
+/// Stacks of one process, leaf first.
+#[derive(Debug, Default)]
+pub struct Stacks {
+    /// Weight of each stack.
+    pub weights: HashMap<Box<[Frame]>, Weight>,
+}
+
+impl Stacks {
+    /// Ticks of all stacks.
+    pub fn ticks(&self) -> u64 {
+        self.weights.values().map(|weight| weight.ticks).sum()
+    }
+}
+
+/// What the frames of a window point to.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// Names of threads, by the index in their frames.
+    pub comms: Vec<Arc<str>>,
+    /// The binaries.
+    pub binaries: HashMap<FileId, Arc<Binary>>,
+}
+
+/// Where ticks went, since the start of the profiler.
+///
+/// `expected` is the sum of `missed` and `ticks`, `ticks` that of the six that follow it. What was written to the ring (`stacks` and `snapshots`) is in a
+/// window (`samples`, which is the sum of `by_stop`), `filtered`, `malformed`, or on its way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Accounts {
+    /// Ticks that are due: the time that all clocks ran, by their period.
+    pub expected: u64,
+    /// Due ticks that did not come: the machine did not run, or interrupts were off.
+    pub missed: u64,
     /// Ticks of the clock.
     pub ticks: u64,
     /// Written to the ring with its frames.
@@ -66,39 +106,88 @@ pub struct Accounts {
     pub by_stop: [u64; Stop::ALL.len()],
     /// Records of the side band that were lost.
     pub news_lost: u64,
+    /// Mappings that were not taken because their process had too many.
+    pub mappings_lost: u64,
+    /// Nanoseconds that the program took in the kernel.
+    pub kernel_nanos: u64,
+    /// Nanoseconds of CPU that the profiler's threads took.
+    pub agent_nanos: u64,
+    /// Bytes of the rows of unwind tables, which lie in the kernel and here.
+    pub table_bytes: u64,
 }
-
-/// Different stacks that a window keeps at most; more are folded into one a process, and counted.
-pub const MAX_STACKS: usize = 100_000;
 
 /// A while of samples.
 #[derive(Debug, Default)]
 pub struct Window {
     /// Stacks of each process.
     pub processes: HashMap<(u32, u64), (Arc<ProcessInfo>, Stacks)>,
-    /// Names of threads, by the index in their frames.
-    pub comms: Vec<Arc<str>>,
-    comm_index: HashMap<[u8; 16], u64>,
-    stacks: usize,
+    /// What their frames point to.
+    pub places: Arc<Places>,
+    /// Where ticks went, up to its end.
+    pub accounts: Accounts,
+    /// Ticks a second of each CPU at its end.
+    pub hertz: u32,
 }
 
 impl Window {
-    /// Counts one tick. Answers false when the stack was folded.
-    pub fn add(&mut self, process: &Arc<ProcessInfo>, frames: &[Frame]) -> bool {
-        let (_, stacks) = self
+    /// Nanoseconds between two ticks at its end.
+    pub fn period_nanos(&self) -> i64 {
+        1_000_000_000 / i64::from(self.hertz.max(1))
+    }
+
+    /// Ticks of all stacks of all processes.
+    pub fn ticks(&self) -> u64 {
+        self.processes.values().map(|(_, stacks)| stacks.ticks()).sum()
+    }
+}
+
+/// A window that is being filled.
+#[derive(Debug)]
+pub struct Filling {
+    processes: HashMap<(u32, u64), (Arc<ProcessInfo>, Stacks)>,
+    comms: Vec<Arc<str>>,
+    comm_index: HashMap<[u8; 16], u64>,
+    bytes: usize,
+    limit: usize,
+}
+
+/// Bytes that a stack takes beside its frames: its place in the map, its weight and the allocation.
+const STACK_BYTES: usize = 64;
+
+impl Filling {
+    /// An empty window whose stacks may take so many bytes; what goes beyond is folded into one stack a process.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            processes: HashMap::new(),
+            comms: Vec::new(),
+            comm_index: HashMap::new(),
+            bytes: 0,
+            limit,
+        }
+    }
+
+    /// Counts a tick of `nanos`. Answers false when the stack was folded.
+    pub fn add(&mut self, process: &Arc<ProcessInfo>, frames: &[Frame], nanos: u64) -> bool {
+        let weight = Weight { ticks: 1, nanos };
+        let (info, stacks) = self
             .processes
             .entry((process.pid, process.start))
             .or_insert_with(|| (process.clone(), Stacks::default()));
-        if let Some(ticks) = stacks.ticks.get_mut(frames) {
-            *ticks += 1;
+        if !Arc::ptr_eq(info, process) {
+            // It runs another program now, or more is known of it.
+            *info = process.clone();
+        }
+        if let Some(seen) = stacks.weights.get_mut(frames) {
+            *seen += weight;
             return true;
         }
-        if self.stacks >= MAX_STACKS {
-            *stacks.ticks.entry(Box::default()).or_default() += 1;
+        let bytes = size_of_val(frames) + STACK_BYTES;
+        if self.bytes + bytes > self.limit {
+            *stacks.weights.entry(Box::default()).or_default() += weight;
             return false;
         }
-        self.stacks += 1;
-        stacks.ticks.insert(frames.into(), 1);
+        self.bytes += bytes;
+        stacks.weights.insert(frames.into(), weight);
         true
     }
 
@@ -116,11 +205,67 @@ impl Window {
         }
     }
 
-    /// Ticks of all stacks of all processes.
-    pub fn ticks(&self) -> u64 {
-        self.processes
+    /// Ends the window; `binary` is asked for each file that is in a stack.
+    pub fn finish(
+        &mut self,
+        mut binary: impl FnMut(FileId) -> Option<Arc<Binary>>,
+        accounts: Accounts,
+        hertz: u32,
+    ) -> Window {
+        let done = std::mem::replace(self, Self::new(self.limit));
+        let mut binaries = HashMap::new();
+        let frames = done
+            .processes
             .values()
-            .flat_map(|(_, stacks)| stacks.ticks.values())
-            .sum()
+            .flat_map(|(_, stacks)| stacks.weights.keys())
+            .flat_map(|stack| stack.iter());
+        for frame in frames {
+            if let std::collections::hash_map::Entry::Vacant(place) = binaries.entry(frame.file)
+                && let Some(binary) = binary(frame.file)
+            {
+                place.insert(binary);
+            }
+        }
+        Window {
+            processes: done.processes,
+            places: Arc::new(Places {
+                comms: done.comms,
+                binaries,
+            }),
+            accounts,
+            hertz,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_is_full_folds_new_stacks_and_loses_no_tick() {
+        let process = Arc::new(ProcessInfo {
+            pid: 7,
+            start: 1,
+            executable: String::new(),
+            comm: String::new(),
+            container_id: String::new(),
+        });
+        let mut filling = Filling::new(3 * (STACK_BYTES + 2 * size_of::<Frame>()));
+        let mut folded = 0;
+        for address in 0..10 {
+            let frame = |address| Frame {
+                file: FileId::KERNEL,
+                address,
+            };
+            let is_kept = filling.add(&process, &[frame(address), frame(99)], 10);
+            folded += u64::from(!is_kept);
+        }
+        assert_eq!(folded, 7);
+        let window = filling.finish(|_| None, Accounts::default(), 99);
+        assert_eq!(window.ticks(), 10);
+        let (_, stacks) = &window.processes[&(7, 1)];
+        assert_eq!(stacks.weights[&[][..]], Weight { ticks: 7, nanos: 70 });
+        assert_eq!(filling.finish(|_| None, Accounts::default(), 99).ticks(), 0);
     }
 }

@@ -80,6 +80,7 @@ codes! {
     UNUSED_COMPONENT "W0003" "a component whose exports nobody uses and that does nothing else";
     UNUSED_DECLARATION "W0004" "a declaration, an import or an argument that nobody uses";
     NO_EFFECT "W0005" "a configuration block that has no effect here";
+    SHADOWED_LIBRARY "W0006" "a component that hides a name of the standard library";
 }
 
 #[cfg(test)]

@@ -227,27 +227,7 @@ impl Evaluator<'_> {
     }
 
     fn field(&self, value: &Value, name: &Identifier) -> Result<Value, Diagnostic> {
-        let Value::Object(fields) = value else {
-            let message = format!("cannot access field `{}` of a {}", name.name, value_name(value));
-            return Err(self.error(codes::UNKNOWN_FIELD, name.span, message));
-        };
-        fields.get(&name.name).cloned().ok_or_else(|| {
-            let names = || fields.keys().map(AsRef::as_ref);
-            let hint = match nearest(&name.name, names()) {
-                Some(near) => Some(format!("did you mean `{near}`?")),
-                None if (1..=12).contains(&fields.len()) => {
-                    let all: Vec<&str> = names().collect();
-                    Some(format!("its fields: {}", all.join(", ")))
-                }
-                None => None,
-            };
-            self.error(
-                codes::UNKNOWN_FIELD,
-                name.span,
-                format!("field \"{}\" does not exist", name.name),
-            )
-            .maybe_hint(hint)
-        })
+        field(self.source, value, name)
     }
 
     fn index(&self, container: &Value, at: Span, key: &Value, key_at: Span) -> Result<Value, Diagnostic> {
@@ -283,6 +263,32 @@ impl Evaluator<'_> {
             }
         }
     }
+}
+
+/// The field of a value that a dot and a name take.
+pub(crate) fn field(source: &Source, value: &Value, name: &Identifier) -> Result<Value, Diagnostic> {
+    let Value::Object(fields) = value else {
+        let message = format!("cannot access field `{}` of a {}", name.name, value_name(value));
+        return Err(Diagnostic::error(codes::UNKNOWN_FIELD, source, name.span, message));
+    };
+    fields.get(&name.name).cloned().ok_or_else(|| {
+        let names = || fields.keys().map(AsRef::as_ref);
+        let hint = match nearest(&name.name, names()) {
+            Some(near) => Some(format!("did you mean `{near}`?")),
+            None if (1..=12).contains(&fields.len()) => {
+                let all: Vec<&str> = names().collect();
+                Some(format!("its fields: {}", all.join(", ")))
+            }
+            None => None,
+        };
+        Diagnostic::error(
+            codes::UNKNOWN_FIELD,
+            source,
+            name.span,
+            format!("field \"{}\" does not exist", name.name),
+        )
+        .maybe_hint(hint)
+    })
 }
 
 /// The value of a literal as written; `None` when nothing can represent it.

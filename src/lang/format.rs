@@ -2,7 +2,8 @@
 //!
 //! One pass of the [`printer`] gives what Alloy gives. Alloy's own output is not always canonical: with comments inside expressions a second pass moves
 //! them again, and a comment inside a dotted block name even breaks the file. So we print until nothing changes, and when that
-//! would change the meaning or does not settle, comments inside a statement are first moved to the lines above it.
+//! would change the meaning, lose a comment or does not settle, comments inside a statement are first moved to the lines above it; a text for which that
+//! does not help either stays as it is.
 
 use crate::lang::ast::{File, Statement};
 use crate::lang::diagnostic::Diagnostics;
@@ -28,15 +29,16 @@ pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
         return Ok(settled);
     }
     let (moved, _) = parser::parse(&Source::new(path, comments_above(&file)));
-    Ok(settle(&moved, &file).unwrap_or_else(|| printer::print(&file)))
+    // Should that ever not do, the author's text is the better one.
+    Ok(settle(&moved, &file).unwrap_or_else(|| text.to_owned()))
 }
 
-/// Prints until the text stays; `None` when it does not, or when it no longer means what `original` means.
+/// Prints until the text stays; `None` when it does not, or when it no longer means what `original` means or lost a comment of it.
 fn settle(file: &File, original: &File) -> Option<String> {
     let mut text = printer::print(file);
     for _ in 0..MAX_PASSES {
         let (again, diagnostics) = parser::parse(&Source::new("", text.as_str()));
-        if diagnostics.has_errors() || again != *original {
+        if diagnostics.has_errors() || again != *original || comments(&again) != comments(original) {
             return None;
         }
         let next = printer::print(&again);
@@ -46,6 +48,10 @@ fn settle(file: &File, original: &File) -> Option<String> {
         text = next;
     }
     None
+}
+
+fn comments(file: &File) -> usize {
+    file.comments.iter().map(Vec::len).sum()
 }
 
 /// The text with every comment inside an attribute or a block header moved to lines of its own before it.

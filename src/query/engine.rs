@@ -66,7 +66,7 @@ pub(crate) struct Context {
 impl QueryEngine {
     /// An engine over `source`. Fails when the settings are refused by DataFusion, which would be a fault of ours.
     pub fn new(source: Arc<dyn SnapshotSource>, limits: QueryLimits) -> Result<Self, QueryError> {
-        let runtime = Arc::new(Runtime::new(&limits)?);
+        let runtime = Arc::new(Runtime::new(&limits, source.object_store())?);
         Ok(Self {
             shared: Arc::new(Shared {
                 source,

@@ -3,7 +3,6 @@
 //! In: the plans of a query. Out: rows of `plan_type` and `plan`. `ANALYZE` runs the query under the limits of every query and gives no rows of
 //! it. Places of files are shown as they stand under the data folder: where that folder is, is nobody's business.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,6 +23,7 @@ use crate::base::BoxFuture;
 use crate::query::QueryError;
 use crate::query::engine::Context;
 use crate::query::scan::BatchStream;
+use crate::store::root::Root;
 use crate::store::schema::Table;
 
 /// What was asked for.
@@ -195,9 +195,18 @@ impl Found {
 }
 
 /// The text without the place of the data folder, which plans name with and without the slash before it.
-fn without_root(text: &str, root: &Path) -> String {
-    let absolute = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+fn without_root(text: &str, root: &Root) -> String {
     let mut text = text.to_owned();
+    let root = match root {
+        Root::Folder(folder) => folder,
+        Root::Bucket(_) => {
+            return match root.location("") {
+                Ok(prefix) if !prefix.as_ref().is_empty() => text.replace(&format!("{prefix}/"), ""),
+                _ => text,
+            };
+        }
+    };
+    let absolute = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
     if let Ok(path) = object_store::path::Path::from_absolute_path(&absolute) {
         text = text.replace(&format!("{path}/"), "");
     }

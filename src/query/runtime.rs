@@ -38,8 +38,9 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    pub(crate) fn new(limits: &QueryLimits) -> Result<Self, QueryError> {
-        let store: Arc<dyn ObjectStore> = Arc::new(LocalFileSystem::new());
+    /// For files of `store`, or of the local disk without one.
+    pub(crate) fn new(limits: &QueryLimits, store: Option<Arc<dyn ObjectStore>>) -> Result<Self, QueryError> {
+        let store = store.unwrap_or_else(|| Arc::new(LocalFileSystem::new()));
         let environment = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(GreedyMemoryPool::new(limits.memory_bytes)))
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))

@@ -510,11 +510,7 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
 }
 
 fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile, QueryError> {
-    let path = snapshot.root.join(&file.path);
-    let absolute = std::path::absolute(&path)
-        .map_err(|error| QueryError::internal(format!("finding the absolute path of {}: {error}", path.display())))?;
-    let location = object_store::path::Path::from_absolute_path(&absolute)
-        .map_err(|error| QueryError::internal(format!("path {} of a table: {error}", path.display())))?;
+    let location = snapshot.root.location(&file.path).map_err(QueryError::internal)?;
     let mut partitioned = PartitionedFile::new("", file.size);
     partitioned.object_meta.location = location;
     Ok(partitioned.with_partition_values(vec![

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::store::bucket::BucketOptions;
 use crate::store::clock::Clock;
 use crate::store::delta::CHECKPOINT_INTERVAL;
 use crate::store::fault::Faults;
@@ -31,6 +32,8 @@ pub struct StoreConfig {
     pub maintenance: MaintenanceConfig,
     /// What time it is.
     pub clock: Clock,
+    /// The bucket of the tables; `None` keeps them in the data folder.
+    pub bucket: Option<BucketOptions>,
     /// For tests: makes operations fail.
     pub faults: Faults,
 }
@@ -48,6 +51,7 @@ impl StoreConfig {
             checkpoint_interval: CHECKPOINT_INTERVAL,
             maintenance: MaintenanceConfig::default(),
             clock: Clock::default(),
+            bucket: None,
             faults: Faults::default(),
         }
     }

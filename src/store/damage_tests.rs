@@ -64,7 +64,7 @@ fn sound() -> &'static Path {
                 });
                 // Entries of another writer that hold nothing, up to the one before the checkpoint.
                 for table in Table::ALL {
-                    let mut opened = DeltaTable::open(&dir.path().join("tables"), table).unwrap();
+                    let mut opened = DeltaTable::open(&Root::from(dir.path().join("tables").as_path()), table).unwrap();
                     for version in 1..=8 {
                         opened.append("another", version, &[]).unwrap();
                     }

@@ -20,7 +20,9 @@ use crate::store::head::{Head, KnownStacks};
 use crate::store::ingest::Prepared;
 use crate::store::maintenance::Desk;
 use crate::store::metrics::Metrics;
+use crate::store::root::Root;
 use crate::store::snapshot::{FileEntry, HeadScan, Snapshot};
+use crate::store::sync::Sync;
 use crate::store::wal::{Log, LogEvent, LogEvents};
 
 /// How often the flusher looks at the age of the head.
@@ -62,8 +64,8 @@ pub struct Shared {
     pub metrics: Metrics,
     /// `wal/`.
     pub log_folder: PathBuf,
-    /// `tables/`.
-    pub root: PathBuf,
+    /// Where the tables lie.
+    pub root: Root,
     /// The log.
     pub log: Log<Pending>,
     /// What readers see.
@@ -78,6 +80,8 @@ pub struct Shared {
     pub room: Notify,
     /// True while flushes fail: nobody waits for them.
     pub flush_fails: AtomicBool,
+    /// Identity of the writer in transactions and file names.
+    pub writer: String,
     /// Held from a commit to its publication.
     pub committing: Mutex<()>,
     /// Requests for maintenance and what wakes its thread.
@@ -175,6 +179,7 @@ impl Shared {
         let mut progress = Progress::new();
         let mut failures = 0usize;
         let mut not_before = Instant::now();
+        let mut sync = Sync::new(&self.root);
         loop {
             let requests = {
                 let mut requests = self.requests.lock();
@@ -183,10 +188,17 @@ impl Shared {
                         return;
                     }
                     if !requests.is_empty() || (Instant::now() >= not_before && self.is_due()) {
-                        break std::mem::take(&mut *requests);
+                        break Some(std::mem::take(&mut *requests));
+                    }
+                    if sync.is_due() {
+                        break None;
                     }
                     self.wake.wait_for(&mut requests, TICK);
                 }
+            };
+            let Some(requests) = requests else {
+                sync.run(self, &mut tables);
+                continue;
             };
             let start = Instant::now();
             let result = self.flush(&mut tables, &mut progress);
@@ -257,7 +269,7 @@ impl Shared {
         let faults = &self.config.faults;
         faults
             .check(Place::FlushStart)
-            .map_err(StoreError::io("flush to", &self.root))?;
+            .map_err(StoreError::io("flush to", &self.root.name("")))?;
         // Maintenance commits and publishes under this lock: neither may publish a list that the other has outdated.
         let committing = self.committing.lock();
         tables.commit(generation, progress)?;

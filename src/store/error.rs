@@ -51,6 +51,17 @@ pub enum StoreError {
         /// The reason that the Delta library gave.
         reason: String,
     },
+    /// A bucket cannot be used as it is configured.
+    #[error("cannot use the bucket {address}: {reason}")]
+    Bucket {
+        /// Its address.
+        address: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Files were to be exchanged that another program has exchanged or deleted meanwhile.
+    #[error("another program has removed files of table `{}` first; its list is read again", .0.name())]
+    Outdated(Table),
     /// A Parquet file could not be written.
     #[error("cannot write the parquet file {}: {reason}", path.display())]
     Parquet {

@@ -21,6 +21,7 @@ use crate::store::delta::{NewFile, commit, day_text};
 use crate::store::fault::{Faults, Place};
 use crate::store::head::Head;
 use crate::store::head::sorted::{BatchError, FileStats};
+use crate::store::root::Root;
 use crate::store::schema::Table;
 
 /// Largest dictionary of profile ids of a row group.
@@ -48,13 +49,25 @@ impl FileName {
         let (_, owner) = rest.split_once('-')?;
         if owner == writer { segment.parse().ok() } else { None }
     }
+
+    /// What the name of a file says, when a flush wrote it.
+    pub fn parse(name: &str) -> Option<Self> {
+        let (segment, rest) = name.strip_suffix(".parquet")?.split_once('-')?;
+        let (attempt, writer) = rest.split_once('-')?;
+        uuid::Uuid::parse_str(writer).ok()?;
+        Some(Self {
+            segment: segment.parse().ok()?,
+            attempt: attempt.parse().ok()?,
+            writer: writer.to_owned(),
+        })
+    }
 }
 
 /// Writes all files of a table for a head; durable when it returns.
 pub fn write_table(
     head: &Head,
     table: Table,
-    folder: &Path,
+    root: &Root,
     name: &FileName,
     faults: &Faults,
 ) -> Result<Vec<NewFile>, StoreError> {
@@ -62,7 +75,7 @@ pub fn write_table(
     for (tenant, day) in head.days() {
         let target = Target {
             table,
-            folder,
+            root,
             tenant: &tenant,
             day,
         };
@@ -88,7 +101,7 @@ fn write_partition(
     let stats = result.map_err(|error| match error {
         BatchError::Receiver(error) => error,
         BatchError::Arrow(error) => StoreError::Parquet {
-            path: target.folder.join(name.text()),
+            path: target.root.name(&format!("{}/{}", target.table.name(), name.text())),
             reason: error.to_string(),
         },
     })?;
@@ -100,8 +113,8 @@ fn write_partition(
 pub struct Target<'a> {
     /// The table.
     pub table: Table,
-    /// The table's folder.
-    pub folder: &'a Path,
+    /// Where all tables lie.
+    pub root: &'a Root,
     /// Partition: tenant.
     pub tenant: &'a Arc<str>,
     /// Partition: days since 1970.
@@ -148,7 +161,7 @@ pub const SETTLED: Effort = Effort {
 pub struct Output {
     path: PathBuf,
     relative: String,
-    root: PathBuf,
+    root: Root,
     table: Table,
     tenant: Arc<str>,
     day: i32,
@@ -161,13 +174,17 @@ impl Output {
     pub fn create(target: Target<'_>, name: &str, effort: Effort, faults: &Faults) -> Result<Self, StoreError> {
         let (table, tenant, day) = (target.table, target.tenant.clone(), target.day);
         let relative = format!("tenant={tenant}/day={}/{name}", day_text(day));
-        let path = target.folder.join(&relative);
+        let path = target.root.name(&format!("{}/{relative}", table.name()));
         let file = faults
-            .run(Place::FileCreate(table), || {
-                if let Some(folder) = path.parent() {
-                    fs::create_dir_all(folder)?;
+            .run(Place::FileCreate(table), || match target.root {
+                Root::Folder(_) => {
+                    if let Some(folder) = path.parent() {
+                        fs::create_dir_all(folder)?;
+                    }
+                    File::options().write(true).read(true).create_new(true).open(&path)
                 }
-                File::options().write(true).read(true).create_new(true).open(&path)
+                // It goes to the bucket when it is whole.
+                Root::Bucket(bucket) => bucket.scratch(),
             })
             .map_err(StoreError::io("create", &path))?;
         let hashed = Hashed {
@@ -191,7 +208,7 @@ impl Output {
         Ok(Self {
             path,
             relative,
-            root: target.folder.to_owned(),
+            root: target.root.clone(),
             table,
             tenant,
             day,
@@ -223,10 +240,21 @@ impl Output {
             .map_err(StoreError::io("write", &path))?;
         let hashed = self.writer.into_inner().map_err(|error| parquet_error(&path, &error))?;
         faults.done(Place::FileWrite(table));
-        faults
-            .run(Place::FileSync(table), || hashed.file.sync_all())
-            .map_err(StoreError::io("sync", &path))?;
-        sync_folders(&path, &self.root, table, &faults).map_err(StoreError::io("sync the folder of", &path))?;
+        match &self.root {
+            Root::Folder(folder) => {
+                faults
+                    .run(Place::FileSync(table), || hashed.file.sync_all())
+                    .map_err(StoreError::io("sync", &path))?;
+                sync_folders(&path, &folder.join(table.name()), table, &faults)
+                    .map_err(StoreError::io("sync the folder of", &path))?;
+            }
+            Root::Bucket(bucket) => {
+                let (mut file, object) = (hashed.file, format!("{}/{}", table.name(), self.relative));
+                faults
+                    .run(Place::FileSync(table), || bucket.upload(&object, &mut file))
+                    .map_err(StoreError::io("write", &path))?;
+            }
+        }
         Ok(NewFile {
             path: self.relative,
             size: hashed.size,
@@ -329,38 +357,20 @@ fn sync_folders(path: &Path, root: &Path, table: Table, faults: &Faults) -> std:
     Ok(())
 }
 
-/// Removes files that `writer` wrote into `folder` but never committed: those of segments after `committed`. Returns how many.
-pub fn remove_uncommitted(folder: &Path, writer: &str, committed: u64) -> Result<usize, StoreError> {
-    let mut removed = 0;
-    for tenant in folders(folder)? {
-        for day in folders(&tenant)? {
-            for entry in fs::read_dir(&day).map_err(StoreError::io("list", &day))? {
-                let entry = entry.map_err(StoreError::io("list", &day))?;
-                let name = entry.file_name();
-                if name
-                    .to_str()
-                    .and_then(|name| FileName::segment_of(name, writer))
-                    .is_some_and(|segment| segment > committed)
-                {
-                    fs::remove_file(entry.path()).map_err(StoreError::io("remove", &entry.path()))?;
-                    removed += 1;
-                }
-            }
-        }
+/// Removes files of `table` that `writer` wrote but never committed: those of segments after `committed`. Returns how many.
+pub fn remove_uncommitted(root: &Root, table: Table, writer: &str, committed: u64) -> Result<usize, StoreError> {
+    let uncommitted = |path: &str| {
+        path.rsplit('/')
+            .next()
+            .and_then(|name| FileName::segment_of(name, writer))
+            .is_some_and(|segment| segment > committed)
+    };
+    let found = root.parquet_files(table, uncommitted)?;
+    for file in &found {
+        root.remove(&file.path)
+            .map_err(StoreError::io("remove", &root.name(&file.path)))?;
     }
-    Ok(removed)
-}
-
-/// Partition folders (`name=value`) in `folder`.
-fn folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
-        let entry = entry.map_err(StoreError::io("list", folder))?;
-        if entry.file_name().to_string_lossy().contains('=') && entry.path().is_dir() {
-            found.push(entry.path());
-        }
-    }
-    Ok(found)
+    Ok(found.len())
 }
 
 #[cfg(test)]
@@ -382,5 +392,7 @@ mod tests {
         assert_eq!(FileName::segment_of(&name.text(), &writer), Some(42));
         assert_eq!(FileName::segment_of(&name.text(), "other"), None);
         assert_eq!(FileName::segment_of("part-00000.parquet", &writer), None);
+        assert_eq!(FileName::parse(&name.text()).map(|name| name.segment), Some(42));
+        assert!(FileName::parse(&format!("c1-0-abc-{writer}.parquet")).is_none());
     }
 }

@@ -14,6 +14,7 @@ use crate::store::delta::{DeltaTable, commit};
 use crate::store::fault::{Faults, Place};
 use crate::store::files::{self, FileName};
 use crate::store::head::Head;
+use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 use crate::store::wal;
@@ -57,7 +58,7 @@ pub type Lists = Vec<(Table, Vec<FileEntry>)>;
 
 impl Tables {
     /// Opens or creates the four tables in `root`.
-    pub fn open(root: &Path, writer: String, checkpoints: u64, faults: Faults) -> Result<Self, StoreError> {
+    pub fn open(root: &Root, writer: String, checkpoints: u64, faults: Faults) -> Result<Self, StoreError> {
         let tables = Table::ALL
             .into_iter()
             .map(|table| {
@@ -132,24 +133,24 @@ impl Tables {
             let fault = |place: Place| {
                 self.faults
                     .check(place)
-                    .map_err(StoreError::io("flush to", table.folder()))
+                    .map_err(StoreError::io("flush to", &table.place()))
             };
             let committed = table.committed(&self.writer)?;
             if committed < Some(version) {
                 if self.failed {
                     // Half-written files would fill a disk that is full already a little more with each attempt.
                     let committed = committed.map_or(0, |version| version.max(0) as u64);
-                    files::remove_uncommitted(table.folder(), &self.writer, committed)?;
+                    files::remove_uncommitted(table.root(), kind, &self.writer, committed)?;
                 }
                 fault(Place::FilesWrite(kind))?;
-                let files = files::write_table(&generation.head, kind, table.folder(), &name, &self.faults)?;
+                let files = files::write_table(&generation.head, kind, table.root(), &name, &self.faults)?;
                 fault(Place::Commit(kind))?;
                 if table.append(&self.writer, version, &files)? {
                     let added = files.iter().map(|file| file.entry(kind)).collect();
                     progress.insert(kind, Outcome::Added(added));
                     self.faults
                         .check(Place::Committed(kind))
-                        .map_err(StoreError::io("flush to", table.folder()))?;
+                        .map_err(StoreError::io("flush to", &table.place()))?;
                     table.checkpoint_if_due();
                     continue;
                 }

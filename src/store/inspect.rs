@@ -9,6 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::ChunkReader;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::store::delta::commit::is_temporary;
@@ -16,6 +17,7 @@ use crate::store::delta::{DeltaTable, sums};
 use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::rewrite::MergedName;
 use crate::store::maintenance::vacuum;
+use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 use crate::store::{StoreError, folder, record, replay, wal};
@@ -116,13 +118,15 @@ impl Size {
 }
 
 /// Looks at everything.
-pub fn check(dir: &Path) -> Result<Checked, StoreError> {
-    on_a_thread(|| check_here(dir))
+pub fn check<'a>(at: impl Into<At<'a>>) -> Result<Checked, StoreError> {
+    let at = at.into();
+    on_a_thread(|| check_here(at))
 }
 
 /// Adds up sizes.
-pub fn stats(dir: &Path) -> Result<Stats, StoreError> {
-    on_a_thread(|| stats_here(dir))
+pub fn stats<'a>(at: impl Into<At<'a>>) -> Result<Stats, StoreError> {
+    let at = at.into();
+    on_a_thread(|| stats_here(at))
 }
 
 /// Runs outside of a runtime, which `object_store` would move its work to.
@@ -130,7 +134,8 @@ pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> 
     std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
 }
 
-fn check_here(dir: &Path) -> Result<Checked, StoreError> {
+fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
+    let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let mut checked = Checked::default();
     let writer = match folder::check_version(dir).and_then(|()| folder::writer_of(dir)) {
@@ -141,8 +146,9 @@ fn check_here(dir: &Path) -> Result<Checked, StoreError> {
         }
     };
     check_log(dir, &mut checked)?;
+    let root = at.root()?;
     for table in Table::ALL {
-        check_table(dir, table, &writer, &mut checked)?;
+        check_table(dir, &root, table, &writer, &mut checked)?;
     }
     for path in deletion::pending(dir)? {
         // Other errors: it was carried out meanwhile by a running server.
@@ -226,24 +232,26 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn check_table(dir: &Path, table: Table, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
-    let root = dir.join("tables");
-    let folder = root.join(table.name());
-    if !folder.join("_delta_log").exists() {
-        if folder.exists() {
+fn check_table(dir: &Path, root: &Root, table: Table, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
+    let folder = root.name(table.name());
+    if !root.has_log(table)? {
+        if !root.parquet_files(table, |_| true)?.is_empty() || folder.exists() {
             let detail = "the table has no log".to_owned();
             checked.add(Severity::Error, "table-log", dir, &folder, detail);
         }
         return Ok(());
     }
-    for fault in sums::look(&folder.join("_delta_log"), true)?.faults {
-        let severity = match fault.matters {
-            true => Severity::Error,
-            false => Severity::Warning,
-        };
-        checked.add(severity, "table-log", dir, &fault.path, fault.reason);
+    // In a bucket the log has no checksums of ours.
+    if let Root::Folder(_) = root {
+        for fault in sums::look(&folder.join("_delta_log"), true)?.faults {
+            let severity = match fault.matters {
+                true => Severity::Error,
+                false => Severity::Warning,
+            };
+            checked.add(severity, "table-log", dir, &fault.path, fault.reason);
+        }
     }
-    let open = || DeltaTable::open(&root, table).and_then(|opened| Ok((opened.files()?, opened)));
+    let open = || DeltaTable::open(root, table).and_then(|opened| Ok((opened.files()?, opened)));
     let (files, mut opened) = match open() {
         Ok(found) => found,
         Err(error) => {
@@ -258,55 +266,72 @@ fn check_table(dir: &Path, table: Table, writer: &str, checked: &mut Checked) ->
     for file in &files {
         checked.files += 1;
         checked.bytes += file.size;
-        let Some((kind, detail)) = fault_of(&root, file) else {
+        let Some((kind, detail)) = fault_of(root, file) else {
             continue;
         };
         // A running server may have replaced and deleted it meanwhile.
         opened.reload()?;
         live = opened.files()?.into_iter().map(|file| file.path).collect();
         if live.contains(&file.path) {
-            checked.add(Severity::Error, kind, dir, &root.join(&file.path), detail);
+            checked.add(Severity::Error, kind, dir, &root.name(&file.path), detail);
         }
     }
     let live: HashSet<&str> = live.iter().map(String::as_str).collect();
-    for dead in vacuum::dead_files(&root, table, &live)? {
-        let name = dead.path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let ours = name.is_some_and(|name| name.contains(writer) && !writer.is_empty());
+    for dead in vacuum::dead_files(root, table, &live)? {
+        let name = dead.path.rsplit('/').next().unwrap_or_default();
+        let ours = name.contains(writer) && !writer.is_empty();
         let (kind, detail) = match dead.removed {
             Some(_) => ("replaced", "it left the table and waits for its deletion".to_owned()),
             None if ours => ("uncommitted", "it was written and never committed".to_owned()),
             None => ("orphan", "no table knows it".to_owned()),
         };
-        checked.add(Severity::Info, kind, dir, &dead.path, detail);
+        checked.add(Severity::Info, kind, dir, &root.name(&dead.path), detail);
     }
     Ok(())
 }
 
 /// What is wrong with a live file, if anything.
-fn fault_of(root: &Path, file: &FileEntry) -> Option<(&'static str, String)> {
-    let path = root.join(&file.path);
-    let mut open = match File::open(&path) {
-        Ok(open) => open,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Some(("file-missing", "the table names it and it is not there".to_owned()));
-        }
-        Err(error) => return Some(("file-unreadable", error.to_string())),
-    };
-    let size = open.metadata().map(|metadata| metadata.len()).unwrap_or(0);
-    if size != file.size {
+fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
+    let wrong_size = |size: u64| {
         let kind = if size < file.size {
             "file-truncated"
         } else {
             "file-damaged"
         };
-        return Some((kind, format!("it has {size} bytes, the table says {}", file.size)));
+        (size != file.size).then(|| (kind, format!("it has {size} bytes, the table says {}", file.size)))
+    };
+    let missing = || ("file-missing", "the table names it and it is not there".to_owned());
+    match root {
+        Root::Folder(folder) => match File::open(folder.join(&file.path)) {
+            Ok(open) => {
+                let size = open.metadata().map(|metadata| metadata.len()).unwrap_or(0);
+                wrong_size(size).or_else(|| fault_of_content(file, &open, open.try_clone()))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),
+            Err(error) => Some(("file-unreadable", error.to_string())),
+        },
+        Root::Bucket(_) => match root.read(&file.path) {
+            Ok(bytes) => {
+                wrong_size(bytes.len() as u64).or_else(|| fault_of_content(file, bytes.as_ref(), Ok(bytes.clone())))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),
+            Err(error) => Some(("file-unreadable", error.to_string())),
+        },
     }
+}
+
+/// What is wrong with the bytes: compared with their checksum, or decoded where there is none.
+fn fault_of_content<C: ChunkReader + 'static>(
+    file: &FileEntry,
+    mut bytes: impl Read,
+    chunks: std::io::Result<C>,
+) -> Option<(&'static str, String)> {
     let damaged = |reason: String| Some(("file-damaged", reason));
     if let Some(expected) = file.checksum {
         let mut hash = Xxh3::new();
         let mut buffer = vec![0; 1 << 20];
         loop {
-            match open.read(&mut buffer) {
+            match bytes.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(read) => hash.update(&buffer[..read]),
                 Err(error) => return Some(("file-unreadable", error.to_string())),
@@ -317,8 +342,12 @@ fn fault_of(root: &Path, file: &FileEntry) -> Option<(&'static str, String)> {
         }
         return None;
     }
+    let chunks = match chunks {
+        Ok(chunks) => chunks,
+        Err(error) => return Some(("file-unreadable", error.to_string())),
+    };
     let opened =
-        ParquetRecordBatchReaderBuilder::try_new(open).and_then(|builder| builder.with_batch_size(1024).build());
+        ParquetRecordBatchReaderBuilder::try_new(chunks).and_then(|builder| builder.with_batch_size(1024).build());
     let reader = match opened {
         Ok(reader) => reader,
         Err(error) => return damaged(error.to_string()),
@@ -360,13 +389,14 @@ pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-fn stats_here(dir: &Path) -> Result<Stats, StoreError> {
+fn stats_here(at: At<'_>) -> Result<Stats, StoreError> {
+    let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     folder::check_version(dir)?;
-    let root = dir.join("tables");
+    let root = at.root()?;
     let mut stats = Stats::default();
     for table in Table::ALL {
-        if !root.join(table.name()).join("_delta_log").exists() {
+        if !root.has_log(table)? {
             continue;
         }
         let opened = DeltaTable::open(&root, table)?;

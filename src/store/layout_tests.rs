@@ -205,9 +205,8 @@ fn flush_all(root: &Path, ticks: u64) -> (Vec<FileEntry>, u64) {
                 writer: "w".to_owned(),
             };
             for table in Table::ALL {
-                let folder = root.join(table.name());
-                fs::create_dir_all(&folder).unwrap();
-                let written = write_table(&head, table, &folder, &name, &Faults::default()).unwrap();
+                fs::create_dir_all(root.join(table.name())).unwrap();
+                let written = write_table(&head, table, &Root::from(root), &name, &Faults::default()).unwrap();
                 files.extend(written.iter().map(|file| file.entry(table)));
             }
             head.remember_stacks();
@@ -231,7 +230,7 @@ fn compact(root: &Path, table: Table, inputs: Vec<FileEntry>) -> Vec<FileEntry> 
         reason: "compact",
     };
     let mut bench = Bench {
-        root,
+        root: &Root::from(root),
         writer: "w",
         effort: SETTLED,
         faults: &Faults::default(),

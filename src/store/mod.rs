@@ -4,8 +4,9 @@
 //! (`head`), acknowledged; later the head is flushed to the tables (`flush`, `files`, `delta`) and its part of the log is deleted.
 //! After a crash `replay` brings log and tables in agreement. `docs/store.md` has the layout and the argument.
 
+pub mod bucket;
 pub mod clock;
-pub mod config;
+mod config;
 mod delta;
 mod engine;
 pub mod error;
@@ -23,9 +24,11 @@ mod read_only;
 mod record;
 pub mod repair;
 mod replay;
+pub mod root;
 pub mod schema;
 pub mod snapshot;
 mod split;
+mod sync;
 mod wal;
 
 use std::collections::HashSet;
@@ -36,18 +39,22 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use object_store::ObjectStore;
 use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::base::BoxFuture;
 use crate::profile::sink::Receiver;
 use crate::profile::{ProfileSink, RawProfile, SinkError, SinkErrorKind};
+use crate::store::bucket::Bucket;
+use crate::store::bucket::metrics::BucketMetrics;
 use crate::store::engine::{Pending, Published, Shared};
 use crate::store::flush::Tables;
 use crate::store::folder::Folder;
 use crate::store::head::KnownStacks;
 use crate::store::maintenance::{Desk, Maintainer, Report, Work};
 use crate::store::metrics::{Metrics, Reason};
+use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::{Snapshot, SnapshotSource};
 use crate::store::wal::{Log, Refused};
@@ -82,11 +89,12 @@ impl Store {
     /// Opens the data folder: locks it, finishes what a crash interrupted, replays the log. Blocks for the time of the replay.
     pub fn open(config: StoreConfig, scope: &Scope) -> Result<Arc<Self>, StoreError> {
         let metrics = Metrics::new(scope);
+        let bucket_metrics = config.bucket.as_ref().map(|_| BucketMetrics::new(scope));
         // On a thread of its own: under a runtime `object_store` would move its work to that runtime.
         std::thread::scope(|threads| {
             std::thread::Builder::new()
                 .name("store-open".to_owned())
-                .spawn_scoped(threads, || Self::open_here(config, metrics))
+                .spawn_scoped(threads, || Self::open_here(config, metrics, bucket_metrics))
                 .map_err(StoreError::io("start a thread for", Path::new("the store")))?
                 .join()
                 .unwrap_or(Err(StoreError::Closed))
@@ -94,19 +102,30 @@ impl Store {
     }
 
     /// A view of a data folder without locking or changing it.
-    pub fn open_read_only(dir: &Path) -> Result<ReadOnlyStore, StoreError> {
+    pub fn open_read_only<'a>(at: impl Into<At<'a>>) -> Result<ReadOnlyStore, StoreError> {
+        let at = at.into();
         std::thread::scope(|threads| {
             threads
-                .spawn(|| ReadOnlyStore::open(dir))
+                .spawn(|| ReadOnlyStore::open(at))
                 .join()
                 .unwrap_or(Err(StoreError::Closed))
         })
     }
 
-    fn open_here(config: StoreConfig, metrics: Metrics) -> Result<Arc<Self>, StoreError> {
+    fn open_here(
+        config: StoreConfig,
+        metrics: Metrics,
+        bucket: Option<BucketMetrics>,
+    ) -> Result<Arc<Self>, StoreError> {
         let folder = Folder::open(&config.dir, &config.faults)?;
+        let root = match (&config.bucket, bucket) {
+            (Some(options), Some(metrics)) => {
+                Root::Bucket(Arc::new(Bucket::open(options, Some(&config.dir), metrics)?))
+            }
+            _ => Root::Folder(folder.tables.clone()),
+        };
         let mut tables = Tables::open(
-            &folder.tables,
+            &root,
             folder.writer.clone(),
             config.checkpoint_interval,
             config.faults.clone(),
@@ -116,7 +135,7 @@ impl Store {
         let files = tables.files()?;
         let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         for table in Table::ALL {
-            maintenance::remove_unnamed(&folder.tables, table, &folder.writer, &live, &config.faults)?;
+            maintenance::remove_unnamed(&root, table, &folder.writer, &live, &config.faults)?;
         }
         metrics.files.set(files.len() as i64);
         metrics.head_bytes.set(recovered.head.bytes() as i64);
@@ -132,7 +151,7 @@ impl Store {
         let shared = Arc::new(Shared {
             metrics,
             log_folder: folder.log.clone(),
-            root: folder.tables.clone(),
+            root,
             log,
             published: RwLock::new(Published {
                 files: files.into(),
@@ -146,6 +165,7 @@ impl Store {
             flush_fails: AtomicBool::new(false),
             requests: Mutex::default(),
             wake: Condvar::new(),
+            writer: folder.writer.clone(),
             committing: Mutex::default(),
             maintenance: Desk::default(),
             config,
@@ -291,6 +311,10 @@ impl Drop for Store {
 impl SnapshotSource for Store {
     fn snapshot(&self) -> Arc<Snapshot> {
         Arc::new(self.shared.snapshot())
+    }
+
+    fn object_store(&self) -> Option<Arc<dyn ObjectStore>> {
+        self.shared.root.object_store()
     }
 }
 

@@ -3,14 +3,15 @@
 //! The log is read before the tables: a segment that is flushed in between is then seen in the tables and left out of the heads. A
 //! generation that is committed to some tables only is taken from the log for the others.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
+use object_store::ObjectStore;
 
 use crate::store::delta::DeltaTable;
 use crate::store::head::{Head, HeadView};
 use crate::store::metrics::Metrics;
+use crate::store::root::At;
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, ScanFilter, Snapshot, SnapshotSource};
 use crate::store::{StoreError, folder, replay, wal};
@@ -23,11 +24,12 @@ pub struct ReadOnlyStore {
 
 impl ReadOnlyStore {
     /// Reads the folder. It must exist; what is missing in it is empty.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+    pub fn open(at: At<'_>) -> Result<Self, StoreError> {
+        let dir = at.dir;
         std::fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
         folder::check_version(dir)?;
         let writer = folder::writer_of(dir)?.unwrap_or_default();
-        let (log, root) = (dir.join("wal"), dir.join("tables"));
+        let (log, root) = (dir.join("wal"), at.root()?);
         let mut segments = Vec::new();
         if log.exists() {
             for number in wal::segments(&log)? {
@@ -43,7 +45,7 @@ impl ReadOnlyStore {
         let (mut files, mut committed) = (Vec::new(), Vec::new());
         for table in Table::ALL {
             let mut version = 0;
-            if root.join(table.name()).join("_delta_log").exists() {
+            if root.has_log(table)? {
                 let opened = DeltaTable::open(&root, table)?;
                 version = opened.committed(&writer)?.map_or(0, |version| version.max(0) as u64);
                 files.extend(opened.files()?);
@@ -94,6 +96,10 @@ impl ReadOnlyStore {
 impl SnapshotSource for ReadOnlyStore {
     fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.clone()
+    }
+
+    fn object_store(&self) -> Option<Arc<dyn ObjectStore>> {
+        self.snapshot.root.object_store()
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::store::delta::{DeltaTable, sums};
 use crate::store::fault::Faults;
 use crate::store::folder::Folder;
+use crate::store::root::{At, log_of};
 use crate::store::schema::Table;
 use crate::store::{StoreError, files, inspect, maintenance, replay, wal};
 
@@ -21,14 +22,17 @@ pub struct Action {
     pub done: String,
 }
 
-/// Repairs a folder.
-pub fn repair(dir: &Path) -> Result<Vec<Action>, StoreError> {
-    inspect::on_a_thread(|| repair_here(dir))
+/// Repairs a folder, and what its writer left in the bucket if its tables lie there.
+pub fn repair<'a>(at: impl Into<At<'a>>) -> Result<Vec<Action>, StoreError> {
+    let at = at.into();
+    inspect::on_a_thread(|| repair_here(at))
 }
 
-fn repair_here(dir: &Path) -> Result<Vec<Action>, StoreError> {
+fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
+    let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let folder = Folder::open(dir, &Faults::default())?;
+    let root = at.root()?;
     let mut actions = Vec::new();
     let mut act = |path: &Path, done: String| {
         let path = path.strip_prefix(dir).unwrap_or(path).display().to_string();
@@ -39,14 +43,17 @@ fn repair_here(dir: &Path) -> Result<Vec<Action>, StoreError> {
         act(&path, "removed, it was an unfinished write".to_owned());
     }
     for table in Table::ALL {
-        if !folder.tables.join(table.name()).join("_delta_log").exists() {
+        if !root.has_log(table)? {
             continue;
         }
-        for (path, done) in sums::repair(&folder.tables.join(table.name()).join("_delta_log"))? {
-            act(&path, done);
+        // In a bucket the log has no checksums of ours.
+        if let Some(tables) = root.folder() {
+            for (path, done) in sums::repair(&tables.join(log_of(table)))? {
+                act(&path, done);
+            }
         }
         // A table that cannot be read is left alone: its files may be needed to mend it.
-        let Ok(opened) = DeltaTable::open(&folder.tables, table) else {
+        let Ok(opened) = DeltaTable::open(&root, table) else {
             continue;
         };
         let live = opened.files()?;
@@ -54,11 +61,11 @@ fn repair_here(dir: &Path) -> Result<Vec<Action>, StoreError> {
         let committed = opened
             .committed(&folder.writer)?
             .map_or(0, |version| version.max(0) as u64);
-        let mut removed = files::remove_uncommitted(opened.folder(), &folder.writer, committed)? as u64;
-        removed += maintenance::remove_unnamed(&folder.tables, table, &folder.writer, &live, &Faults::default())?;
+        let mut removed = files::remove_uncommitted(&root, table, &folder.writer, committed)? as u64;
+        removed += maintenance::remove_unnamed(&root, table, &folder.writer, &live, &Faults::default())?;
         if removed > 0 {
             act(
-                opened.folder(),
+                &opened.place(),
                 format!(
                     "removed {removed} files that were written and never committed; what they held is in the log or in the files that they were made of"
                 ),

@@ -43,7 +43,7 @@ pub fn recover(
     let low = committed.iter().copied().min().unwrap_or(0);
     let high = committed.iter().copied().max().unwrap_or(0);
     for (table, version) in tables.tables.iter().zip(&committed) {
-        let removed = files::remove_uncommitted(table.folder(), &tables.writer, *version)?;
+        let removed = files::remove_uncommitted(table.root(), table.table(), &tables.writer, *version)?;
         if removed > 0 {
             tracing::info!(
                 table = table.table().name(),

@@ -1,18 +1,19 @@
 //! What a reader sees: one consistent set of Parquet files and heads, fixed at the moment it was taken.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
+use object_store::ObjectStore;
 
+use crate::store::root::Root;
 use crate::store::schema::Table;
 
 /// A consistent view: every acknowledged profile is in exactly one of the files or heads.
 #[derive(Clone, Default)]
 pub struct Snapshot {
-    /// Root of the tables (a local folder for now; object stores come with their own root).
-    pub root: PathBuf,
+    /// Root of the tables.
+    pub root: Root,
     /// Live Parquet files of all tables.
     pub files: Arc<[FileEntry]>,
     /// Data not yet in files.
@@ -84,4 +85,9 @@ pub trait HeadScan: Send + Sync {
 pub trait SnapshotSource: Send + Sync {
     /// The view of this moment. Cheap: shares everything.
     fn snapshot(&self) -> Arc<Snapshot>;
+
+    /// Where the files of all snapshots are read from; `None` for the local disk.
+    fn object_store(&self) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
 }

@@ -9,12 +9,45 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use object::elf::{SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
-use object::read::ReadCache;
 use object::read::elf::{SectionHeader, Sym};
+use object::read::{ReadCache, ReadCacheOps};
 use object::{Object, ObjectSegment, ReadRef, SegmentFlags};
 
 /// An ELF file as it is handed to a visitor.
-pub type ElfFile<'a> = object::File<'a, &'a ReadCache<File>>;
+pub type ElfFile<'a> = object::File<'a, Limited<'a, File>>;
+
+/// Bytes that are read in one piece at most: the largest symbol tables and sections of unwinding seen have a third of it.
+const MAX_PIECE: u64 = 160 << 20;
+
+/// A file that is read by pieces which are never larger than they may be, whatever its headers say: a sparse file costs nothing to make and
+/// has terabytes.
+#[derive(Debug)]
+pub struct Limited<'a, R: ReadCacheOps>(pub &'a ReadCache<R>);
+
+impl<R: ReadCacheOps> Clone for Limited<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: ReadCacheOps> Copy for Limited<'_, R> {}
+
+impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
+    fn len(self) -> Result<u64, ()> {
+        self.0.len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        if size > MAX_PIECE {
+            return Err(());
+        }
+        self.0.read_bytes_at(offset, size)
+    }
+
+    fn read_bytes_at_until(self, range: std::ops::Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        self.0.read_bytes_at_until(range, delimiter)
+    }
+}
 
 /// A file could not be read as ELF.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +77,7 @@ pub fn with_file<T>(path: &Path, visit: impl FnOnce(&ElfFile<'_>) -> T) -> Resul
         error,
     })?;
     let cache = ReadCache::new(file);
-    let file = object::File::parse(&cache).map_err(|error| ElfError::Parse {
+    let file = object::File::parse(Limited(&cache)).map_err(|error| ElfError::Parse {
         path: path.to_owned(),
         error,
     })?;
@@ -242,6 +275,31 @@ mod tests {
             assert_eq!(address_of(&segments, first.offset + 5), Some(first.address + 5));
         })
         .unwrap();
+    }
+
+    #[test]
+    fn a_section_of_terabytes_in_a_file_that_has_them_is_refused() {
+        use std::os::unix::fs::FileExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sparse");
+        std::fs::copy("/bin/sh", &path).unwrap();
+        let (headers, count) = {
+            let bytes = std::fs::read(&path).unwrap();
+            let at = u64::from_le_bytes(bytes[40..48].try_into().unwrap());
+            (at, u16::from_le_bytes(bytes[60..62].try_into().unwrap()))
+        };
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(2 << 40).unwrap();
+        for section in 1..u64::from(count) {
+            // sh_size
+            file.write_all_at(&(1_u64 << 40).to_le_bytes(), headers + section * 64 + 32)
+                .unwrap();
+        }
+        match with_file(&path, |file| Index::new(file).bytes()) {
+            Ok(bytes) => assert!(bytes < 16 << 20),
+            Err(error) => assert!(error.to_string().starts_with("cannot read"), "{error}"),
+        }
     }
 
     #[test]

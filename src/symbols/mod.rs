@@ -1,13 +1,21 @@
-//! Names of addresses: ELF symbol tables, the kernel's list, perf maps of runtimes.
+//! Names of addresses: ELF symbol tables, Go's table, the kernel's list, perf maps of runtimes.
 //!
 //! In: sorted addresses and a source. Out: [`Ranges`] with the functions around them. Knows no processes: which file an address belongs to
 //! is the caller's to say.
 
+pub mod bytes;
+pub mod calls;
 pub mod demangle;
+pub mod dwarf;
 pub mod elf;
+pub mod functions;
+pub mod go;
+pub mod jitdump;
 pub mod kernel;
+pub mod latest;
+pub mod pclntab;
 pub mod perf_map;
 pub mod ranges;
 
 pub use demangle::Demangle;
-pub use ranges::{Ranges, Search};
+pub use ranges::Ranges;

@@ -3,23 +3,27 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use crate::symbols::ranges::Search;
+use crate::symbols::latest::Latest;
 
 /// Bytes of a map that are read at most: runtimes append for ever.
 const MAX_BYTES: u64 = 256 << 20;
+/// Bytes of a line that are kept; the rest of a longer one is passed over.
+const MAX_LINE: u64 = 64 << 10;
 
-/// Offers every line to a search. Later lines win, for addresses are used again.
-pub fn offer(map: impl Read, search: &mut Search<'_>) -> io::Result<()> {
+/// Offers every line to a search.
+pub fn offer(map: impl Read, search: &mut Latest<'_>) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(1 << 16, map.take(MAX_BYTES));
     let mut line = Vec::new();
+    let mut continues = false;
     loop {
         line.clear();
-        if lines.read_until(b'\n', &mut line)? == 0 {
+        if (&mut lines).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        if let Some((start, size, name)) = parse(&line) {
-            search.offer(start, size, start, true, name);
+        if let Some((start, size, name)) = parse(&line).filter(|_| !continues) {
+            search.offer(start, size, name);
         }
+        continues = line.last() != Some(&b'\n');
     }
 }
 
@@ -36,17 +40,32 @@ fn parse(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn lines_with_spaces_in_the_name_are_read_and_others_passed_over() {
+    fn names(map: &[u8]) -> Vec<(u64, u64, String)> {
         let addresses = [0x1005];
-        let mut search = Search::new(&addresses);
-        offer(
-            "1000 10 LazyCompile:~work /app/a b.js:3\nrubbish\n\n5 0 empty\n".as_bytes(),
-            &mut search,
-        )
-        .unwrap();
+        let mut search = Latest::new(&addresses);
+        offer(map, &mut search).unwrap();
         let mut names = Vec::new();
         search.finish(|_, start, end, name| names.push((start, end, name.to_owned())));
-        assert_eq!(names, [(0x1000, 0x1010, "LazyCompile:~work /app/a b.js:3".to_owned())]);
+        names
+    }
+
+    #[test]
+    fn lines_with_spaces_in_the_name_are_read_and_others_passed_over() {
+        assert_eq!(
+            names(b"1000 10 LazyCompile:~work /app/a b.js:3\nrubbish\n\n5 0 empty\n"),
+            [(0x1000, 0x1010, "LazyCompile:~work /app/a b.js:3".to_owned())]
+        );
+        assert_eq!(
+            names(b"0x1000 0x10 void A.b(int)\n"),
+            [(0x1000, 0x1010, "void A.b(int)".to_owned())]
+        );
+    }
+
+    #[test]
+    fn a_line_without_an_end_takes_no_memory() {
+        let mut map = b"1000 10 before\n1000 10 ".to_vec();
+        map.extend(std::iter::repeat_n(b'x', 3 << 20));
+        let found = names(&map);
+        assert_eq!(found[0].2.len(), MAX_LINE as usize - 8);
     }
 }

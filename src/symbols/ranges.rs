@@ -6,16 +6,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A function: where it ends and what it is called.
+use crate::symbols::calls::Call;
+
+/// Where a range ends and what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Symbol {
-    /// Address after its last byte.
-    pub end: u64,
-    /// Readable name.
-    pub name: Arc<str>,
+struct Symbol {
+    end: u64,
+    /// The function, and before it what was inlined into it; never empty.
+    calls: Arc<[Call]>,
 }
 
-/// Functions by their first address; no two overlap.
+/// Functions by their first address, or single addresses where lines are known; no two overlap.
 #[derive(Debug, Default)]
 pub struct Ranges {
     by_start: BTreeMap<u64, Symbol>,
@@ -24,13 +25,23 @@ pub struct Ranges {
 impl Ranges {
     /// The name of the function around `address`.
     pub fn find(&self, address: u64) -> Option<&Arc<str>> {
-        let (_, symbol) = self.by_start.range(..=address).next_back()?;
-        (address < symbol.end).then_some(&symbol.name)
+        self.find_calls(address)?.last().map(|call| &call.name)
     }
 
-    /// Remembers a function.
+    /// The function around `address` as the last, before it what was inlined into it.
+    pub fn find_calls(&self, address: u64) -> Option<&Arc<[Call]>> {
+        let (_, symbol) = self.by_start.range(..=address).next_back()?;
+        (address < symbol.end).then_some(&symbol.calls)
+    }
+
+    /// Remembers a function of which only the name is known.
     pub fn insert(&mut self, start: u64, end: u64, name: Arc<str>) {
-        self.by_start.insert(start, Symbol { end, name });
+        self.insert_calls(start, end, Arc::new([Call::named(name)]));
+    }
+
+    /// Remembers what is at some addresses.
+    pub fn insert_calls(&mut self, start: u64, end: u64, calls: Arc<[Call]>) {
+        self.by_start.insert(start, Symbol { end, calls });
     }
 
     /// Number of functions.
@@ -44,92 +55,19 @@ impl Ranges {
     }
 }
 
-/// The best symbol for each of some sorted addresses, while symbols pass by in any order.
-///
-/// Of several symbols around an address the one that begins last wins, then the one with a size, then a global one, then the shorter name.
-pub struct Search<'a> {
-    addresses: &'a [u64],
-    best: Vec<Option<Candidate>>,
-}
-
-#[derive(Debug, Clone)]
-struct Candidate {
-    start: u64,
-    end: u64,
-    sized: bool,
-    global: bool,
-    name: String,
-}
-
-impl<'a> Search<'a> {
-    /// A search for `addresses`, which must be sorted.
-    pub fn new(addresses: &'a [u64]) -> Self {
-        Self {
-            addresses,
-            best: vec![None; addresses.len()],
-        }
-    }
-
-    /// Offers a symbol. A size of 0 means that it reaches to the next one; `limit` is where that must end at the latest.
-    pub fn offer(&mut self, start: u64, size: u64, limit: u64, global: bool, name: &[u8]) {
-        let end = if size > 0 { start.saturating_add(size) } else { limit };
-        let from = self.addresses.partition_point(|address| *address < start);
-        let to = self.addresses.partition_point(|address| *address < end);
-        for index in from..to.max(from) {
-            let sized = size > 0;
-            let wins = match &self.best[index] {
-                None => true,
-                Some(best) => {
-                    (start, sized, global, usize::MAX - name.len())
-                        > (best.start, best.sized, best.global, usize::MAX - best.name.len())
-                }
-            };
-            if wins {
-                self.best[index] = Some(Candidate {
-                    start,
-                    end,
-                    sized,
-                    global,
-                    name: String::from_utf8_lossy(name).into_owned(),
-                });
-            }
-        }
-    }
-
-    /// Hands over what was found: address, first address of the function, the address after it, and the name.
-    pub fn finish(self, mut take: impl FnMut(u64, u64, u64, &str)) {
-        for (address, best) in self.addresses.iter().zip(&self.best) {
-            if let Some(found) = best {
-                // A symbol without a size is only sure for the address itself: a later search may find a nearer one.
-                let end = if found.sized { found.end } else { address + 1 };
-                let start = if found.sized { found.start } else { *address };
-                take(*address, start, end, &found.name);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_symbol_that_covers_the_address_wins() {
-        let addresses = [5, 15, 25, 99];
-        let mut search = Search::new(&addresses);
-        search.offer(0, 10, 0, false, b"first");
-        search.offer(10, 0, 50, false, b"unsized");
-        search.offer(20, 10, 0, false, b"local_name");
-        search.offer(20, 10, 0, true, b"global_name");
-        let mut found = Vec::new();
-        search.finish(|address, start, end, name| found.push((address, start, end, name.to_owned())));
-        assert_eq!(
-            found,
-            [
-                (5, 0, 10, "first".to_owned()),
-                (15, 15, 16, "unsized".to_owned()),
-                (25, 20, 30, "global_name".to_owned())
-            ]
-        );
+    fn a_range_ends_where_it_says_and_an_address_may_have_several_calls() {
+        let mut ranges = Ranges::default();
+        ranges.insert(0x10, 0x20, "first".into());
+        let calls = [Call::named("inner".into()), Call::named("outer".into())];
+        ranges.insert_calls(0x30, 0x31, Arc::from(calls.to_vec()));
+        assert_eq!(ranges.find(0x1f).map(|name| &**name), Some("first"));
+        assert_eq!(ranges.find(0x20), None);
+        assert_eq!(ranges.find(0x30).map(|name| &**name), Some("outer"));
+        assert_eq!(ranges.find_calls(0x30).map(|calls| calls.len()), Some(2));
     }
 }

@@ -3,13 +3,11 @@
 //! The call frame information is that of the DWARF 5 standard, section 6.4, in the form of the Linux Standard Base (`.eh_frame`). What the
 //! two register rules and the few well-known expressions of x86-64 compilers cannot say becomes [`Rule::Complex`].
 
-use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, EndianSlice, Expression, RegisterRule, RunTimeEndian, UnwindContext,
-    UnwindExpression, UnwindSection,
-};
+use gimli::{BaseAddresses, CieOrFde, EndianSlice, RunTimeEndian, UnwindContext, UnwindSection};
 use object::{Object, ObjectSection, ReadRef};
 
-use crate::unwind::row::{Row, Rule, Table};
+use crate::unwind::cfi_row::compile_row;
+use crate::unwind::row::{Arch, Row, Rule, Table};
 
 /// The table could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -23,16 +21,20 @@ pub enum CompileError {
     /// More rows than a table may have.
     #[error("more than {0} rules")]
     TooLarge(usize),
+    /// More bytes than are read or run.
+    #[error("more than {0} bytes of call frame information")]
+    TooLong(u64),
+    /// Stacks of its machine are not walked.
+    #[error("machine {0:?} is not supported")]
+    Machine(object::Architecture),
 }
 
 /// Rows at most: of the largest binaries seen (browsers), some millions would be 30 MB.
 const MAX_ROWS: usize = 4_000_000;
-/// DWARF numbers of the registers of x86-64 (System V ABI, figure 3.36).
-const RBP: gimli::Register = gimli::Register(6);
-const RSP: gimli::Register = gimli::Register(7);
-const RETURN_ADDRESS: gimli::Register = gimli::Register(16);
-/// What binutils writes for a PLT: `rsp + 8 + ((((rip & 15) >= 11) ? 1 : 0) << 3)`.
-const PLT_EXPRESSION: [u8; 11] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+/// Bytes of a section at most; the largest seen have 30 MB.
+const MAX_SECTION: u64 = 128 << 20;
+/// Bytes of instructions that are run at most, those of common entries once for each function: a small file can name a long one a million times.
+const MAX_WORK: u64 = 512 << 20;
 
 /// What could not be said in rows, beside the table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +52,11 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     } else {
         RunTimeEndian::Big
     };
+    let (arch, vendor) = match file.architecture() {
+        object::Architecture::X86_64 => (Arch::X86_64, gimli::Vendor::Default),
+        object::Architecture::Aarch64 => (Arch::Aarch64, gimli::Vendor::AArch64),
+        other => return Err(CompileError::Machine(other)),
+    };
     let address = |name: &str| file.section_by_name(name).map(|section| section.address());
     let mut bases = BaseAddresses::default();
     if let Some(at) = address(".eh_frame") {
@@ -64,20 +71,22 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     let mut rows = Vec::new();
     let mut losses = Losses::default();
     if let Some(section) = file.section_by_name(".eh_frame") {
-        let data = section.uncompressed_data()?;
+        let data = bounded(&section)?;
         let mut frames = gimli::EhFrame::new(&data, endian);
         frames.set_address_size(8);
-        compile_section(&frames, &bases, &mut rows, &mut losses)?;
+        frames.set_vendor(vendor);
+        compile_section(arch, &frames, &bases, &mut rows, &mut losses)?;
     }
     if rows.is_empty()
         && let Some(section) = file.section_by_name(".debug_frame")
     {
-        let data = section.uncompressed_data()?;
+        let data = bounded(&section)?;
         let mut frames = gimli::DebugFrame::new(&data, endian);
         frames.set_address_size(8);
-        compile_section(&frames, &bases, &mut rows, &mut losses)?;
+        frames.set_vendor(vendor);
+        compile_section(arch, &frames, &bases, &mut rows, &mut losses)?;
     }
-    let table = Table::new(rows);
+    let table = Table::new(bridge_gaps(arch, file, Table::new(rows)));
     // Entry points written in assembly (the dynamic linker's) have no description: whoever runs there was called by nobody.
     let entry = u32::try_from(file.entry()).unwrap_or(0);
     if entry != 0 && table.find(entry).is_some_and(|row| row.rule == Rule::None as u8) {
@@ -88,7 +97,49 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     Ok((table, losses))
 }
 
+/// Code without any description that is as long as this was written by a code generator (V8's builtins), and those keep frame pointers.
+const GENERATED: u32 = 64 << 10;
+
+/// Lets frame pointers be followed through long stretches of code without rules.
+fn bridge_gaps<'data, R: ReadRef<'data>>(arch: Arch, file: &object::File<'data, R>, table: Table) -> Vec<Row> {
+    let text = file.section_by_name(".text").and_then(|section| {
+        let end = section.address().checked_add(section.size())?;
+        Some((u32::try_from(section.address()).ok()?, u32::try_from(end).ok()?))
+    });
+    let mut rows = table.rows().to_vec();
+    let Some((start, end)) = text.filter(|_| !rows.is_empty()) else {
+        return rows;
+    };
+    let next: Vec<u32> = rows.iter().skip(1).map(|row| row.pc).chain([end]).collect();
+    for (row, next) in rows.iter_mut().zip(next) {
+        let length = next.min(end).saturating_sub(row.pc);
+        if row.kind() == Rule::None && row.pc >= start && length >= GENERATED {
+            *row = Row {
+                pc: row.pc,
+                ..Row::frame_pointers(arch)
+            };
+        }
+    }
+    if let Some(end_row) = rows
+        .last()
+        .filter(|row| row.kind() == Rule::Bp && row.pc < end)
+        .map(|_| Row::plain(end, Rule::None))
+    {
+        rows.push(end_row);
+    }
+    rows
+}
+
+/// The bytes of a section, unless there are too many of them.
+fn bounded<'data, S: ObjectSection<'data>>(section: &S) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
+    if section.compressed_file_range()?.uncompressed_size > MAX_SECTION {
+        return Err(CompileError::TooLong(MAX_SECTION));
+    }
+    Ok(section.uncompressed_data()?)
+}
+
 fn compile_section<'a, S>(
+    arch: Arch,
     frames: &S,
     bases: &BaseAddresses,
     rows: &mut Vec<Row>,
@@ -100,6 +151,7 @@ where
 {
     let mut context = UnwindContext::new();
     let mut entries = frames.entries(bases);
+    let mut work = 0_u64;
     // A damaged section is used as far as it can be read.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
@@ -107,6 +159,10 @@ where
             losses.functions += 1;
             continue;
         };
+        work = work.saturating_add((fde.entry_len() as u64).saturating_add(fde.cie().entry_len() as u64));
+        if work > MAX_WORK {
+            return Err(CompileError::TooLong(MAX_WORK));
+        }
         let (Ok(start), Ok(end)) = (
             u32::try_from(fde.initial_address()),
             u32::try_from(fde.initial_address().saturating_add(fde.len())),
@@ -134,7 +190,7 @@ where
                     let Ok(pc) = u32::try_from(row.start_address()) else {
                         break;
                     };
-                    let compiled = compile_row(pc, row, frames);
+                    let compiled = compile_row(arch, pc, row, frames);
                     losses.complex += usize::from(compiled.rule == Rule::Complex as u8);
                     if rows.len() == before || rows.last().is_none_or(|last| !last.says_the_same(&compiled)) {
                         rows.push(compiled);
@@ -158,90 +214,133 @@ where
     Ok(())
 }
 
-fn compile_row<'a, S>(pc: u32, row: &gimli::UnwindTableRow<usize>, frames: &S) -> Row
-where
-    S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
-{
-    if row.register(RETURN_ADDRESS) == Some(RegisterRule::Undefined) {
-        return Row::plain(pc, Rule::End);
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A small program that every machine has.
+    fn shell() -> Vec<u8> {
+        std::fs::read("/bin/sh").unwrap()
     }
-    let complex = Row::plain(pc, Rule::Complex);
-    let (rule, cfa) = match row.cfa() {
-        CfaRule::RegisterAndOffset { register, offset } => {
-            let rule = match *register {
-                RSP => Rule::Sp,
-                RBP => Rule::Bp,
-                _ => return complex,
-            };
-            match eighths(*offset) {
-                Some(cfa) => (rule, cfa),
-                None => return complex,
+
+    fn place_of(bytes: &[u8], name: &str) -> std::ops::Range<usize> {
+        let file = object::File::parse(bytes).unwrap();
+        let (start, size) = file.section_by_name(name).unwrap().file_range().unwrap();
+        start as usize..(start + size) as usize
+    }
+
+    /// What clang makes of `int f(int a) { int b = g(a); return b + g(b); }` for 64-bit Arm with signed return addresses.
+    const ARM: [u8; 56] = [
+        0x10, 0, 0, 0, 0, 0, 0, 0, 1, 0x7a, 0x52, 0, 1, 0x7c, 0x1e, 1, 0x1b, 0x0c, 0x1f, 0, 0x20, 0, 0, 0, 0x18, 0, 0,
+        0, 0, 0, 0, 0, 0x24, 0, 0, 0, 0, 0x44, 0x2d, 0x44, 0x0e, 0x10, 0x93, 2, 0x9e, 4, 0x54, 0x0e, 0, 0x44, 0x2d,
+        0xd3, 0xde, 0, 0, 0,
+    ];
+
+    #[test]
+    fn a_signed_return_address_of_64_bit_arm_is_found_and_its_signature_dropped() {
+        use crate::unwind::walk::{Found, REGISTERS, Snapshot, Stop, walk};
+
+        let mut frames = gimli::EhFrame::new(&ARM, RunTimeEndian::Little);
+        frames.set_address_size(8);
+        frames.set_vendor(gimli::Vendor::AArch64);
+        let bases = BaseAddresses::default().set_eh_frame(0x10000);
+        let (mut rows, mut losses) = (Vec::new(), Losses::default());
+        compile_section(Arch::Aarch64, &frames, &bases, &mut rows, &mut losses).unwrap();
+        assert_eq!(losses, Losses::default());
+        let table = Table::new(rows);
+        let start = 0x1001c;
+        let short: Vec<_> = table
+            .rows()
+            .iter()
+            .map(|row| (row.pc - start, row.kind(), row.cfa, row.extra()))
+            .collect();
+        assert_eq!(
+            short,
+            [
+                (0, Rule::Sp, 0, 0),
+                (8, Rule::Sp, 2, 2),
+                (0x1c, Rule::Sp, 0, 2),
+                (0x20, Rule::Sp, 0, 0),
+                (0x24, Rule::None, 0, 0)
+            ]
+        );
+        // Twice the function, then its caller, which follows frame pointers: [x29] = 0.
+        let words: [u64; 6] = [0x00ab_0000_0001_0030, 1, 0x00cd_0000_0009_0004, 1, 0, 0];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let mut snapshot = Snapshot {
+            ip: u64::from(start) + 0x10,
+            sp: 0x5000,
+            bp: 0x5020,
+            aux: 0x1234,
+            registers: [0; REGISTERS],
+            bytes: &bytes,
+        };
+        let find = |address: u64| match table.find(u32::try_from(address).unwrap()) {
+            Some(row) if row.kind() != Rule::None => Found::Row(*row),
+            _ => Found::FramePointers,
+        };
+        let mut found = Vec::new();
+        let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
+        assert_eq!((stop, found), (Stop::End, vec![0x1002c, 0x10030, 0x9_0004]));
+        // A leaf that saved nothing has it in the register.
+        (snapshot.ip, snapshot.aux) = (u64::from(start), 0x00ef_0000_0009_0004);
+        let mut found = Vec::new();
+        let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
+        assert_eq!((stop, found), (Stop::End, vec![u64::from(start), 0x9_0004]));
+    }
+
+    #[test]
+    fn a_program_has_rules_for_its_code() {
+        let bytes = shell();
+        let file = object::File::parse(bytes.as_slice()).unwrap();
+        let (table, losses) = compile(&file).unwrap();
+        assert!(table.rows().len() > 100 && losses.functions == 0, "{losses:?}");
+        let entry = u32::try_from(file.entry()).unwrap();
+        assert_eq!(table.find(entry).map(Row::kind), Some(Rule::End));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn damaged_call_frames_give_rules_or_an_error(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..60),
+        ) {
+            let mut bytes = shell();
+            let section = place_of(&bytes, ".eh_frame");
+            for (at, value) in changes {
+                let at = section.start + at.index(section.len());
+                bytes[at] = value;
+            }
+            let file = object::File::parse(bytes.as_slice()).unwrap();
+            if let Ok((table, _)) = compile(&file) {
+                // An instruction of two bytes makes a row at most.
+                prop_assert!(table.rows().len() < section.len());
+                prop_assert!(table.rows().is_sorted_by(|a, b| a.pc < b.pc));
             }
         }
-        CfaRule::Expression(expression) => match known_expression(expression, frames) {
-            Some((Rule::Plt, _)) => return Row::plain(pc, Rule::Plt),
-            Some((rule, cfa)) => (rule, cfa),
-            None => return complex,
-        },
-    };
-    let bp = match row.register(RBP) {
-        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
-        Some(RegisterRule::Offset(offset)) => match eighths(offset).and_then(|units| i8::try_from(units).ok()) {
-            Some(units) if units != 0 => units,
-            _ => return complex,
-        },
-        // Realigned stacks save it where it points.
-        Some(RegisterRule::Expression(expression))
-            if rule == Rule::BpDeref && is_frame_pointer(&expression, frames) =>
-        {
-            0
+
+        #[test]
+        fn damaged_headers_and_cut_files_give_rules_or_an_error(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+            length in any::<prop::sample::Index>(),
+            is_cut in any::<bool>(),
+        ) {
+            let mut bytes = shell();
+            // The headers of segments lie at the start, those of sections at the end.
+            let sections = bytes.len() - 64 * 32;
+            for (index, (at, value)) in changes.into_iter().enumerate() {
+                let at = if index % 2 == 0 { at.index(0x400) } else { sections + at.index(64 * 32) };
+                bytes[at] = value;
+            }
+            if is_cut {
+                bytes.truncate(length.index(bytes.len()));
+            }
+            if let Ok(file) = object::File::parse(bytes.as_slice()) {
+                let _ = compile(&file);
+            }
         }
-        _ => return complex,
-    };
-    if rule == Rule::BpDeref && !matches!(row.register(RBP), Some(RegisterRule::Expression(_))) {
-        return complex;
-    }
-    Row {
-        pc,
-        cfa,
-        bp,
-        rule: rule as u8,
-    }
-}
-
-fn eighths(offset: i64) -> Option<i16> {
-    (offset % 8 == 0).then(|| i16::try_from(offset / 8).ok()).flatten()
-}
-
-fn known_expression<'a, S>(expression: &UnwindExpression<usize>, frames: &S) -> Option<(Rule, i16)>
-where
-    S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
-{
-    let Expression(bytes) = expression.get(frames).ok()?;
-    let bytes = bytes.slice();
-    if bytes == PLT_EXPRESSION {
-        return Some((Rule::Plt, 0));
-    }
-    // DW_OP_breg6 N, DW_OP_deref
-    let [0x76, offset, 0x06] = bytes else { return None };
-    let offset = signed_leb128_byte(*offset)?;
-    Some((Rule::BpDeref, eighths(offset)?))
-}
-
-fn is_frame_pointer<'a, S>(expression: &UnwindExpression<usize>, frames: &S) -> bool
-where
-    S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
-{
-    expression
-        .get(frames)
-        .is_ok_and(|Expression(bytes)| bytes.slice() == [0x76, 0])
-}
-
-/// The value of a signed LEB128 number of one byte.
-fn signed_leb128_byte(byte: u8) -> Option<i64> {
-    match byte {
-        0..=0x3f => Some(i64::from(byte)),
-        0x40..=0x7f => Some(i64::from(byte) - 128),
-        _ => None,
     }
 }

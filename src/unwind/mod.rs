@@ -3,9 +3,11 @@
 //! In: ELF files as they are. Out: [`Table`]s that the BPF program and [`walk`](walk::walk) use alike. Knows no processes
 //! and no names.
 
+mod cfi_row;
 pub mod eh_frame;
+pub mod go;
 pub mod row;
 pub mod walk;
 
-pub use row::{Row, Rule, Table};
+pub use row::{Arch, Row, Rule, Table};
 pub use walk::Stop;

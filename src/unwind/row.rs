@@ -23,12 +23,54 @@ pub enum Rule {
     Complex = 6,
     /// CFA = what lies at frame pointer + `cfa`; the caller's frame pointer lies at the frame pointer (stack realigned by the compiler).
     BpDeref = 7,
+    /// As [`Rule::Bp`], but the caller's frame may lie anywhere: the function changes stacks.
+    Switch = 8,
+    /// CFA = what lies at stack pointer + `cfa`, and 8 more (assembly that keeps its frame's address on the stack).
+    SpDeref = 9,
+    /// CFA = the register of `extra` + `cfa`; where all registers are known: at the leaf and below a signal.
+    Register = 10,
+    /// CFA = stack pointer + `cfa`, the return address is in the register of `extra`; where all registers are known.
+    Return = 11,
+    /// CFA = the third register + `cfa`.
+    Aux = 12,
+}
+
+/// Instruction set of a file, as far as rules differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arch {
+    /// x86-64: a call pushes the return address; the third register that is followed is rbx.
+    X86_64,
+    /// 64-bit Arm: a call leaves the return address in x30, which is the third register that is followed.
+    Aarch64,
+}
+
+impl Arch {
+    /// The one of this program; `None` where stacks cannot be walked.
+    pub fn native() -> Option<Self> {
+        match std::env::consts::ARCH {
+            "x86_64" => Some(Self::X86_64),
+            "aarch64" => Some(Self::Aarch64),
+            _ => None,
+        }
+    }
+}
+
+/// Where the caller's third register is found: the high four bits of a [`Row`]'s rule. Numbers from 2 to 13 (to 15 on x86-64): at CFA - 8 * number.
+pub mod aux {
+    /// It still is in the register.
+    pub const SAME: u8 = 0;
+    /// Nobody knows.
+    pub const LOST: u8 = 1;
+    /// 64-bit Arm: the frame pointer lies below the stack pointer, the return address at it (Go).
+    pub const BELOW: u8 = 14;
+    /// 64-bit Arm: in the word after the saved frame pointer.
+    pub const AFTER: u8 = 15;
 }
 
 impl Rule {
-    /// The rule of a number, as the BPF program stores it.
+    /// The rule of a number, as the BPF program stores it: its low four bits.
     pub fn from_number(number: u8) -> Self {
-        match number {
+        match number & 15 {
             1 => Self::Sp,
             2 => Self::Bp,
             3 => Self::End,
@@ -36,6 +78,11 @@ impl Rule {
             5 => Self::Plt,
             6 => Self::Complex,
             7 => Self::BpDeref,
+            8 => Self::Switch,
+            9 => Self::SpDeref,
+            10 => Self::Register,
+            11 => Self::Return,
+            12 => Self::Aux,
             _ => Self::None,
         }
     }
@@ -51,7 +98,8 @@ pub struct Row {
     pub cfa: i16,
     /// Where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register.
     pub bp: i8,
-    /// Number of the [`Rule`].
+    /// Number of the [`Rule`] in the low four bits; in the others a register for [`Rule::Register`] and [`Rule::Return`], one of [`aux`]
+    /// for the rest.
     pub rule: u8,
 }
 
@@ -63,6 +111,30 @@ impl Row {
             cfa: 0,
             bp: 0,
             rule: rule as u8,
+        }
+    }
+
+    /// The kind of its rule.
+    pub fn kind(&self) -> Rule {
+        Rule::from_number(self.rule)
+    }
+
+    /// The high four bits of its rule.
+    pub fn extra(&self) -> u8 {
+        self.rule >> 4
+    }
+
+    /// What is followed where there is no table: a chain of frame pointers.
+    pub fn frame_pointers(arch: Arch) -> Self {
+        let extra = match arch {
+            Arch::X86_64 => aux::LOST,
+            Arch::Aarch64 => aux::AFTER,
+        };
+        Self {
+            pc: 0,
+            cfa: 2,
+            bp: -2,
+            rule: Rule::Bp as u8 | extra << 4,
         }
     }
 
@@ -107,6 +179,19 @@ impl Table {
     /// The rows, sorted by address, no two neighbours alike.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// Puts the rows of `over`, which cover `from..to`, in place of what this one says there.
+    pub fn overlay(self, over: Vec<Row>, from: u32, to: u32) -> Self {
+        let after = self.find(to).copied();
+        let mut rows = self.rows;
+        rows.retain(|row| row.pc < from || row.pc >= to);
+        rows.extend(over.into_iter().filter(|row| row.pc >= from && row.pc < to));
+        let resumes = rows.iter().any(|row| row.pc == to);
+        if !resumes {
+            rows.push(after.map_or(Row::plain(to, Rule::None), |row| Row { pc: to, ..row }));
+        }
+        Self::new(rows)
     }
 
     /// The row that holds at `pc`.

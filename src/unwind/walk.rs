@@ -3,7 +3,7 @@
 //! In: registers and the top of a stack as bytes, and how an address finds its table. Out: the return addresses, leaf first, and
 //! why the walk ended. Reads nothing but what it is given.
 
-use crate::unwind::row::{Row, Rule};
+use crate::unwind::row::{Arch, Row, Rule, aux};
 
 /// Registers of the interrupted thread and the bytes from its stack pointer up.
 #[derive(Debug, Clone, Copy)]
@@ -14,8 +14,26 @@ pub struct Snapshot<'a> {
     pub sp: u64,
     /// Frame pointer.
     pub bp: u64,
+    /// The third register that is followed: rbx on x86-64, x30 on 64-bit Arm.
+    pub aux: u64,
+    /// All registers by their DWARF numbers, x86-64 only.
+    pub registers: [u64; REGISTERS],
     /// Stack memory.
     pub bytes: &'a [u8],
+}
+
+/// Registers of a [`Snapshot`].
+pub const REGISTERS: usize = 16;
+
+/// Where a walk is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    ip: u64,
+    sp: u64,
+    bp: u64,
+    aux: u64,
+    /// All registers, where they are known: at the leaf and below a signal.
+    all: Option<[u64; REGISTERS]>,
 }
 
 /// Why a walk ended; the numbers are those of `enum stop` in `bpf/include/records.h`.
@@ -88,78 +106,158 @@ pub enum Found {
     Row(Row),
 }
 
+/// Bits of an address that are an address on 64-bit Arm: the others may carry a signature.
+const ADDRESS_BITS: u64 = 0x0000_ffff_ffff_ffff;
+
 /// Walks the stack. `find` is asked with each address (of the instruction, for callers one byte before the return address).
 /// Frames are pushed to `frames`, at most `limit`.
-pub fn walk(snapshot: &Snapshot<'_>, limit: usize, find: impl Fn(u64) -> Found, frames: &mut Vec<u64>) -> Stop {
-    let mut registers = (snapshot.ip, snapshot.sp, snapshot.bp);
-    let mut is_return = false;
+pub fn walk(
+    arch: Arch,
+    snapshot: &Snapshot<'_>,
+    limit: usize,
+    find: impl Fn(u64) -> Found,
+    frames: &mut Vec<u64>,
+) -> Stop {
+    let mut place = Place {
+        ip: snapshot.ip,
+        sp: snapshot.sp,
+        bp: snapshot.bp,
+        aux: match arch {
+            Arch::X86_64 => snapshot.aux,
+            Arch::Aarch64 => snapshot.aux & ADDRESS_BITS,
+        },
+        all: Some(snapshot.registers),
+    };
     for _ in 0..limit {
-        let (ip, sp, bp) = registers;
-        frames.push(ip);
-        let address = ip.wrapping_sub(u64::from(is_return));
+        frames.push(place.ip);
+        // The address is a call's return, but for the leaf: the rule is that of the byte before.
+        let address = place.ip.wrapping_sub(u64::from(place.all.is_none()));
         let row = match find(address) {
             Found::NoMapping => return Stop::NoMapping,
-            Found::FramePointers => Row {
-                pc: 0,
-                cfa: 2,
-                bp: -2,
-                rule: Rule::Bp as u8,
-            },
+            Found::FramePointers => Row::frame_pointers(arch),
             Found::Row(row) => row,
         };
-        let offset = i64::from(row.cfa) * 8;
-        let mut saved_bp = (row.bp != 0).then_some(i64::from(row.bp) * 8);
-        let mut caller_bp = bp;
-        let cfa = match Rule::from_number(row.rule) {
-            Rule::Sp => sp.wrapping_add_signed(offset),
-            Rule::Bp if bp == 0 => return Stop::End,
-            Rule::Bp => bp.wrapping_add_signed(offset),
-            Rule::Plt => sp.wrapping_add(if address & 15 >= 11 { 16 } else { 8 }),
-            Rule::BpDeref => {
-                let (Some(cfa), Some(outer)) = (read(snapshot, bp.wrapping_add_signed(offset)), read(snapshot, bp))
-                else {
-                    return Stop::Read;
-                };
-                saved_bp = None;
-                caller_bp = outer;
-                cfa
-            }
-            Rule::Signal => {
-                // rt_sigframe of x86-64: bp, sp and ip of the ucontext, from the stack pointer.
-                let saved = [120, 160, 168].map(|at| read(snapshot, sp.wrapping_add(at)));
-                let [Some(saved_bp), Some(saved_sp), Some(saved_ip)] = saved else {
-                    return Stop::Read;
-                };
-                if saved_ip == 0 {
-                    return Stop::End;
-                }
-                registers = (saved_ip, saved_sp, saved_bp);
-                is_return = false;
-                continue;
-            }
-            Rule::End => return Stop::End,
-            Rule::None => return Stop::NoRule,
-            Rule::Complex => return Stop::Rule,
-        };
-        if cfa <= sp && frames.len() > 1 {
-            return Stop::Order;
+        match caller(arch, snapshot, &place, address, row) {
+            Ok(next) => place = next,
+            Err(stop) => return stop,
         }
-        let Some(next) = read(snapshot, cfa.wrapping_sub(8)) else {
-            return Stop::Read;
-        };
-        if let Some(at) = saved_bp {
-            match read(snapshot, cfa.wrapping_add_signed(at)) {
-                Some(value) => caller_bp = value,
-                None => return Stop::Read,
-            }
-        }
-        if next == 0 {
-            return Stop::End;
-        }
-        registers = (next, cfa, caller_bp);
-        is_return = true;
     }
     Stop::Depth
+}
+
+/// The registers of the caller; the same steps as `step` of `bpf/profiler.bpf.c`.
+fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row: Row) -> Result<Place, Stop> {
+    let word = |address: u64| read(snapshot, address).ok_or(Stop::Read);
+    let offset = i64::from(row.cfa) * 8;
+    let rule = row.kind();
+    let mut extra = row.extra();
+    let mut bp_offset = i64::from(row.bp) * 8;
+    let mut next = *place;
+    let mut ip = None;
+    let cfa = match rule {
+        Rule::Sp => place.sp.wrapping_add_signed(offset),
+        Rule::Bp | Rule::Switch if place.bp == 0 => return Err(Stop::End),
+        Rule::Bp | Rule::Switch => place.bp.wrapping_add_signed(offset),
+        Rule::End => return Err(Stop::End),
+        Rule::None => return Err(Stop::NoRule),
+        Rule::Signal => return interrupted(arch, snapshot, place.sp),
+        Rule::Plt if arch == Arch::X86_64 => place.sp.wrapping_add(if address & 15 >= 11 { 16 } else { 8 }),
+        Rule::BpDeref if arch == Arch::X86_64 => {
+            next.bp = word(place.bp)?;
+            bp_offset = 0;
+            word(place.bp.wrapping_add_signed(offset))?
+        }
+        Rule::SpDeref if arch == Arch::X86_64 => word(place.sp.wrapping_add_signed(offset))?.wrapping_add(8),
+        Rule::Aux if arch == Arch::X86_64 && place.aux != 0 => place.aux.wrapping_add_signed(offset),
+        Rule::Register | Rule::Return if arch == Arch::X86_64 => {
+            let known = place.all.and_then(|all| all.get(usize::from(extra)).copied());
+            let value = known.ok_or(Stop::Rule)?;
+            extra = aux::SAME;
+            if rule == Rule::Return {
+                ip = Some(value);
+                place.sp.wrapping_add_signed(offset)
+            } else {
+                value.wrapping_add_signed(offset)
+            }
+        }
+        _ => return Err(Stop::Rule),
+    };
+    let is_return = place.all.is_none();
+    if cfa <= place.sp && is_return && rule != Rule::Switch {
+        return Err(Stop::Order);
+    }
+    let mut bp_at = cfa.wrapping_add_signed(bp_offset);
+    let saved = |number: u8| cfa.wrapping_sub(8 * u64::from(number));
+    let ip = match (arch, extra) {
+        (Arch::X86_64, _) => {
+            next.aux = match extra {
+                aux::SAME => place.aux,
+                aux::LOST => 0,
+                number => word(saved(number)).unwrap_or(0),
+            };
+            match ip {
+                Some(ip) => ip,
+                None => word(cfa.wrapping_sub(8))?,
+            }
+        }
+        // Only a leaf still has it in the register.
+        (Arch::Aarch64, aux::SAME) if is_return => return Err(Stop::Order),
+        (Arch::Aarch64, aux::SAME) => place.aux,
+        (Arch::Aarch64, aux::LOST) => return Err(Stop::Rule),
+        (Arch::Aarch64, aux::BELOW) => {
+            bp_at = place.sp.wrapping_sub(8);
+            bp_offset = -8;
+            word(place.sp)?
+        }
+        (Arch::Aarch64, aux::AFTER) => word(bp_at.wrapping_add(8))?,
+        (Arch::Aarch64, number) => word(saved(number))?,
+    };
+    if arch == Arch::Aarch64 {
+        next.aux = 0;
+    }
+    if bp_offset != 0 {
+        next.bp = word(bp_at)?;
+    }
+    next.ip = match arch {
+        Arch::X86_64 => ip,
+        Arch::Aarch64 => ip & ADDRESS_BITS,
+    };
+    if next.ip == 0 {
+        return Err(Stop::End);
+    }
+    next.sp = cfa;
+    next.all = None;
+    Ok(next)
+}
+
+/// The registers that a signal interrupted, from the kernel's frame above `sp`.
+fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, Stop> {
+    let word = |at: u64| read(snapshot, sp.wrapping_add(at)).ok_or(Stop::Read);
+    let place = match arch {
+        Arch::X86_64 => {
+            /// DWARF numbers of r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx and rsp, as the ucontext has them, 40 bytes up.
+            const ORDER: [usize; REGISTERS] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7];
+            let mut all = [0; REGISTERS];
+            for (index, register) in ORDER.into_iter().enumerate() {
+                all[register] = word(40 + 8 * index as u64)?;
+            }
+            Place {
+                ip: word(168)?,
+                sp: all[7],
+                bp: all[6],
+                aux: all[3],
+                all: Some(all),
+            }
+        }
+        Arch::Aarch64 => Place {
+            bp: word(544)?,
+            aux: word(552)? & ADDRESS_BITS,
+            sp: word(560)?,
+            ip: word(568)?,
+            all: Some([0; REGISTERS]),
+        },
+    };
+    if place.ip == 0 { Err(Stop::End) } else { Ok(place) }
 }
 
 fn read(snapshot: &Snapshot<'_>, address: u64) -> Option<u64> {
@@ -181,10 +279,12 @@ mod tests {
             ip: 0x5000,
             sp: 0x1000,
             bp: 0x1008,
+            aux: 0,
+            registers: [0; REGISTERS],
             bytes: &bytes,
         };
         let mut frames = Vec::new();
-        let stop = walk(&snapshot, 100, |_| Found::FramePointers, &mut frames);
+        let stop = walk(Arch::X86_64, &snapshot, 100, |_| Found::FramePointers, &mut frames);
         assert_eq!((stop, frames), (Stop::End, vec![0x5000, 0x5001, 0x5002]));
     }
 
@@ -196,6 +296,8 @@ mod tests {
             ip: 0x5000,
             sp: 0x1000,
             bp: 0,
+            aux: 0,
+            registers: [0; REGISTERS],
             bytes: &bytes,
         };
         let row = Row {
@@ -205,7 +307,7 @@ mod tests {
             rule: Rule::Sp as u8,
         };
         let mut frames = Vec::new();
-        let stop = walk(&snapshot, 100, |_| Found::Row(row), &mut frames);
+        let stop = walk(Arch::X86_64, &snapshot, 100, |_| Found::Row(row), &mut frames);
         assert_eq!((stop, frames), (Stop::Read, vec![0x5000, 0x5001]));
     }
 }

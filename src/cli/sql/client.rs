@@ -125,8 +125,12 @@ pub struct DataFolder {
 #[cfg(feature = "server")]
 impl DataFolder {
     /// Opens the folder at `path` for the questions of one tenant, by default that of a server without tenants.
-    pub fn open(path: &std::path::Path, tenant: Option<&str>) -> anyhow::Result<Self> {
-        let store = crate::store::Store::open_read_only(path)?;
+    pub fn open(
+        path: &std::path::Path,
+        bucket: Option<&crate::store::bucket::BucketOptions>,
+        tenant: Option<&str>,
+    ) -> anyhow::Result<Self> {
+        let store = crate::store::Store::open_read_only(crate::store::root::At { dir: path, bucket })?;
         let engine = crate::query::QueryEngine::new(std::sync::Arc::new(store), crate::query::QueryLimits::default())?;
         let tenant = tenant.unwrap_or(crate::server::DEFAULT_TENANT).to_owned();
         Ok(Self {

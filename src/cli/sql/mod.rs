@@ -50,6 +50,10 @@ pub struct SqlArgs {
     #[cfg(feature = "server")]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// The bucket of the folder's tables, as its server has it.
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub storage: crate::cli::storage::StorageSource,
     /// Which server.
     #[command(flatten)]
     pub server: ServerArgs,
@@ -83,7 +87,15 @@ impl Format {
 pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     #[cfg(feature = "server")]
     let client = match &args.data {
-        Some(folder) => SqlClient::Data(DataFolder::open(folder, args.server.tenant.as_deref())?),
+        Some(folder) => {
+            let bucket = args.storage.bucket()?;
+            SqlClient::Data(DataFolder::open(
+                folder,
+                bucket.as_ref(),
+                args.server.tenant.as_deref(),
+            )?)
+        }
+        None if args.storage.is_given() => anyhow::bail!("a bucket is read with --data, the folder of the log"),
         None => SqlClient::Server(SqlServer::new(&args.server).await?),
     };
     #[cfg(not(feature = "server"))]

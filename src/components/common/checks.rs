@@ -8,7 +8,7 @@ use std::time::Duration;
 use url::Url;
 
 use crate::lang::schema::Arguments;
-use crate::lang::value::Value;
+use crate::lang::value::{Number, Value};
 use crate::pipeline::component::ArgumentError;
 
 /// An error at `path`.
@@ -26,6 +26,42 @@ pub fn positive(arguments: &Arguments, path: &str, name: &str) -> Result<(), Arg
         return Err(error(format!("{path}{name}"), format!("{name} must be greater than 0")));
     }
     Ok(())
+}
+
+/// A size: a whole number, or a text such as `512MiB` or `1GB`.
+pub fn bytes(arguments: &Arguments, name: &str, default: u64, path: &str) -> Result<u64, ArgumentError> {
+    let wrong = || {
+        let message = format!("{name} must be a number of bytes or a text such as \"512MiB\" or \"1GB\"");
+        error(format!("{path}{name}"), message)
+    };
+    match arguments.value(name) {
+        Value::Null => Ok(default),
+        Value::Number(Number::Int(value)) => u64::try_from(*value).map_err(|_| wrong()),
+        Value::Number(Number::Uint(value)) => Ok(*value),
+        Value::String(text) => parse_bytes(text).ok_or_else(wrong),
+        _ => Err(wrong()),
+    }
+}
+
+/// Bytes of a text such as `512MiB` or `1GB`.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let digits = text
+        .find(|character: char| !character.is_ascii_digit() && character != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().ok()?;
+    let scale: u64 = match text[digits..].trim() {
+        "" | "B" => 1,
+        "KB" | "kB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        "TiB" => 1 << 40,
+        _ => return None,
+    };
+    Some((number * scale as f64) as u64)
 }
 
 /// A string that must be one of a few.

@@ -4,6 +4,7 @@
 //! Components do not import each other; what two of them need stands here.
 
 pub mod checks;
+pub mod detector;
 pub mod discovery;
 pub mod fanout;
 pub mod folder_watcher;

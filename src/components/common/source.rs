@@ -13,13 +13,24 @@ use tokio::sync::Notify;
 
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::folder_watcher::FolderWatcher;
-use crate::lang::schema::Arguments;
+use crate::lang::schema::{Arguments, Attribute, Kind};
 use crate::lang::value::Value;
 use crate::pipeline::component::{ArgumentError, Component, ComponentError, Context, HealthState};
 use crate::pipeline::modules::library::{CONTENT, FOLDER};
 
 /// Changes that come within this time are read together, as in Alloy.
 const SETTLE: Duration = Duration::from_millis(30);
+
+/// `is_secret`
+pub const IS_SECRET: Attribute = Attribute::with_default(
+    "is_secret",
+    Kind::Bool,
+    "false",
+    "Whether the content is a secret, which is never shown.",
+);
+/// The export of a component that is one text.
+pub const CONTENT_EXPORT: Attribute =
+    Attribute::required("content", Kind::OptionalSecret, "The text; a secret with `is_secret`.");
 
 /// The exports of a component.
 pub type Exports = BTreeMap<Arc<str>, Value>;
@@ -38,29 +49,42 @@ pub trait Fetch: Send + Sync + 'static {
     }
 }
 
-/// Makes a [`Fetch`] of arguments.
-pub type Make = fn(&Context, &Arguments) -> Result<Arc<dyn Fetch>, ArgumentError>;
-
-struct Source {
+struct Source<M> {
     context: Context,
-    make: Make,
+    /// Makes a [`Fetch`] of arguments.
+    make: M,
+    /// The one in force. Held while a value is exported, so that what an old one got late never follows what the new one got; never while fetching.
     fetch: Mutex<Arc<dyn Fetch>>,
-    /// Wakes the run loop: the arguments or the watched folder changed.
+    /// Wakes the run loop: the watched folder changed.
     changed: Arc<Notify>,
+    /// Wakes the run loop: the arguments did.
+    updated: Notify,
 }
 
-/// Builds the component, with its first value.
-pub fn build(context: Context, arguments: &Arguments, make: Make) -> Result<Arc<dyn Component>, ComponentError> {
-    let fetch = made(make, &context, arguments)?;
+/// Builds the component, with its first value; `make` makes a [`Fetch`] of arguments.
+pub fn build<M>(context: Context, arguments: &Arguments, make: M) -> Result<Arc<dyn Component>, ComponentError>
+where
+    M: Fn(&Context, &Arguments) -> Result<Arc<dyn Fetch>, ArgumentError> + Send + Sync + 'static,
+{
+    let fetch = made(&make, &context, arguments)?;
     let exports = fetch.fetch().map_err(ComponentError)?;
-    (context.exports)(exports);
-    (context.health)(HealthState::Healthy, "fetched".to_owned());
+    export(&context, exports);
     Ok(Arc::new(Source {
         context,
         make,
         fetch: Mutex::new(fetch),
         changed: Arc::default(),
+        updated: Notify::new(),
     }))
+}
+
+/// The exports of a component that is one text.
+pub fn content(text: impl Into<Arc<str>>, is_secret: bool) -> Exports {
+    let text = match is_secret {
+        true => Value::Secret(text.into()),
+        false => Value::String(text.into()),
+    };
+    Exports::from([(CONTENT_EXPORT.name.into(), text)])
 }
 
 /// The exports of an import: texts by name, and their folder; without one the folder is that of the text that imports.
@@ -69,18 +93,31 @@ pub fn module(texts: impl IntoIterator<Item = (String, Value)>, folder: Option<S
     Exports::from([(CONTENT.into(), Value::object(texts)), (FOLDER.into(), folder)])
 }
 
-fn made(make: Make, context: &Context, arguments: &Arguments) -> Result<Arc<dyn Fetch>, ComponentError> {
+fn made<M>(make: &M, context: &Context, arguments: &Arguments) -> Result<Arc<dyn Fetch>, ComponentError>
+where
+    M: Fn(&Context, &Arguments) -> Result<Arc<dyn Fetch>, ArgumentError>,
+{
     make(context, arguments).map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))
 }
 
-impl Source {
+fn export(context: &Context, exports: Exports) {
+    (context.exports)(exports);
+    (context.health)(HealthState::Healthy, "fetched".to_owned());
+}
+
+impl<M> Source<M>
+where
+    M: Fn(&Context, &Arguments) -> Result<Arc<dyn Fetch>, ArgumentError> + Send + Sync + 'static,
+{
     fn refresh(&self) {
         let fetch = self.fetch.lock().clone();
-        match fetch.fetch() {
-            Ok(exports) => {
-                (self.context.exports)(exports);
-                (self.context.health)(HealthState::Healthy, "fetched".to_owned());
-            }
+        let fetched = fetch.fetch();
+        let current = self.fetch.lock();
+        if !Arc::ptr_eq(&fetch, &current) {
+            return;
+        }
+        match fetched {
+            Ok(exports) => export(&self.context, exports),
             Err(error) => {
                 tracing::error!(component = %self.context.id, error, "cannot fetch, the last value stays");
                 (self.context.health)(HealthState::Unhealthy, error);
@@ -90,7 +127,8 @@ impl Source {
 
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut watcher: Option<FolderWatcher> = None;
-        let mut first = true;
+        // After a change of arguments as at the start, the value is new. It is fetched once more only when the folder was not watched then, lest a change be missed.
+        let mut is_fresh = true;
         loop {
             let fetch = self.fetch.lock().clone();
             let watched = fetch.watched();
@@ -104,36 +142,42 @@ impl Source {
                 };
                 watcher.watch(&[], vec![folder.clone()]);
             }
-            // Once after the folder is watched: what changed between build and run is not missed.
-            if !first || watched.is_some() {
+            if !is_fresh || watched.is_some() {
                 let this = self.clone();
                 let refreshed = tokio::task::spawn_blocking(move || this.refresh()).await;
                 refreshed.map_err(|error| ComponentError(format!("the fetch panicked: {error}")))?;
             }
-            first = false;
             let next = async {
                 match fetch.interval() {
                     Some(interval) => tokio::time::sleep(interval).await,
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
+            is_fresh = tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
-                () = self.changed.notified() => tokio::time::sleep(SETTLE).await,
-                () = next => {}
-            }
+                () = self.updated.notified() => true,
+                () = self.changed.notified() => {
+                    tokio::time::sleep(SETTLE).await;
+                    false
+                }
+                () = next => false,
+            };
         }
     }
 }
 
-impl Component for Source {
+impl<M> Component for Source<M>
+where
+    M: Fn(&Context, &Arguments) -> Result<Arc<dyn Fetch>, ArgumentError> + Send + Sync + 'static,
+{
     fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
-        let fetch = made(self.make, &self.context, &arguments)?;
+        let fetch = made(&self.make, &self.context, &arguments)?;
         let exports = fetch.fetch().map_err(ComponentError)?;
-        *self.fetch.lock() = fetch;
-        (self.context.exports)(exports);
-        (self.context.health)(HealthState::Healthy, "fetched".to_owned());
-        self.changed.notify_one();
+        let mut current = self.fetch.lock();
+        *current = fetch;
+        export(&self.context, exports);
+        drop(current);
+        self.updated.notify_one();
         Ok(())
     }
 

@@ -1,39 +1,10 @@
-//! `remote.http`, `remote.s3`, `remote.kubernetes.configmap` and `remote.kubernetes.secret`: values from elsewhere.
+//! `remote.s3`, `remote.kubernetes.configmap` and `remote.kubernetes.secret`: values from elsewhere.
 //!
 //! Schemas and checks. Nothing is asked for here.
 
-use crate::components::common::{checks, http_client, kubernetes_client};
+use crate::components::common::{checks, kubernetes_client, source};
 use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
 use crate::pipeline::component::{ArgumentError, Definition, Stability};
-
-/// `remote.http`
-pub const HTTP: Definition = Definition {
-    name: "remote.http",
-    stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::with_default("body", Kind::String, "\"\"", "Body of the request."),
-            Attribute::with_default("headers", Kind::Map(&Kind::String), "{}", "Headers of the request."),
-            IS_SECRET,
-            Attribute::with_default("method", Kind::String, "\"GET\"", "Method of the request."),
-            poll_frequency("\"1m\""),
-            poll_timeout("\"10s\""),
-            Attribute::required("url", Kind::String, "URL whose answer is the value."),
-        ],
-        blocks: &[Block::implied(
-            "client",
-            &Schema {
-                attributes: http_client::ATTRIBUTES,
-                blocks: http_client::BLOCKS,
-            },
-            "How the server is reached.",
-        )],
-    },
-    exports: &[CONTENT],
-    validate: check_http,
-    build: None,
-    doc: "`remote.http` asks a URL for a value and follows its changes.",
-};
 
 /// `remote.s3`
 pub const S3: Definition = Definition {
@@ -41,13 +12,13 @@ pub const S3: Definition = Definition {
     stability: Stability::GenerallyAvailable,
     arguments: &Schema {
         attributes: &[
-            IS_SECRET,
+            source::IS_SECRET,
             Attribute::required("path", Kind::String, "Object to read: `s3://BUCKET/KEY`."),
             poll_frequency("\"10m\""),
         ],
         blocks: &[Block::implied("client", &S3_CLIENT, "How the bucket is reached.")],
     },
-    exports: &[CONTENT],
+    exports: &[source::CONTENT_EXPORT],
     validate: check_s3,
     build: None,
     doc: "`remote.s3` reads an object of a bucket and follows its changes.",
@@ -75,13 +46,6 @@ pub const SECRET: Definition = Definition {
     doc: "`remote.kubernetes.secret` reads a Secret and follows its changes.",
 };
 
-const IS_SECRET: Attribute = Attribute::with_default(
-    "is_secret",
-    Kind::Bool,
-    "false",
-    "Whether the content is a secret, which is never shown.",
-);
-const CONTENT: Attribute = Attribute::required("content", Kind::OptionalSecret, "The value.");
 const DATA: Attribute = Attribute::required(
     "data",
     Kind::Map(&Kind::OptionalSecret),
@@ -140,28 +104,6 @@ const fn poll_timeout(default: &'static str) -> Attribute {
         default,
         "Longest time that a look may take.",
     )
-}
-
-fn check_http(arguments: &Arguments) -> Result<(), ArgumentError> {
-    checks::positive(arguments, "", "poll_frequency")?;
-    checks::positive(arguments, "", "poll_timeout")?;
-    if arguments.duration("poll_timeout") >= arguments.duration("poll_frequency") {
-        return Err(checks::error(
-            "poll_timeout",
-            "poll_timeout must be less than poll_frequency",
-        ));
-    }
-    let method = arguments.string("method");
-    if http::Method::from_bytes(method.as_bytes()).is_err() {
-        return Err(checks::error("method", format!("`{method}` is not a method")));
-    }
-    checks::http_url(arguments, "", "url")?;
-    for (name, value) in arguments.string_map("headers") {
-        http_client::header(&name, &value).map_err(|message| checks::error("headers", message))?;
-    }
-    arguments
-        .block("client")
-        .map_or(Ok(()), |client| http_client::check(client, "client."))
 }
 
 fn check_s3(arguments: &Arguments) -> Result<(), ArgumentError> {

@@ -41,19 +41,23 @@ impl<'a> Comments<'a> {
         out
     }
 
-    /// A comment on the line of `offset`, behind it, when nothing but `,` stands between; with a blank before it.
+    /// True when a comment that was not taken stands behind `offset` on its line, and nothing but `,` between.
+    pub fn is_behind(&self, offset: usize) -> bool {
+        self.list.get(self.next).is_some_and(|span| {
+            let between = self.source.text().get(offset..span.start);
+            between.is_some_and(|between| between.chars().all(|letter| matches!(letter, ' ' | '\t' | ',')))
+                && !self.source.slice(*span).contains('\n')
+        })
+    }
+
+    /// That comment, with a blank before it; or nothing.
     pub fn behind(&mut self, offset: usize) -> String {
-        let Some(span) = self.list.get(self.next) else {
-            return String::new();
-        };
-        let between = self.source.text().get(offset..span.start);
-        let comment = self.source.slice(*span);
-        let near = between.is_some_and(|between| between.chars().all(|letter| matches!(letter, ' ' | '\t' | ',')));
-        if !near || comment.contains('\n') {
+        if !self.is_behind(offset) {
             return String::new();
         }
+        let comment = self.list.get(self.next).map(|span| text(self.source.slice(*span)));
         self.next += 1;
-        format!(" {}", text(comment))
+        comment.map(|comment| format!(" {comment}")).unwrap_or_default()
     }
 }
 

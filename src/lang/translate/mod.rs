@@ -9,6 +9,7 @@ mod comments;
 mod hcl;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use crate::lang::ast::{Expression, ExpressionKind, File};
 use crate::lang::codes;

@@ -84,6 +84,8 @@ struct Reading<'e> {
     instances: Vec<Arc<SourceBlock>>,
     /// Templates of `foreach` nodes.
     templates: HashMap<usize, Arc<SourceBlock>>,
+    /// Blocks whose ids were taken already; they are checked all the same.
+    repeated: Vec<Arc<SourceBlock>>,
 }
 
 impl Reading<'_> {
@@ -138,6 +140,7 @@ impl Analyzer<'_> {
             declared: BTreeMap::new(),
             instances: Vec::new(),
             templates: HashMap::new(),
+            repeated: Vec::new(),
         };
         for (source, statement) in statements {
             self.statement(&mut reading, source, statement);
@@ -165,6 +168,17 @@ impl Analyzer<'_> {
         links::apply(&mut graph, found, templates);
         order::sort(&mut graph, &mut self.diagnostics);
         check_graph(self, &graph, &reading.env(Some(&graph)));
+        for text in &reading.repeated {
+            // By itself, in a scope that sees this one.
+            let statement = Statement::Block(text.block.clone());
+            let env = reading.env(Some(&graph));
+            self.scope(
+                [(&text.source, &statement)].into_iter(),
+                Some(&env),
+                ScopeKind::Template,
+                None,
+            );
+        }
         graph
     }
 
@@ -191,6 +205,11 @@ impl Analyzer<'_> {
         });
         if let Some(first) = reading.declared.get(&id) {
             self.already_declared(&text, &id, first);
+            let name = &*block.name.name;
+            let only_here = SETTINGS.contains(&name) || matches!(name, "argument" | "export");
+            if !only_here {
+                reading.repeated.push(text);
+            }
             return;
         }
         reading.declared.insert(id, text.clone());

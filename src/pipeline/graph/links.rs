@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use crate::lang::ast::Identifier;
 use crate::lang::diagnostic::nearest;
-use crate::lang::value::Value;
+use crate::lang::eval::field;
+use crate::lang::schema::Kind;
+use crate::lang::value::{Number, Value};
 use crate::lang::{Diagnostic, Source, Span, codes, stdlib};
 use crate::pipeline::component::Stability;
 use crate::pipeline::graph::build::{Analyzer, below_minimum};
@@ -43,8 +45,8 @@ enum Target {
     Variable(usize),
     /// A node that was reported already.
     Broken,
-    /// The standard library, the constants, the folder of the module.
-    Library,
+    /// The standard library, the constants, the folder of the module: as far as the text tells, the value, and how many parts of the path it takes.
+    Library(Value, usize),
     /// Nothing.
     Nothing,
 }
@@ -191,25 +193,52 @@ impl Finder<'_, '_, '_> {
                 ));
             }
             Target::Node(level, node, length) => {
+                self.shadowing(source, names);
                 self.links.uses.nodes.insert((level, node));
-                if let Some(export) = names.get(length) {
-                    self.export(source, level, node, export);
+                if let Some((export, rest)) = names.get(length..).and_then(<[Identifier]>::split_first) {
+                    self.export(source, (level, node), export, rest);
                 }
             }
             Target::Variable(level) => {
+                self.shadowing(source, names);
                 self.links.uses.variables.insert(level);
             }
             Target::Nothing => self.unknown(source, names),
-            Target::Broken | Target::Library => {}
+            Target::Library(value, length) => self.fields(source, value, names.get(length..).unwrap_or_default()),
+            Target::Broken => {}
         }
     }
 
-    fn export(&mut self, source: &Source, level: usize, node: usize, export: &Identifier) {
+    /// A component of the first name hides what the standard library has there.
+    fn shadowing(&mut self, source: &Source, names: &[Identifier]) {
+        let hidden = |first: &&Identifier| stdlib::names().any(|name| name == &*first.name);
+        if let Some(first) = names.first().filter(hidden) {
+            let message = format!("`{}` hides what the standard library calls so", first.name);
+            let found = Diagnostic::warning(codes::SHADOWED_LIBRARY, source, first.span, message);
+            self.push(found.hint("give it another name"));
+        }
+    }
+
+    /// What dots take out of a value that is known by its type at least.
+    fn fields(&mut self, source: &Source, mut value: Value, names: &[Identifier]) {
+        for name in names {
+            match field(source, &value, name) {
+                Ok(inner) => value = inner,
+                Err(found) => return self.push(found),
+            }
+        }
+    }
+
+    /// An export of a node, and the fields that are taken of it.
+    fn export(&mut self, source: &Source, (level, node): (usize, usize), export: &Identifier, rest: &[Identifier]) {
         let Some(graph) = self.env.ancestor(level).and_then(|env| env.graph) else {
             return;
         };
-        if graph.export(node, &export.name).is_some() {
+        if let Some(kind) = graph.export(node, &export.name) {
             self.links.uses.exports.insert((level, node, export.name.clone()));
+            if let Some(value) = without_fields(&kind) {
+                self.fields(source, value, rest);
+            }
             return;
         }
         let Some(exports) = graph.exports(node) else { return };
@@ -227,7 +256,7 @@ impl Finder<'_, '_, '_> {
     fn target(&mut self, source: &Source, names: &[Identifier]) -> Target {
         let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
         let Some(first) = names.first() else {
-            return Target::Library;
+            return Target::Library(Value::Null, 0);
         };
         for (level, env) in self.env.outward() {
             if let Some((node, length)) = env.graph.and_then(|graph| graph.resolve(&path)) {
@@ -243,31 +272,20 @@ impl Finder<'_, '_, '_> {
                 break;
             }
         }
-        if let Some((value, _)) = stdlib::lookup(&path) {
+        if let Some((value, length)) = stdlib::lookup(&path) {
             if let Value::Function(function) = value {
                 self.check_function(source, first, function.name);
             }
-            return Target::Library;
+            return Target::Library(value, length);
         }
-        if matches!(&*first.name, CONSTANTS | MODULE_PATH) {
-            self.check_constant(source, names);
-            return Target::Library;
+        match &*first.name {
+            CONSTANTS => {
+                let names = CONSTANT_NAMES.map(|name| (name, Value::string("")));
+                Target::Library(Value::object(names), 1)
+            }
+            MODULE_PATH => Target::Library(Value::string(""), 1),
+            _ => Target::Nothing,
         }
-        Target::Nothing
-    }
-
-    /// `constants.NAME`: what there is is known.
-    fn check_constant(&mut self, source: &Source, names: &[Identifier]) {
-        let [first, name, ..] = names else { return };
-        if &*first.name != CONSTANTS || CONSTANT_NAMES.contains(&&*name.name) {
-            return;
-        }
-        let hint = match nearest(&name.name, CONSTANT_NAMES) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("its fields: {}", CONSTANT_NAMES.join(", ")),
-        };
-        let message = format!("field \"{}\" does not exist", name.name);
-        self.push(Diagnostic::error(codes::UNKNOWN_FIELD, source, name.span, message).hint(hint));
     }
 
     fn check_function(&mut self, source: &Source, first: &Identifier, name: &str) {
@@ -321,6 +339,18 @@ impl Finder<'_, '_, '_> {
             }
         }
         ids
+    }
+}
+
+/// Some value of a type that has no fields.
+fn without_fields(kind: &Kind) -> Option<Value> {
+    match kind {
+        Kind::Bool => Some(Value::Bool(false)),
+        Kind::Int | Kind::Uint | Kind::Float => Some(Value::Number(Number::Int(0))),
+        Kind::String | Kind::OptionalSecret | Kind::Duration => Some(Value::string("")),
+        Kind::Secret => Some(Value::Secret("".into())),
+        Kind::List(_) => Some(Value::array([])),
+        Kind::Map(_) | Kind::Any | Kind::Capsule(_) => None,
     }
 }
 

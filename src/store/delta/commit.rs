@@ -1,13 +1,14 @@
 //! How an entry gets into a table's log so that it is there whole or not at all, even when the power fails.
 //!
 //! The kernel's own committer writes through `object_store`, which does not sync local files. This one writes the entry under a temporary name,
-//! syncs it, links it to its real name (which fails when another writer was first) and syncs the folder.
+//! syncs it, links it to its real name (which fails when another writer was first) and syncs the folder. In a bucket the kernel's own does: a
+//! conditional put is whole and durable when it is answered.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, PublishMetadata};
+use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, FileSystemCommitter, PublishMetadata};
 use delta_kernel::{Engine, FileMeta, FilteredEngineData, KernelError, KernelResult, KernelResultIterator};
 use url::Url;
 
@@ -83,6 +84,52 @@ pub fn write_sums(path: &Path, table: Table, faults: &Faults) {
     }
 }
 
+/// Writes entries of logs in a bucket: a put that succeeds only when nobody has put that version.
+#[derive(Debug)]
+pub struct ObjectCommitter {
+    table: Table,
+    faults: Faults,
+    inner: FileSystemCommitter,
+}
+
+impl ObjectCommitter {
+    /// For the log of `table`.
+    pub fn new(table: Table, faults: Faults) -> Self {
+        Self {
+            table,
+            faults,
+            inner: FileSystemCommitter::new(),
+        }
+    }
+}
+
+impl Committer for ObjectCommitter {
+    fn commit(
+        &self,
+        engine: &dyn Engine,
+        actions: KernelResultIterator<'_, FilteredEngineData>,
+        commit_metadata: CommitMetadata,
+    ) -> KernelResult<CommitResponse> {
+        self.faults
+            .check(Place::EntryLink(self.table))
+            .map_err(KernelError::IOError)?;
+        let response = self.inner.commit(engine, actions, commit_metadata)?;
+        // An error from here on is that of an answer which did not arrive: the entry is there.
+        self.faults
+            .check(Place::EntryFolderSync(self.table))
+            .map_err(KernelError::IOError)?;
+        Ok(response)
+    }
+
+    fn is_catalog_committer(&self) -> bool {
+        false
+    }
+
+    fn publish(&self, engine: &dyn Engine, publish_metadata: PublishMetadata) -> KernelResult<()> {
+        self.inner.publish(engine, publish_metadata)
+    }
+}
+
 /// Syncs the contents of a file.
 pub fn sync_file(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
@@ -116,10 +163,9 @@ pub fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// Version of the last checkpoint that the log names.
-pub fn last_checkpoint(folder: &Path) -> Option<u64> {
-    let text = fs::read_to_string(folder.join("_last_checkpoint")).ok()?;
-    let hint: serde_json::Value = serde_json::from_str(&text).ok()?;
+/// Version of the checkpoint that the contents of a `_last_checkpoint` name.
+pub fn version_of_hint(text: &[u8]) -> Option<u64> {
+    let hint: serde_json::Value = serde_json::from_slice(text).ok()?;
     hint.get("version")?.as_u64()
 }
 

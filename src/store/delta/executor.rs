@@ -1,8 +1,7 @@
 //! The executor under delta_kernel's default engine: everything runs on the calling thread.
 //!
-//! The store speaks to the kernel from threads of its own and keeps its tables on a local disk, where `object_store` works without a
-//! runtime. So no runtime is made for it, and calls may nest, as a checkpoint's do. Object stores in the network will need
-//! the kernel's tokio executor in this place.
+//! The store speaks to the kernel from threads of its own. On a local disk `object_store` works without a runtime, so none is made for it; for a
+//! bucket the thread enters that bucket's runtime, in which timers and connections live. Calls may nest, as a checkpoint's do.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,19 +11,24 @@ use std::thread::Thread;
 use delta_kernel::KernelResult;
 use delta_kernel_default_engine::executor::TaskExecutor;
 use futures::future::BoxFuture;
+use tokio::runtime::{EnterGuard, Handle};
 
 /// Runs futures where they are waited for.
 #[derive(Debug)]
-pub struct InlineExecutor;
+pub struct InlineExecutor {
+    /// The runtime to enter.
+    pub handle: Option<Handle>,
+}
 
 impl TaskExecutor for InlineExecutor {
-    type Guard<'a> = ();
+    type Guard<'a> = Option<EnterGuard<'a>>;
 
     fn block_on<T>(&self, task: T) -> T::Output
     where
         T: Future + Send + 'static,
         T::Output: Send + 'static,
     {
+        let _entered = self.enter();
         block_on(task)
     }
 
@@ -32,7 +36,10 @@ impl TaskExecutor for InlineExecutor {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        std::thread::spawn(move || block_on(task));
+        match &self.handle {
+            Some(handle) => drop(handle.spawn(task)),
+            None => drop(std::thread::spawn(move || block_on(task))),
+        }
     }
 
     fn spawn_blocking<T, R>(&self, task: T) -> BoxFuture<'_, KernelResult<R>>
@@ -43,7 +50,9 @@ impl TaskExecutor for InlineExecutor {
         Box::pin(async move { Ok(task()) })
     }
 
-    fn enter(&self) -> Self::Guard<'_> {}
+    fn enter(&self) -> Self::Guard<'_> {
+        self.handle.as_ref().map(Handle::enter)
+    }
 }
 
 struct Unpark(Thread);
@@ -54,7 +63,8 @@ impl Wake for Unpark {
     }
 }
 
-fn block_on<T: Future>(task: T) -> T::Output {
+/// Polls on this thread until it is done.
+pub fn block_on<T: Future>(task: T) -> T::Output {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut task = pin!(task);

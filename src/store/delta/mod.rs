@@ -1,19 +1,21 @@
 //! The four Delta tables of a data folder: created, opened, appended to with a transaction id, checkpointed, listed.
 //!
 //! delta_kernel does the protocol; this module adds what its default parts lack on a local disk: every entry and checkpoint is
-//! synced before its name appears ([`commit`]). `docs/adr/0002-delta-kernel.md` has the facts. Data files are written elsewhere.
+//! synced before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only one writer wins. `docs/adr/0002-delta-kernel.md` has the facts. Data files are written elsewhere.
 
 mod actions;
 pub mod commit;
-mod executor;
+pub mod executor;
 pub mod sums;
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use delta_kernel::checkpoint::LastCheckpointHintStats;
+use delta_kernel::committer::Committer;
 use delta_kernel::engine::arrow_conversion::TryIntoKernel;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::engine_data::FilteredEngineData;
@@ -30,11 +32,12 @@ use url::Url;
 
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
+use crate::store::root::{Root, log_of};
 use crate::store::schema::{LAYOUT_VERSION, Table};
 use crate::store::snapshot::FileEntry;
 
 pub use actions::{NewFile, day_text, unescape};
-use commit::SyncedCommitter;
+use commit::{ObjectCommitter, SyncedCommitter};
 use executor::InlineExecutor;
 
 /// Table property with the layout's version.
@@ -46,12 +49,12 @@ pub const CHECKPOINT_INTERVAL: u64 = 50;
 /// After one that failed the next is tried when the version is a multiple of this.
 const CHECKPOINT_RETRY: u64 = 5;
 /// Attempts against other writers before a commit is given up (the flush comes again).
-const COMMIT_ATTEMPTS: usize = 10;
+const COMMIT_ATTEMPTS: usize = 20;
 
 /// One table, opened at a version of its log.
 pub struct DeltaTable {
     table: Table,
-    folder: PathBuf,
+    root: Root,
     url: Url,
     engine: Arc<DefaultEngine<InlineExecutor>>,
     snapshot: SnapshotRef,
@@ -70,31 +73,44 @@ pub enum Replaced {
 
 impl DeltaTable {
     /// Opens the table in `root`, creating it when it is not there.
-    pub fn open_or_create(root: &Path, table: Table, faults: Faults) -> Result<Self, StoreError> {
-        let folder = root.join(table.name());
-        let log = folder.join("_delta_log");
-        fs::create_dir_all(&log).map_err(StoreError::io("create", &log))?;
-        for name in [&log, &folder] {
-            commit::sync_parent(name).map_err(StoreError::io("sync the folder of", name))?;
-        }
-        if !log.join(format!("{:020}.json", 0)).exists() && !has_checkpoint(&log) {
-            let (url, engine) = connect(&folder, table)?;
-            create(&url, engine.as_ref(), table, faults.clone()).map_err(StoreError::table("create", table))?;
+    pub fn open_or_create(root: &Root, table: Table, faults: Faults) -> Result<Self, StoreError> {
+        let exists = match root {
+            Root::Folder(folder) => {
+                let folder = folder.join(table.name());
+                let log = folder.join("_delta_log");
+                fs::create_dir_all(&log).map_err(StoreError::io("create", &log))?;
+                for name in [&log, &folder] {
+                    commit::sync_parent(name).map_err(StoreError::io("sync the folder of", name))?;
+                }
+                log.join(format!("{:020}.json", 0)).exists() || log.join("_last_checkpoint").exists()
+            }
+            Root::Bucket(_) => root.has_log(table)?,
+        };
+        if !exists {
+            let (url, engine) = connect(root, table)?;
+            let committer = committer(root, table, faults.clone());
+            if let Err(error) = create(&url, engine.as_ref(), table, committer) {
+                // Another server may have created it at the same time.
+                if root.bucket().is_none() || !root.has_log(table)? {
+                    return Err(StoreError::table("create", table)(error));
+                }
+            }
         }
         Ok(Self::open(root, table)?.with_faults(faults))
     }
 
     /// Opens the table in `root`, which must exist.
-    pub fn open(root: &Path, table: Table) -> Result<Self, StoreError> {
-        let folder = root.join(table.name());
-        sums::check(&folder.join("_delta_log"))?;
-        let (url, engine) = connect(&folder, table)?;
+    pub fn open(root: &Root, table: Table) -> Result<Self, StoreError> {
+        if let Root::Folder(folder) = root {
+            sums::check(&folder.join(log_of(table)))?;
+        }
+        let (url, engine) = connect(root, table)?;
         let snapshot = delta_kernel::Snapshot::builder_for(url.as_str())
             .build(engine.as_ref())
             .map_err(StoreError::table("open", table))?;
         let opened = Self {
             table,
-            folder,
+            root: root.clone(),
             url,
             engine,
             snapshot,
@@ -103,7 +119,7 @@ impl DeltaTable {
         };
         match opened.layout_version() {
             Some(found) if found > LAYOUT_VERSION => Err(StoreError::NewerLayout {
-                path: opened.folder,
+                path: opened.place(),
                 found,
                 known: LAYOUT_VERSION,
             }),
@@ -139,9 +155,19 @@ impl DeltaTable {
         self.table
     }
 
-    /// Folder of the table.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Where all tables lie.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Where the table lies, for people.
+    pub fn place(&self) -> PathBuf {
+        self.root.name(self.table.name())
+    }
+
+    /// Version of the log that was read last.
+    pub fn version(&self) -> u64 {
+        self.snapshot.version()
     }
 
     /// The last version that `writer` committed.
@@ -165,8 +191,12 @@ impl DeltaTable {
     /// Writes a checkpoint when enough commits came since the last. A failure costs reading time only and is logged; one of the next commits tries again.
     pub fn checkpoint_if_due(&mut self) {
         let version = self.snapshot.version();
-        let last = commit::last_checkpoint(&self.folder.join("_delta_log")).unwrap_or(0);
-        if version < last.saturating_add(self.checkpoint_interval) || !version.is_multiple_of(CHECKPOINT_RETRY) {
+        // First what costs no look at the log, which may be in a bucket.
+        if version < self.checkpoint_interval || !version.is_multiple_of(CHECKPOINT_RETRY) {
+            return;
+        }
+        let last = last_checkpoint(&self.root, self.table).unwrap_or(0);
+        if version < last.saturating_add(self.checkpoint_interval) {
             return;
         }
         if let Err(error) = self.checkpoint() {
@@ -176,11 +206,11 @@ impl DeltaTable {
 
     fn try_append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> KernelResult<bool> {
         let engine = self.engine.clone();
-        for _ in 0..COMMIT_ATTEMPTS {
+        for attempt in 0..COMMIT_ATTEMPTS {
             self.refresh()?;
             if self.snapshot.get_app_id_version(writer, engine.as_ref())? >= Some(version) {
                 // Written by an attempt that failed later: make sure that its name is durable too.
-                commit::sync_parent(&self.folder.join("_delta_log").join("x")).map_err(KernelError::IOError)?;
+                self.sync_log()?;
                 return Ok(false);
             }
             let builder = self
@@ -193,7 +223,7 @@ impl DeltaTable {
                 true => builder,
                 false => builder.with_blind_append(),
             };
-            let mut transaction = builder.build(engine.as_ref(), Box::new(self.committer()))?;
+            let mut transaction = builder.build(engine.as_ref(), self.committer())?;
             for file in files {
                 let batch = actions::add_batch(file)?;
                 transaction.add_files(Box::new(ArrowEngineData::new(batch)));
@@ -211,6 +241,7 @@ impl DeltaTable {
                         version = conflict.conflict_version(),
                         "another writer was first, trying the next version"
                     );
+                    self.give_way(attempt);
                 }
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
@@ -239,12 +270,12 @@ impl DeltaTable {
         changes_data: bool,
     ) -> KernelResult<Replaced> {
         let engine = self.engine.clone();
-        for _ in 0..COMMIT_ATTEMPTS {
+        for attempt in 0..COMMIT_ATTEMPTS {
             self.refresh()?;
             let live: HashSet<String> = self.list()?.into_iter().map(|file| file.path).collect();
             let is_live = |file: &NewFile| live.contains(&file.entry(self.table).path);
             if !add.is_empty() && add.iter().all(is_live) {
-                commit::sync_parent(&self.folder.join("_delta_log").join("x")).map_err(KernelError::IOError)?;
+                self.sync_log()?;
                 return Ok(Replaced::Done);
             }
             if add.is_empty() && !remove.iter().any(|path| live.contains(path)) {
@@ -257,7 +288,7 @@ impl DeltaTable {
                 .snapshot
                 .clone()
                 .update_table(operation.clone(), ENGINE_INFO, changes_data)
-                .build(engine.as_ref(), Box::new(self.committer()))?;
+                .build(engine.as_ref(), self.committer())?;
             let scan = self.snapshot.clone().scan_builder().build()?;
             for metadata in scan.scan_metadata(engine.as_ref())? {
                 let (data, selected) = metadata?.scan_files.into_parts();
@@ -284,6 +315,7 @@ impl DeltaTable {
                         version = conflict.conflict_version(),
                         "another commit was first, trying the next version"
                     );
+                    self.give_way(attempt);
                 }
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
@@ -291,10 +323,25 @@ impl DeltaTable {
         Err(KernelError::generic("other writers were first each time"))
     }
 
-    fn committer(&self) -> SyncedCommitter {
-        SyncedCommitter {
-            table: self.table,
-            faults: self.faults.clone(),
+    fn committer(&self) -> Box<dyn Committer> {
+        committer(&self.root, self.table, self.faults.clone())
+    }
+
+    /// Makes the names in the log durable, where they are not by themselves.
+    fn sync_log(&self) -> KernelResult<()> {
+        match &self.root {
+            Root::Folder(folder) => {
+                commit::sync_parent(&folder.join(log_of(self.table)).join("x")).map_err(KernelError::IOError)
+            }
+            Root::Bucket(_) => Ok(()),
+        }
+    }
+
+    /// Waits a little before the next attempt against other writers, longer each time, so that they do not keep step.
+    fn give_way(&self, attempt: usize) {
+        if self.root.bucket().is_some() {
+            let most = 10u64 << attempt.min(6);
+            std::thread::sleep(Duration::from_millis(rand::random_range(1..=most)));
         }
     }
 
@@ -322,11 +369,21 @@ impl DeltaTable {
     fn checkpoint(&mut self) -> KernelResult<()> {
         let engine = self.engine.clone();
         let writer = self.snapshot.clone().create_checkpoint_writer(engine.as_ref())?;
-        let path = commit::local_path(&writer.checkpoint_path()?)?;
-        if path.exists() {
-            return Ok(());
-        }
-        let temporary = commit::temporary_name(&path);
+        let place = match &self.root {
+            Root::Folder(_) => {
+                let path = commit::local_path(&writer.checkpoint_path()?)?;
+                if path.exists() {
+                    return Ok(());
+                }
+                Some((commit::temporary_name(&path), path))
+            }
+            // An object is there whole or not at all.
+            Root::Bucket(_) => None,
+        };
+        let target = match &place {
+            Some((temporary, _)) => commit::file_url(temporary)?,
+            None => writer.checkpoint_path()?,
+        };
         let data = writer.checkpoint_data(engine.as_ref())?;
         let state = data.state();
         let data = data.map(|batch| batch.and_then(FilteredEngineData::apply_selection_vector));
@@ -336,20 +393,28 @@ impl DeltaTable {
             .map_err(KernelError::IOError)?;
         let written = engine
             .parquet_handler()
-            .write_parquet_file(commit::file_url(&temporary)?, Box::new(data))
+            .write_parquet_file(target, Box::new(data))
             .and_then(|size| {
                 faults.done(Place::CheckpointWrite(table));
-                faults
-                    .run(Place::CheckpointSync(table), || commit::sync_file(&temporary))
-                    .and_then(|()| faults.run(Place::CheckpointRename(table), || fs::rename(&temporary, &path)))
-                    .map_err(KernelError::IOError)?;
+                if let Some((temporary, path)) = &place {
+                    faults
+                        .run(Place::CheckpointSync(table), || commit::sync_file(temporary))
+                        .and_then(|()| faults.run(Place::CheckpointRename(table), || fs::rename(temporary, path)))
+                        .map_err(KernelError::IOError)?;
+                }
                 Ok(size)
             });
-        let size = written.inspect_err(|_| drop(fs::remove_file(&temporary)))?;
-        faults
-            .run(Place::CheckpointFolderSync(table), || commit::sync_parent(&path))
-            .map_err(KernelError::IOError)?;
-        commit::write_sums(&path, table, faults);
+        let size = written.inspect_err(|_| {
+            if let Some((temporary, _)) = &place {
+                drop(fs::remove_file(temporary));
+            }
+        })?;
+        if let Some((_, path)) = &place {
+            faults
+                .run(Place::CheckpointFolderSync(table), || commit::sync_parent(path))
+                .map_err(KernelError::IOError)?;
+            commit::write_sums(path, table, faults);
+        }
         let state =
             Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
         let stats = LastCheckpointHintStats::from_reconciliation_state(state, size, 0)?;
@@ -363,37 +428,59 @@ impl DeltaTable {
     }
 }
 
-fn connect(folder: &Path, table: Table) -> Result<(Url, Arc<DefaultEngine<InlineExecutor>>), StoreError> {
-    let folder = fs::canonicalize(folder).map_err(StoreError::io("open", folder))?;
-    let url = Url::from_directory_path(&folder).map_err(|()| StoreError::Table {
-        action: "open",
-        table,
-        reason: format!("`{}` is not an absolute path", folder.display()),
-    })?;
-    let store = store_from_url(&url).map_err(StoreError::table("open", table))?;
+/// Version of the last checkpoint that a table's log names.
+pub fn last_checkpoint(root: &Root, table: Table) -> Option<u64> {
+    let text = root.read(&format!("{}/_last_checkpoint", log_of(table))).ok()?;
+    commit::version_of_hint(&text)
+}
+
+fn connect(root: &Root, table: Table) -> Result<(Url, Arc<DefaultEngine<InlineExecutor>>), StoreError> {
+    let (url, store, handle) = match root {
+        Root::Folder(root) => {
+            let folder = root.join(table.name());
+            let folder = fs::canonicalize(&folder).map_err(StoreError::io("open", &folder))?;
+            let url = Url::from_directory_path(&folder).map_err(|()| StoreError::Table {
+                action: "open",
+                table,
+                reason: format!("`{}` is not an absolute path", folder.display()),
+            })?;
+            let store = store_from_url(&url).map_err(StoreError::table("open", table))?;
+            (url, store, None)
+        }
+        Root::Bucket(bucket) => {
+            let url = bucket
+                .url()
+                .join(&format!("{}/", table.name()))
+                .map_err(StoreError::table("open", table))?;
+            (url, bucket.store(), Some(bucket.handle().clone()))
+        }
+    };
     let engine = DefaultEngineBuilder::new(store)
-        .with_task_executor(Arc::new(InlineExecutor))
+        .with_task_executor(Arc::new(InlineExecutor { handle }))
         .build();
     Ok((url, Arc::new(engine)))
 }
 
-fn create(url: &Url, engine: &dyn Engine, table: Table, faults: Faults) -> KernelResult<()> {
+fn committer(root: &Root, table: Table, faults: Faults) -> Box<dyn Committer> {
+    match root {
+        Root::Folder(_) => Box::new(SyncedCommitter { table, faults }),
+        Root::Bucket(_) => Box::new(ObjectCommitter::new(table, faults)),
+    }
+}
+
+fn create(url: &Url, engine: &dyn Engine, table: Table, committer: Box<dyn Committer>) -> KernelResult<()> {
     let schema: StructType = table.schema().as_ref().try_into_kernel()?;
     let transaction = create_table(url.as_str(), Arc::new(schema), ENGINE_INFO, false)
         .with_table_properties([(LAYOUT_PROPERTY, LAYOUT_VERSION.to_string())])
         .with_data_layout(DataLayout::Partitioned {
             columns: vec![ColumnName::new(["tenant"]), ColumnName::new(["day"])],
         })
-        .build(engine, Box::new(SyncedCommitter { table, faults }))?;
+        .build(engine, committer)?;
     match transaction.commit(engine)? {
         // Another process may have created it at the same time.
         CommitResult::Committed(_) | CommitResult::Conflicted(_) => Ok(()),
         CommitResult::Retryable(failed) => Err(failed.error),
     }
-}
-
-fn has_checkpoint(log: &Path) -> bool {
-    log.join("_last_checkpoint").exists()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::store::StoreError;
-use crate::store::delta::commit::{is_temporary, last_checkpoint, sync_parent, temporary_name};
+use crate::store::delta::commit::{is_temporary, sync_parent, temporary_name, version_of_hint};
 
 /// First bytes of a file of checksums.
 const MAGIC: [u8; 4] = *b"crc\0";
@@ -159,7 +159,8 @@ pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
         matters,
     };
     let hint = log.join("_last_checkpoint");
-    match last_checkpoint(log) {
+    let named = fs::read(&hint).ok().and_then(|text| version_of_hint(&text));
+    match named {
         Some(version) if !log.join(format!("{version:020}.checkpoint.parquet")).exists() => {
             found.faults.push(fault_of(
                 hint,

@@ -24,7 +24,7 @@ fn file(name: &str) -> NewFile {
 #[test]
 fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
     let root = tempfile::tempdir().unwrap();
-    let mut table = DeltaTable::open_or_create(root.path(), Table::Samples, Faults::default()).unwrap();
+    let mut table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Samples, Faults::default()).unwrap();
     assert_eq!(table.files().unwrap().len(), 0);
     assert_eq!(table.committed("w").unwrap(), None);
     table.append("w", 3, &[file("one"), file("two")]).unwrap();
@@ -32,7 +32,7 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
     table.append("w", 3, &[file("again")]).unwrap();
     table.append("w", 5, &[]).unwrap();
     drop(table);
-    let table = DeltaTable::open(root.path(), Table::Samples).unwrap();
+    let table = DeltaTable::open(&Root::from(root.path()), Table::Samples).unwrap();
     assert_eq!(table.committed("w").unwrap(), Some(5));
     assert_eq!(table.committed("other").unwrap(), None);
     let mut files = table.files().unwrap();
@@ -55,12 +55,12 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
 #[test]
 fn checkpoints_keep_files_and_transactions() {
     let root = tempfile::tempdir().unwrap();
-    let mut table = DeltaTable::open_or_create(root.path(), Table::Profiles, Faults::default()).unwrap();
+    let mut table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Profiles, Faults::default()).unwrap();
     for version in 1..=CHECKPOINT_INTERVAL as i64 + 2 {
         table.append("w", version, &[file(&format!("f{version}"))]).unwrap();
         table.checkpoint_if_due();
     }
-    let log = table.folder().join("_delta_log");
+    let log = table.place().join("_delta_log");
     assert!(
         log.join(format!("{CHECKPOINT_INTERVAL:020}.checkpoint.parquet"))
             .exists()
@@ -70,7 +70,7 @@ fn checkpoints_keep_files_and_transactions() {
     for version in 0..CHECKPOINT_INTERVAL {
         fs::remove_file(log.join(format!("{version:020}.json"))).unwrap();
     }
-    let table = DeltaTable::open_or_create(root.path(), Table::Profiles, Faults::default()).unwrap();
+    let table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Profiles, Faults::default()).unwrap();
     assert_eq!(table.files().unwrap().len(), CHECKPOINT_INTERVAL as usize + 2);
     assert_eq!(table.files().unwrap()[0].rows, 17);
     assert_eq!(table.committed("w").unwrap(), Some(CHECKPOINT_INTERVAL as i64 + 2));
@@ -79,13 +79,13 @@ fn checkpoints_keep_files_and_transactions() {
 #[test]
 fn two_writers_of_one_table_lose_nothing() {
     let root = tempfile::tempdir().unwrap();
-    let mut one = DeltaTable::open_or_create(root.path(), Table::Series, Faults::default()).unwrap();
-    let mut two = DeltaTable::open_or_create(root.path(), Table::Series, Faults::default()).unwrap();
+    let mut one = DeltaTable::open_or_create(&Root::from(root.path()), Table::Series, Faults::default()).unwrap();
+    let mut two = DeltaTable::open_or_create(&Root::from(root.path()), Table::Series, Faults::default()).unwrap();
     for version in 1..4 {
         one.append("one", version, &[file(&format!("one{version}"))]).unwrap();
         two.append("two", version, &[file(&format!("two{version}"))]).unwrap();
     }
-    let table = DeltaTable::open(root.path(), Table::Series).unwrap();
+    let table = DeltaTable::open(&Root::from(root.path()), Table::Series).unwrap();
     assert_eq!(table.files().unwrap().len(), 6);
     assert_eq!(
         (table.committed("one").unwrap(), table.committed("two").unwrap()),
@@ -97,7 +97,7 @@ fn two_writers_of_one_table_lose_nothing() {
 fn every_table_can_be_created_and_says_its_layout() {
     let root = tempfile::tempdir().unwrap();
     for table in Table::ALL {
-        let opened = DeltaTable::open_or_create(root.path(), table, Faults::default()).unwrap();
+        let opened = DeltaTable::open_or_create(&Root::from(root.path()), table, Faults::default()).unwrap();
         assert_eq!(opened.layout_version(), Some(LAYOUT_VERSION));
     }
 }

@@ -20,6 +20,7 @@ use crate::store::files::FileName;
 use crate::store::maintenance::input::Input;
 use crate::store::maintenance::names::SeriesSet;
 use crate::store::maintenance::rewrite::{Change, Job, MergedName, Selection};
+use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
@@ -86,7 +87,7 @@ impl Deletion {
     }
 
     /// The jobs that take the profiles out of `files`.
-    pub fn jobs(&self, root: &Path, files: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
+    pub fn jobs(&self, root: &Root, files: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
         let parsed = self.parse().map_err(StoreError::Request)?;
         let own = || files.iter().filter(|file| *file.tenant == *self.tenant);
         let series = match parsed.matchers.is_empty() {
@@ -94,8 +95,8 @@ impl Deletion {
             false => {
                 let mut set = SeriesSet::default();
                 for file in own().filter(|file| file.table == Table::Series) {
-                    let path = root.join(&file.path);
-                    let mut input = Input::open(&path, Table::Series)?;
+                    let path = root.name(&file.path);
+                    let mut input = Input::open(root, file)?;
                     set.read(&mut input)
                         .map_err(|reason| StoreError::Damaged { path, reason })?;
                 }

@@ -19,6 +19,7 @@ use crate::store::maintenance::aging::Aging;
 use crate::store::maintenance::tests::{
     self, Contents, SHAPE, START_NS, Trace, contents, copy, count, deletion, files_on_disk, fill, open, profile, sums,
 };
+use crate::store::root::Root;
 use crate::store::snapshot::SnapshotSource;
 use crate::store::{Store, StoreConfig};
 
@@ -269,7 +270,7 @@ async fn a_failure_at_any_write_of_a_retention_by_type_takes_only_that_type() {
 /// Brings the tables' logs to so many entries, by transactions of another writer that hold nothing.
 fn lengthen(dir: &Path, entries: i64) {
     for table in crate::store::schema::Table::ALL {
-        let mut opened = DeltaTable::open(&dir.join("tables"), table).unwrap();
+        let mut opened = DeltaTable::open(&Root::from(dir.join("tables").as_path()), table).unwrap();
         for version in 1..=entries {
             opened.append("another", version, &[]).unwrap();
         }
@@ -562,7 +563,7 @@ async fn a_file_that_cannot_be_read_does_not_stop_the_maintenance_of_others() {
         .filter(is_samples)
         .find(|file| &*file.tenant == "broken")
         .unwrap();
-    let path = snapshot.root.join(&victim.path);
+    let path = snapshot.root.name(&victim.path);
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let error = store.maintain(Work::Due).await.unwrap_err().to_string();

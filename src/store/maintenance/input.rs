@@ -3,8 +3,7 @@
 //! A file says its order in its metadata ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose stacks stand by another order are sorted
 //! a series at a time. A file of an order that is not ours, as another program may have left it, is read whole and sorted in memory.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
@@ -16,7 +15,9 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::store::StoreError;
+use crate::store::root::Root;
 use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
 
 /// Key of the file metadata that names the order of the rows.
 pub const ORDER_KEY: &str = "alluvium.order";
@@ -60,12 +61,16 @@ pub fn order(table: Table) -> &'static str {
 
 impl Input {
     /// Opens a file; the profile type of its rows comes as a dictionary.
-    pub fn open(path: &Path, table: Table) -> Result<Self, StoreError> {
+    pub fn open(root: &Root, entry: &FileEntry) -> Result<Self, StoreError> {
+        let table = entry.table;
+        let path = root.name(&entry.path);
         let failed = |reason: String| StoreError::Damaged {
-            path: path.to_owned(),
+            path: path.clone(),
             reason,
         };
-        let file = File::open(path).map_err(StoreError::io("open", path))?;
+        let file = root
+            .open_file(&entry.path, entry.size)
+            .map_err(StoreError::io("open", &path))?;
         let options = ArrowReaderOptions::new().with_schema(read_schema(table));
         let metadata = ArrowReaderMetadata::load(&file, options).map_err(|error| failed(error.to_string()))?;
         // Stacks are merged in memory, whatever their order.
@@ -92,10 +97,7 @@ impl Input {
                 Batches::Sorted(Some(sort(&batches, table).map_err(failed)?))
             }
         };
-        Ok(Self {
-            path: path.to_owned(),
-            batches,
-        })
+        Ok(Self { path, batches })
     }
 
     /// The next rows.

@@ -4,8 +4,7 @@
 //! interval times are rounded. Nothing is read twice, and memory is bounded by the number of inputs.
 
 use std::collections::HashSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -22,6 +21,7 @@ use crate::store::maintenance::names::{SeriesSet, StackSet};
 use crate::store::maintenance::parts::{Parts, file_schema};
 use crate::store::maintenance::profiles;
 use crate::store::maintenance::samples::{self, Row};
+use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
@@ -146,7 +146,7 @@ impl MergedName {
 /// Where and how a rewrite happens.
 pub struct Bench<'a> {
     /// Root of the tables.
-    pub root: &'a Path,
+    pub root: &'a Root,
     /// Identity in file names.
     pub writer: &'a str,
     /// How the files are written.
@@ -170,7 +170,7 @@ pub fn run(job: &Job, bench: &mut Bench<'_>) -> Result<Vec<NewFile>, StoreError>
         Ok(()) => Ok(written.files),
         Err(error) => {
             for path in written.paths {
-                let _ = fs::remove_file(path);
+                let _ = bench.root.remove(&path);
             }
             Err(error)
         }
@@ -181,15 +181,13 @@ pub fn run(job: &Job, bench: &mut Bench<'_>) -> Result<Vec<NewFile>, StoreError>
 #[derive(Default)]
 struct Written {
     files: Vec<NewFile>,
-    paths: Vec<PathBuf>,
+    /// Relative to the root.
+    paths: Vec<String>,
 }
 
 impl Bench<'_> {
     fn inputs(&self, job: &Job) -> Result<Vec<Input>, StoreError> {
-        job.inputs
-            .iter()
-            .map(|file| Input::open(&self.root.join(&file.path), job.table))
-            .collect()
+        job.inputs.iter().map(|file| Input::open(self.root, file)).collect()
     }
 
     fn name(&self, job: &Job) -> String {
@@ -202,14 +200,10 @@ impl Bench<'_> {
 }
 
 impl Job {
-    fn folder(&self, bench: &Bench<'_>) -> PathBuf {
-        bench.root.join(self.table.name())
-    }
-
-    fn target<'a>(&'a self, folder: &'a Path) -> Target<'a> {
+    fn target<'a>(&'a self, root: &'a Root) -> Target<'a> {
         Target {
             table: self.table,
-            folder,
+            root,
             tenant: &self.tenant,
             day: self.day,
         }
@@ -219,49 +213,47 @@ impl Job {
 fn write_stacks(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
     let mut set = StackSet::default();
     for file in &job.inputs {
-        let path = bench.root.join(&file.path);
-        let mut input = Input::open(&path, job.table)?;
+        let path = bench.root.name(&file.path);
+        let mut input = Input::open(bench.root, file)?;
         set.read(&mut input, bench.pace)
             .map_err(|reason| StoreError::Damaged { path, reason })?;
     }
-    let folder = job.folder(bench);
-    let name = bench.name(job);
-    written.paths.push(file_path(job, &folder, &name));
+    let (name, root) = (bench.name(job), bench.root);
+    written.paths.push(file_path(job, &name));
     written
         .files
-        .extend(set.write(job.target(&folder), &name, bench.effort, bench.faults)?);
+        .extend(set.write(job.target(root), &name, bench.effort, bench.faults)?);
     Ok(())
 }
 
 fn write_series(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
     let mut set = SeriesSet::default();
     for file in &job.inputs {
-        let path = bench.root.join(&file.path);
-        let mut input = Input::open(&path, job.table)?;
+        let path = bench.root.name(&file.path);
+        let mut input = Input::open(bench.root, file)?;
         set.read(&mut input)
             .map_err(|reason| StoreError::Damaged { path, reason })?;
     }
-    let folder = job.folder(bench);
-    let name = bench.name(job);
-    written.paths.push(file_path(job, &folder, &name));
+    let (name, root) = (bench.name(job), bench.root);
+    written.paths.push(file_path(job, &name));
     written
         .files
-        .extend(set.write(job.target(&folder), &name, bench.effort, bench.faults)?);
+        .extend(set.write(job.target(root), &name, bench.effort, bench.faults)?);
     Ok(())
 }
 
-fn file_path(job: &Job, folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!(
-        "tenant={}/day={}/{name}",
+fn file_path(job: &Job, name: &str) -> String {
+    format!(
+        "{}/tenant={}/day={}/{name}",
+        job.table.name(),
         job.tenant,
         crate::store::delta::day_text(job.day)
-    ))
+    )
 }
 
 fn write_profiles(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
     let inputs = bench.inputs(job)?;
-    let folder = job.folder(bench);
-    let schema = file_schema(job.table);
+    let (schema, root) = (file_schema(job.table), bench.root);
     let mut open: Vec<((i64, usize), Output, FileStats)> = Vec::new();
     let change = &job.change;
     let mut kinds: Vec<String> = Vec::new();
@@ -285,8 +277,8 @@ fn write_profiles(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Re
                 Some(place) => place,
                 None => {
                     let name = bench.name(job);
-                    written.paths.push(file_path(job, &folder, &name));
-                    let output = Output::create(job.target(&folder), &name, bench.effort, bench.faults)?;
+                    written.paths.push(file_path(job, &name));
+                    let output = Output::create(job.target(root), &name, bench.effort, bench.faults)?;
                     open.push((hour, output, FileStats::default()));
                     open.len() - 1
                 }
@@ -358,19 +350,18 @@ fn extend_text(range: &mut Option<(Arc<str>, Arc<str>)>, text: &str) {
 
 fn write_samples(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
     let inputs = bench.inputs(job)?;
-    let folder = job.folder(bench);
     let mut parts = Parts::new(job.by_hour, job.by_kind, bench.effort.stacks_by_rows);
     let change = &job.change;
     let (mut pending, mut rows): (Option<Pending>, usize) = (None, 0);
-    let (effort, faults, writer) = (bench.effort, bench.faults, bench.writer);
+    let (effort, faults, writer, root) = (bench.effort, bench.faults, bench.writer, bench.root);
     let mut create = || {
         let name = MergedName {
             level: job.level,
             resolution: job.resolution,
         }
         .text(writer);
-        written.paths.push(file_path(job, &folder, &name));
-        Output::create(job.target(&folder), &name, effort, faults)
+        written.paths.push(file_path(job, &name));
+        Output::create(job.target(root), &name, effort, faults)
     };
     samples::merge(inputs, |kinds, mut row| {
         rows += 1;

@@ -11,11 +11,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::oneshot;
 
-use crate::store::StoreError;
 use crate::store::delta::{DeltaTable, NewFile, Replaced, UpdateTableOperation};
 use crate::store::engine::Shared;
 use crate::store::fault::{Faults, Place};
-use crate::store::files::{MERGED, SETTLED};
+use crate::store::files::{FileName, MERGED, SETTLED};
 use crate::store::maintenance::aging;
 use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::plan::{self, Policy};
@@ -23,8 +22,10 @@ use crate::store::maintenance::rewrite::{self, Bench, Job, MergedName};
 use crate::store::maintenance::vacuum::{self, Vacuumed};
 use crate::store::maintenance::{Report, Work};
 use crate::store::metrics::JobLabel;
+use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
+use crate::store::{StoreError, sync};
 
 /// A stretch of work between waits.
 const STRETCH: Duration = Duration::from_millis(20);
@@ -32,6 +33,9 @@ const STRETCH: Duration = Duration::from_millis(20);
 const FAILURE_WAIT: Duration = Duration::from_secs(30);
 /// Attempts to commit an exchange of files.
 const COMMIT_ATTEMPTS: usize = 3;
+
+/// Attempts of work that was asked for and had to give way to another server.
+const GIVE_WAY_ATTEMPTS: usize = 10;
 
 /// Files that leave a table and files that come for them.
 struct Exchange {
@@ -63,11 +67,11 @@ impl Exchange {
     }
 
     /// Removes the files that were to come.
-    fn discard(&self, root: &Path) {
+    fn discard(&self, root: &Root) {
         for file in &self.added {
-            let path = root.join(self.table.name()).join(&file.path);
-            if let Err(error) = fs::remove_file(&path) {
-                tracing::debug!(error = %error, path = %path.display(), "cannot remove a file that is not needed");
+            let path = format!("{}/{}", self.table.name(), file.path);
+            if let Err(error) = root.remove(&path) {
+                tracing::debug!(error = %error, path, "cannot remove a file that is not needed");
             }
         }
     }
@@ -133,11 +137,15 @@ impl Maintainer {
             };
             if requests.is_empty() {
                 next_round = Instant::now() + config.interval;
-                if let Err(error) = self.round(config.cpu_share)
-                    && !matches!(error, StoreError::Closed)
-                {
-                    tracing::error!(error = %error, "maintenance failed, it is tried again");
-                    next_round += FAILURE_WAIT;
+                match self.round(config.cpu_share) {
+                    Ok(_) | Err(StoreError::Closed) => {}
+                    Err(error @ StoreError::Outdated(_)) => {
+                        tracing::info!(reason = %error, "gave way in maintenance");
+                    }
+                    Err(error) => {
+                        tracing::error!(error = %error, "maintenance failed, it is tried again");
+                        next_round += FAILURE_WAIT;
+                    }
                 }
             }
             for request in requests {
@@ -154,8 +162,8 @@ impl Maintainer {
                 let mut report = Report::default();
                 self.settle()?;
                 // Before files are mixed with later ones that the requests do not cover.
-                self.finish_deletions(&mut report)?;
-                self.compact_all(true, 1.0, &mut report)?;
+                self.again(|own| own.finish_deletions(&mut report))?;
+                self.again(|own| own.compact_all(true, 1.0, &mut report))?;
                 Ok(report)
             }
             Work::Delete(deletion) => {
@@ -166,7 +174,7 @@ impl Maintainer {
                 let config = &self.shared.config;
                 let request = deletion.write(&config.dir, &config.faults)?;
                 let mut report = Report::default();
-                self.delete(&deletion, &request, &mut report)?;
+                self.again(|own| own.delete(&deletion, &request, &mut report))?;
                 Ok(report)
             }
             Work::Vacuum(grace) => {
@@ -175,6 +183,17 @@ impl Maintainer {
                 Ok(report)
             }
         }
+    }
+
+    /// Does work again that gave way to another server, on what that one has left.
+    fn again<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        for _ in 0..GIVE_WAY_ATTEMPTS {
+            match work(self) {
+                Err(StoreError::Outdated(_)) => self.settle()?,
+                result => return result,
+            }
+        }
+        work(self)
     }
 
     /// Everything that is due.
@@ -295,7 +314,7 @@ impl Maintainer {
         let input = job
             .inputs
             .iter()
-            .find(|file| self.shared.root.join(&file.path) == *path);
+            .find(|file| self.shared.root.name(&file.path) == *path);
         if let Some(file) = input
             && self.unreadable.insert(file.path.clone())
         {
@@ -324,13 +343,13 @@ impl Maintainer {
             .config
             .faults
             .run(Place::Job(reason), || Ok(()))
-            .map_err(StoreError::io("work on", &shared.root))
+            .map_err(StoreError::io("work on", &shared.config.dir))
     }
 
     /// Counts a failure of a job.
     fn counted<T>(&self, reason: &'static str, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &result
-            && !matches!(error, StoreError::Closed)
+            && !matches!(error, StoreError::Closed | StoreError::Outdated(_))
         {
             let label = JobLabel { job: reason };
             self.shared.metrics.job_errors.get_or_create(&label).inc();
@@ -549,11 +568,7 @@ impl Maintainer {
         if replaced == Replaced::Stale {
             exchange.discard(&self.shared.root);
             self.unsure.insert(table);
-            return Err(StoreError::Table {
-                action: "replace files of",
-                table,
-                reason: "another program has removed some of them; the list is read again".to_owned(),
-            });
+            return Err(StoreError::Outdated(table));
         }
         Ok(())
     }
@@ -572,23 +587,14 @@ impl Maintainer {
             {
                 let mut published = shared.published.write();
                 let known: HashSet<String> = published.files.iter().map(|file| file.path.clone()).collect();
-                // Files of a flush that is under way are not published here: its head still shows their rows.
-                let ours = live.iter().filter(|file| {
-                    !known.contains(&file.path)
-                        && file
-                            .path
-                            .rsplit('/')
-                            .next()
-                            .is_some_and(|name| MergedName::is_of(name, &self.writer))
+                // What other servers have flushed is published when all of it is there, by the look for it.
+                let shown = live.iter().filter(|file| {
+                    let name = file.path.rsplit('/').next().unwrap_or_default();
+                    known.contains(&file.path)
+                        || FileName::parse(name).is_none_or(|flushed| flushed.writer == self.writer)
                 });
-                let files: Vec<FileEntry> = published
-                    .files
-                    .iter()
-                    .filter(|file| file.table != table || paths.contains(file.path.as_str()))
-                    .chain(ours)
-                    .cloned()
-                    .collect();
-                published.files = files.into();
+                let shown = shown.cloned().collect();
+                sync::publish(&mut published, table, shown, &self.writer);
             }
             remove_unnamed(&shared.root, table, &self.writer, &paths, &shared.config.faults)?;
             self.unsure.remove(&table);
@@ -611,7 +617,7 @@ impl Maintainer {
             let live = delta.files()?;
             let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
             let dead = vacuum::dead_files(&shared.root, table, &live)?;
-            vacuum::delete(&dead, table, (now, grace), faults, &mut done)?;
+            vacuum::delete(&shared.root, &dead, table, (now, grace), faults, &mut done)?;
             vacuum::trim_log(&shared.root, table, now, faults, &mut done)
         });
         let metrics = &shared.metrics;
@@ -641,7 +647,7 @@ impl Maintainer {
 
 /// Removes merged files of `writer` that the table does not name and whose removal its log does not know either: what a crash left.
 pub fn remove_unnamed(
-    root: &Path,
+    root: &Root,
     table: Table,
     writer: &str,
     live: &HashSet<&str>,
@@ -649,15 +655,22 @@ pub fn remove_unnamed(
 ) -> Result<u64, StoreError> {
     let mut done = Vacuumed::default();
     let ours = |file: &vacuum::Dead| {
-        let name = file.path.file_name().map(|name| name.to_string_lossy().into_owned());
-        file.removed.is_none() && name.is_some_and(|name| MergedName::is_of(&name, writer))
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        file.removed.is_none() && MergedName::is_of(name, writer)
     };
     let mut dead = vacuum::dead_files(root, table, live)?;
     dead.retain(ours);
     for file in &mut dead {
         file.modified = SystemTime::UNIX_EPOCH;
     }
-    vacuum::delete(&dead, table, (SystemTime::now(), Duration::ZERO), faults, &mut done)?;
+    vacuum::delete(
+        root,
+        &dead,
+        table,
+        (SystemTime::now(), Duration::ZERO),
+        faults,
+        &mut done,
+    )?;
     Ok(done.files)
 }
 

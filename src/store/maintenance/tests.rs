@@ -17,6 +17,7 @@ use super::*;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::profile::{Labels, RawProfile, pprof};
 use crate::store::fault::{FaultHook, Faults, Place};
+use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::{ScanFilter, Snapshot, SnapshotSource};
 use crate::store::{Limits, Store, StoreConfig};
@@ -85,7 +86,7 @@ fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
         .iter()
         .filter(|file| file.table == table && &*file.tenant == tenant)
     {
-        let path = snapshot.root.join(&file.path);
+        let path = snapshot.root.name(&file.path);
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(file.checksum, Some(xxhash_rust::xxh3::xxh3_64(&bytes)), "{}", file.path);
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
@@ -178,7 +179,8 @@ pub(super) fn files_on_disk(dir: &Path) -> usize {
     Table::ALL
         .iter()
         .map(|table| {
-            vacuum::parquet_files(&dir.join("tables").join(table.name()))
+            Root::from(dir.join("tables").as_path())
+                .parquet_files(*table, |_| true)
                 .unwrap()
                 .len()
         })

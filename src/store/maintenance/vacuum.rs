@@ -3,15 +3,14 @@
 //! When a file left its table stands in the table's log. A reader that opened the table within the grace period finds all its files.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::store::StoreError;
-use crate::store::delta::commit::{is_temporary, last_checkpoint};
-use crate::store::delta::{sums, unescape};
+use crate::store::delta::commit::is_temporary;
+use crate::store::delta::{last_checkpoint, sums, unescape};
 use crate::store::fault::{Faults, Place};
+use crate::store::root::Root;
 use crate::store::schema::Table;
 
 /// A file that is in no table and no log must be so old: another program may be about to commit it.
@@ -35,8 +34,8 @@ pub struct Vacuumed {
 /// A Parquet file in the folder of a table that is not live.
 #[derive(Debug, Clone)]
 pub struct Dead {
-    /// Where it is.
-    pub path: PathBuf,
+    /// Where it is, relative to the root.
+    pub path: String,
     /// Bytes.
     pub size: u64,
     /// When it left the table; `None` for a file that the log does not know.
@@ -56,39 +55,27 @@ impl Dead {
     }
 }
 
-/// The files in the folder of a table that are not in `live` (paths relative to `root`).
-pub fn dead_files(root: &Path, table: Table, live: &HashSet<&str>) -> Result<Vec<Dead>, StoreError> {
-    let folder = root.join(table.name());
-    let mut dead = Vec::new();
-    let mut removed: Option<HashMap<String, SystemTime>> = None;
-    for path in parquet_files(&folder)? {
-        let relative = match path.strip_prefix(root) {
-            Ok(relative) => relative.to_string_lossy().into_owned(),
-            Err(_) => continue,
-        };
-        if live.contains(relative.as_str()) {
-            continue;
-        }
-        let removed = match &removed {
-            Some(known) => known,
-            None => removed.insert(removals(root, table)?),
-        };
-        // It may be gone since it was listed.
-        let Ok(metadata) = fs::metadata(&path) else {
-            continue;
-        };
-        dead.push(Dead {
-            size: metadata.len(),
-            removed: removed.get(&relative).copied(),
-            modified: metadata.modified().unwrap_or(UNIX_EPOCH),
-            path,
-        });
+/// The files of a table that are not in `live` (paths relative to `root`).
+pub fn dead_files(root: &Root, table: Table, live: &HashSet<&str>) -> Result<Vec<Dead>, StoreError> {
+    let found = root.parquet_files(table, |path| !live.contains(path))?;
+    if found.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(dead)
+    let removed = removals(root, table)?;
+    Ok(found
+        .into_iter()
+        .map(|file| Dead {
+            removed: removed.get(&file.path).copied(),
+            path: file.path,
+            size: file.size,
+            modified: file.modified,
+        })
+        .collect())
 }
 
 /// Deletes dead files that are due at `now`.
 pub fn delete(
+    root: &Root,
     dead: &[Dead],
     table: Table,
     (now, grace): (SystemTime, Duration),
@@ -100,13 +87,13 @@ pub fn delete(
             done.waiting += 1;
             continue;
         }
-        match faults.run(Place::FileDelete(table), || fs::remove_file(&file.path)) {
+        match faults.run(Place::FileDelete(table), || root.remove(&file.path)) {
             Ok(()) => {
                 done.files += 1;
                 done.bytes += file.size;
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::io("remove", &file.path)(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("remove", &root.name(&file.path))(error)),
         }
     }
     Ok(())
@@ -114,56 +101,48 @@ pub fn delete(
 
 /// Deletes entries of the log that a checkpoint covers and that are old at `now`, and unfinished writes that a crash has left.
 pub fn trim_log(
-    root: &Path,
+    root: &Root,
     table: Table,
     now: SystemTime,
     faults: &Faults,
     done: &mut Vacuumed,
 ) -> Result<(), StoreError> {
-    let folder = root.join(table.name()).join("_delta_log");
-    let checkpoint = last_checkpoint(&folder);
-    for entry in fs::read_dir(&folder).map_err(StoreError::io("list", &folder))? {
-        let entry = entry.map_err(StoreError::io("list", &folder))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let version = sums::version_of(&name);
+    let checkpoint = last_checkpoint(root, table);
+    for file in root.log_files(table)? {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let version = sums::version_of(name);
         let covered = version.is_some() && version < checkpoint;
-        let modified = entry.metadata().and_then(|metadata| metadata.modified()).unwrap_or(now);
-        let age = now.duration_since(modified).unwrap_or_default();
-        if (covered && age >= LOG_AGE) || (is_temporary(&name) && age >= ORPHAN_AGE) {
-            let path = entry.path();
-            faults
-                .run(Place::FileDelete(table), || fs::remove_file(&path))
-                .map_err(StoreError::io("remove", &path))?;
-            done.entries += 1;
+        let age = now.duration_since(file.modified).unwrap_or_default();
+        if (covered && age >= LOG_AGE) || (is_temporary(name) && age >= ORPHAN_AGE) {
+            match faults.run(Place::FileDelete(table), || root.remove(&file.path)) {
+                Ok(()) => done.entries += 1,
+                // Another server was first.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::io("remove", &root.name(&file.path))(error)),
+            }
         }
     }
     Ok(())
 }
 
 /// When files left the table, by path relative to `root`, as far as the log's entries reach.
-fn removals(root: &Path, table: Table) -> Result<HashMap<String, SystemTime>, StoreError> {
-    let folder = root.join(table.name()).join("_delta_log");
+fn removals(root: &Root, table: Table) -> Result<HashMap<String, SystemTime>, StoreError> {
     let mut removed = HashMap::new();
-    if !folder.exists() {
-        return Ok(removed);
-    }
-    for entry in fs::read_dir(&folder).map_err(StoreError::io("list", &folder))? {
-        let path = entry.map_err(StoreError::io("list", &folder))?.path();
-        if path.extension().is_none_or(|end| end != "json") {
+    for file in root.log_files(table)? {
+        if !file.path.ends_with(".json") {
             continue;
         }
-        let file = match fs::File::open(&path) {
-            Ok(file) => file,
+        let text = match root.read(&file.path) {
+            Ok(text) => text,
             // A server may trim its log meanwhile.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(StoreError::io("read", &path)(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(StoreError::io("read", &root.name(&file.path))(error)),
         };
-        for line in std::io::BufReader::new(file).lines() {
-            let line = line.map_err(StoreError::io("read", &path))?;
-            if !line.starts_with("{\"remove\"") {
+        for line in text.split(|byte| *byte == b'\n') {
+            if !line.starts_with(b"{\"remove\"") {
                 continue;
             }
-            let action: Option<serde_json::Value> = serde_json::from_str(&line).ok();
+            let action: Option<serde_json::Value> = serde_json::from_slice(line).ok();
             let told = action.as_ref().and_then(|action| {
                 let remove = action.get("remove")?;
                 Some((
@@ -180,31 +159,4 @@ fn removals(root: &Path, table: Table) -> Result<HashMap<String, SystemTime>, St
         }
     }
     Ok(removed)
-}
-
-/// All Parquet files of a table, without those of its log.
-pub fn parquet_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let mut found = Vec::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(StoreError::io("list", &folder)(error)),
-        };
-        for entry in entries {
-            let entry = entry.map_err(StoreError::io("list", &folder))?;
-            let (path, name) = (entry.path(), entry.file_name());
-            let name = name.to_string_lossy();
-            if path.is_dir() {
-                if name.contains('=') {
-                    open.push(path);
-                }
-            } else if name.ends_with(".parquet") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }

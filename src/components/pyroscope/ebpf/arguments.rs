@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::components::common::checks;
 use crate::components::common::targets::Target;
-use crate::ebpf::{Comm, Settings as ProfilerSettings, Style};
+use crate::ebpf::{Budget, Comm, Settings as ProfilerSettings, Style};
 use crate::lang::schema::{Arguments, Attribute, Block, Kind, RECEIVERS, Schema, TARGETS, attributes};
 use crate::pipeline::component::ArgumentError;
 use crate::symbols::Demangle;
@@ -12,11 +12,32 @@ use crate::symbols::Demangle;
 /// The schema.
 pub const SCHEMA: Schema = Schema {
     attributes: attributes!(SETTINGS, LANGUAGES, DEPRECATED),
-    blocks: &[Block::implied(
-        "debug_info",
-        &DEBUG_INFO,
-        "Where native functions get their names.",
-    )],
+    blocks: &[
+        Block::implied(
+            "budget",
+            &BUDGET,
+            "What profiling may take of the machine (not in Alloy).",
+        ),
+        Block::implied("debug_info", &DEBUG_INFO, "Where native functions get their names."),
+    ],
+};
+
+const BUDGET: Schema = Schema {
+    attributes: &[
+        Attribute::with_default(
+            "cpu_percent",
+            Kind::Float,
+            "2",
+            "Percent of one CPU, in the kernel and here; above it the rate is lowered and each sample counts for more. 0: no bound.",
+        ),
+        Attribute::with_default(
+            "memory",
+            Kind::Any,
+            "\"64MiB\"",
+            "Bytes of tables, names and buffers; what was used longest ago is thrown away. At least 8 MiB. A number or a text such as \"64MiB\".",
+        ),
+    ],
+    blocks: &[],
 };
 
 const SETTINGS: &[Attribute] = &[
@@ -189,6 +210,9 @@ const DEBUG_INFO: Schema = Schema {
     blocks: &[],
 };
 
+/// Bytes of the budget when none are given.
+const DEFAULT_MEMORY: u64 = 64 << 20;
+
 /// Checks beyond the schema.
 pub fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
     checks::positive(arguments, "", "collect_interval")?;
@@ -200,6 +224,15 @@ pub fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
             "off_cpu_threshold",
             "off_cpu_threshold must be from 0 to 1",
         ));
+    }
+    if let Some(budget) = arguments.block("budget") {
+        let percent = budget.float("cpu_percent");
+        if !percent.is_finite() || percent < 0.0 {
+            return Err(checks::error("budget.cpu_percent", "cpu_percent must not be negative"));
+        }
+        if checks::bytes(budget, "memory", DEFAULT_MEMORY, "budget.")? < Budget::SMALLEST as u64 {
+            return Err(checks::error("budget.memory", "memory must be at least 8MiB"));
+        }
     }
     // An empty text means none, as in Alloy.
     if !arguments.string("comm").is_empty() {
@@ -256,11 +289,18 @@ impl From<&Arguments> for Settings {
         if arguments.block("debug_info").is_some_and(|block| block.bool("upload")) {
             without_effect.push("debug_info.upload");
         }
+        let budget = arguments.block("budget");
+        let percent = budget.map_or(0.0, |budget| budget.float("cpu_percent"));
+        let memory = budget
+            .and_then(|budget| checks::bytes(budget, "memory", DEFAULT_MEMORY, "").ok())
+            .unwrap_or(DEFAULT_MEMORY);
         Self {
             profiler: ProfilerSettings {
                 hertz: u32::try_from(arguments.int("sample_rate")).unwrap_or(u32::MAX),
                 kernel_stacks: arguments.bool("kernel_frames"),
                 comm: comm != Comm::None,
+                budget: Budget::new(usize::try_from(memory).unwrap_or(usize::MAX)),
+                cpu_limit: (percent > 0.0).then_some(percent / 100.0),
                 ..ProfilerSettings::default()
             },
             style: Style {

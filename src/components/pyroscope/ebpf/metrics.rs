@@ -1,5 +1,7 @@
 //! Metrics of `pyroscope.ebpf`: Alloy's, and where every tick of the clock went.
 
+use std::sync::atomic::AtomicU64;
+
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -26,7 +28,10 @@ pub struct EbpfMetrics {
     /// Profiles that were not taken.
     pub dropped: Counter,
     /// Bytes of unwind tables.
-    pub table_bytes: Gauge,
+    table_bytes: Gauge,
+    name_bytes: Gauge,
+    sample_rate: Gauge,
+    cpu_seconds: Family<Labels, Counter<f64, AtomicU64>>,
     profiles: Family<Labels, Counter>,
     ticks: Counter,
     outcomes: Family<Labels, Counter>,
@@ -78,8 +83,23 @@ impl EbpfMetrics {
             metrics.table_bytes.clone(),
         );
         scope.register(
+            "pyroscope_ebpf_name_bytes",
+            "Bytes of function names and their indexes",
+            metrics.name_bytes.clone(),
+        );
+        scope.register(
+            "pyroscope_ebpf_sample_rate",
+            "Ticks a second of each CPU at present; below sample_rate while budget.cpu_percent is used up",
+            metrics.sample_rate.clone(),
+        );
+        scope.register(
+            "pyroscope_ebpf_cpu_seconds",
+            "CPU time of profiling, in the kernel and in threads of this process",
+            metrics.cpu_seconds.clone(),
+        );
+        scope.register(
             "pyroscope_ebpf_ticks",
-            "Ticks of the clock on all CPUs",
+            "Ticks of the clock that are due on all CPUs",
             metrics.ticks.clone(),
         );
         scope.register(
@@ -102,14 +122,34 @@ impl EbpfMetrics {
             .inc();
     }
 
+    /// Notes how things stand at the end of an interval.
+    pub fn state(&self, accounts: &Accounts, hertz: u32, name_bytes: usize) {
+        let gauge = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.table_bytes.set(gauge(accounts.table_bytes));
+        self.name_bytes.set(gauge(name_bytes as u64));
+        self.sample_rate.set(i64::from(hertz));
+        for (part, nanos) in [("kernel", accounts.kernel_nanos), ("agent", accounts.agent_nanos)] {
+            let seconds = self.cpu_seconds.get_or_create_owned(&vec![("part", part.to_owned())]);
+            let more = nanos as f64 / 1e9 - seconds.get();
+            if more > 0.0 {
+                seconds.inc_by(more);
+            }
+        }
+    }
+
     /// Counts what came between two states of the accounts. `no_target` of the samples belonged to no target.
     pub fn account(&self, before: &Accounts, after: &Accounts, profiled: u64, no_target: u64) {
-        self.ticks.inc_by(after.ticks - before.ticks);
+        self.ticks.inc_by(after.expected.saturating_sub(before.expected));
         let outcome = |name: &str, count: u64| {
             self.outcomes
                 .get_or_create_owned(&vec![("outcome", name.to_owned())])
                 .inc_by(count);
         };
+        outcome("missed", after.missed.saturating_sub(before.missed));
+        outcome(
+            "not_looked_at",
+            after.ignored + after.filtered - before.ignored - before.filtered,
+        );
         outcome("profiled", profiled);
         outcome("no_target", no_target);
         outcome("ring_full", after.ring_full - before.ring_full);

@@ -126,11 +126,14 @@ impl Ebpf {
             targets: Mutex::new(self.targets.lock().clone()),
             stop: AtomicBool::new(false),
             metrics: self.metrics.clone(),
+            health: {
+                let health = self.context.health.clone();
+                Box::new(move |message| (health)(HealthState::Healthy, message))
+            },
         });
         *self.shared.lock() = Some(shared.clone());
         let (out, mut profiles) = mpsc::channel::<Vec<RawProfile>>(QUEUE);
         let (tell, told) = oneshot::channel();
-        let hertz = settings.profiler.hertz;
         let thread = std::thread::Builder::new()
             .name("ebpf-profiler".to_owned())
             .spawn({
@@ -144,8 +147,7 @@ impl Ebpf {
             })
             .map_err(|error| ComponentError(format!("cannot start a thread: {error}")))?;
         match told.await {
-            Ok(Ok(())) => {
-                let message = format!("profiles this machine at {hertz} Hz");
+            Ok(Ok(message)) => {
                 (self.context.health)(HealthState::Healthy, message);
             }
             Ok(Err(error)) => return Ok(Err(error)),

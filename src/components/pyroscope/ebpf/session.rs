@@ -1,4 +1,4 @@
-//! One run of the profiler, on a thread of its own: polls it, and at the end of each interval makes a profile a target.
+//! One run of the profiler, on a thread of its own: at the end of each interval it takes the window and makes a profile a target.
 //!
 //! Processes without a target are kept for some intervals: the discovery that lists them may be slower than they are.
 
@@ -14,13 +14,14 @@ use tokio::sync::mpsc;
 use crate::components::pyroscope::ebpf::arguments::Settings;
 use crate::components::pyroscope::ebpf::metrics::EbpfMetrics;
 use crate::components::pyroscope::ebpf::targets::Targets;
-use crate::ebpf::window::Stacks;
-use crate::ebpf::{Accounts, KernelNames, Namer, ProcessInfo, Profiler, Span, StartError, Window};
+use crate::ebpf::{
+    Accounts, Engine, NameCache, Namer, Places, ProcessInfo, Profiler, Span, Stacks, StartError, Window,
+};
 use crate::profile::labels::SERVICE_NAME;
 use crate::profile::pprof::gzip;
 use crate::profile::{Labels, RawProfile};
 
-/// How often the profiler is polled: its ring holds more than a second.
+/// How often it is looked whether to stop.
 const POLL: Duration = Duration::from_millis(125);
 /// Intervals that samples of a process without a target are kept.
 const KEPT_INTERVALS: u32 = 8;
@@ -35,13 +36,15 @@ pub struct Shared {
     pub stop: AtomicBool,
     /// Handles of the metrics.
     pub metrics: EbpfMetrics,
+    /// Told how the session goes, when that changes.
+    pub health: Box<dyn Fn(String) + Send + Sync>,
 }
 
 /// Samples whose process has no target yet.
 struct Kept {
     process: Arc<ProcessInfo>,
     stacks: Stacks,
-    comms: Vec<Arc<str>>,
+    places: Arc<Places>,
     span: Span,
     intervals: u32,
 }
@@ -52,7 +55,7 @@ pub fn run(
     settings: &Settings,
     shared: &Shared,
     out: &mpsc::Sender<Vec<RawProfile>>,
-    started: impl FnOnce(Result<(), StartError>),
+    started: impl FnOnce(Result<String, StartError>),
 ) {
     let mut profiler = match Profiler::start(settings.profiler) {
         Ok(profiler) => profiler,
@@ -63,32 +66,41 @@ pub fn run(
         }
     };
     shared.metrics.sessions.inc();
-    started(Ok(()));
-    let mut kernel = KernelNames::default();
+    let wanted = settings.profiler.hertz;
+    let mut said = describe(profiler.engine(), wanted, wanted);
+    started(Ok(said.clone()));
+    let cost = profiler.cost().thread();
+    let mut names = NameCache::new(settings.profiler.budget);
     let mut before = Accounts::default();
     let mut kept = Vec::new();
     let mut from = (Instant::now(), SystemTime::now());
     loop {
-        std::thread::sleep(POLL);
-        profiler.poll();
         let stopping = shared.stop.load(Ordering::Relaxed);
         let elapsed = from.0.elapsed();
         if elapsed < settings.interval && !stopping {
+            std::thread::sleep(POLL.min(settings.interval.saturating_sub(elapsed)));
             continue;
         }
-        let window = profiler.take();
+        let window = match if stopping { profiler.stop() } else { profiler.take() } {
+            Ok(window) => window,
+            Err(error) => {
+                tracing::error!(error = %error, "profiling ends");
+                return;
+            }
+        };
         let span = Span {
             start_nanos: from
                 .1
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
             duration_nanos: i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX),
-            period_nanos: i64::try_from(profiler.period()).unwrap_or(i64::MAX),
+            period_nanos: window.period_nanos(),
         };
         from = (Instant::now(), SystemTime::now());
+        let (accounts, hertz) = (window.accounts, window.hertz);
         let targets = shared.targets.lock().clone();
         let mut counts = Counts::default();
-        let mut namer = Namer::new(profiler.files(), &mut kernel, settings.style);
+        let mut namer = Namer::new(&mut names, settings.style);
         namer.learn_kernel(&window);
         let mut profiles = late(&mut kept, &targets, &mut namer, stopping, &mut counts);
         profiles.extend(profiles_of(
@@ -100,20 +112,35 @@ pub fn run(
             stopping,
             &mut counts,
         ));
-        let accounts = profiler.accounts();
+        names.end_window();
         shared
             .metrics
             .account(&before, &accounts, counts.profiled, counts.no_target);
-        shared
-            .metrics
-            .table_bytes
-            .set(i64::try_from(profiler.files().table_bytes()).unwrap_or(i64::MAX));
+        shared.metrics.state(&accounts, hertz, names.bytes());
         before = accounts;
         hand_over(profiles, counts.profiled, shared, out);
+        cost.note();
         if stopping {
             return;
         }
+        let now = describe(profiler.engine(), wanted, hertz);
+        if now != said {
+            (shared.health)(now.clone());
+            said = now;
+        }
     }
+}
+
+/// How the session goes, for people.
+fn describe(engine: &Engine, wanted: u32, hertz: u32) -> String {
+    let mut text = format!("profiles this machine at {hertz} Hz");
+    if hertz < wanted {
+        text.push_str(&format!(" instead of {wanted}, to stay within budget.cpu_percent"));
+    }
+    if let Engine::Events(why) = engine {
+        text.push_str(&format!(" by perf events without a BPF program: {why}"));
+    }
+    text
 }
 
 #[derive(Default)]
@@ -160,7 +187,7 @@ fn profiles_of(
     for (key, (process, stacks)) in &window.processes {
         match targets.find(process) {
             Some(labels) => {
-                counts.profiled += stacks.ticks.values().sum::<u64>();
+                counts.profiled += stacks.ticks();
                 by_labels.entry(labels).or_default().push((process.as_ref(), stacks));
             }
             None => unknown.push(*key),
@@ -172,24 +199,24 @@ fn profiles_of(
         .into_iter()
         .map(|(labels, mut parts)| {
             parts.sort_unstable_by_key(|(process, _)| (process.pid, process.start));
-            profile(labels, namer.profile(&parts, &window.comms, span))
+            profile(labels, namer.profile(&parts, &window.places, span))
         })
         .collect();
-    let mut room = MAX_KEPT.saturating_sub(kept.iter().map(|kept| kept.stacks.ticks.len()).sum());
+    let mut room = MAX_KEPT.saturating_sub(kept.iter().map(|kept| kept.stacks.weights.len()).sum());
     let mut processes = window.processes;
     for key in unknown {
         let Some((process, stacks)) = processes.remove(&key) else {
             continue;
         };
-        if stopping || stacks.ticks.len() > room {
-            counts.no_target += stacks.ticks.values().sum::<u64>();
+        if stopping || stacks.weights.len() > room {
+            counts.no_target += stacks.ticks();
             continue;
         }
-        room -= stacks.ticks.len();
+        room -= stacks.weights.len();
         kept.push(Kept {
             process,
             stacks,
-            comms: window.comms.clone(),
+            places: window.places.clone(),
             span,
             intervals: 0,
         });
@@ -208,10 +235,10 @@ fn late(
     let mut profiles = Vec::new();
     kept.retain_mut(|waiting| {
         waiting.intervals += 1;
-        let ticks = waiting.stacks.ticks.values().sum::<u64>();
+        let ticks = waiting.stacks.ticks();
         if let Some(labels) = targets.find(&waiting.process) {
             counts.profiled += ticks;
-            let bytes = namer.profile(&[(&waiting.process, &waiting.stacks)], &waiting.comms, waiting.span);
+            let bytes = namer.profile(&[(&waiting.process, &waiting.stacks)], &waiting.places, waiting.span);
             profiles.push(profile(labels, bytes));
             return false;
         }

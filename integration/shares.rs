@@ -1,0 +1,316 @@
+//! Programs in many languages whose truth is known, all recorded at once: every function has its true share, and stacks are whole.
+//!
+//! In: sources in `fixtures/ebpf`, compiled here; each program measures its functions by the clock of its thread. The claims are statistical: at
+//! ten thousand samples a program three standard deviations of a share of one half are 1.5 points. Shares are compared, never times, so a busy
+//! machine only takes longer. Needs what `alluvium record` needs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use crate::program::other;
+
+/// Ticks a second of busy time: many, so that few seconds are enough.
+const HERTZ: u32 = 3499;
+/// CPU seconds of a program with three functions.
+const SECONDS: &str = "3.4";
+/// One recording at a time: each alone keeps both CPUs busy.
+static ALONE: Mutex<()> = Mutex::new(());
+/// Points by which a share may differ.
+const POINTS: f64 = 1.5;
+/// The same for processes that live for 20 and 50 ms: of their first moments the stack may not be known, and they have a larger part in the shorter.
+const BRIEF_POINTS: f64 = 6.0;
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("integration/fixtures/ebpf")
+        .join(name)
+}
+
+fn run(command: &mut Command) {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn compile(folder: &Path, name: &str, compiler: &str, flags: &[&str], file: &str) {
+    run(Command::new(compiler)
+        .args(flags)
+        .arg("-o")
+        .arg(folder.join(name))
+        .arg(source(file)));
+}
+
+/// What was recorded of some programs.
+struct Recorded {
+    /// Stacks, root first, with their nanoseconds.
+    stacks: Vec<(Vec<String>, u64)>,
+    /// What the programs say of themselves.
+    truth: BTreeMap<String, u64>,
+    summary: String,
+}
+
+/// Records two lines of programs, one beside the other. Before that each program of `first` runs for a moment: tables of unwinding are made
+/// while a program runs, and this profiler may be a build for debugging, which takes its time.
+fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = folder.join("out.folded");
+    let lane = |programs: &[String]| format!("({}) &\n", programs.join(" && "));
+    let warm = format!("({}) >/dev/null\nsleep 4\n", first.join("; "));
+    let script = format!(
+        "cd '{}'\n{warm}{}{}wait\n",
+        folder.display(),
+        lane(lanes[0]),
+        lane(lanes[1])
+    );
+    let done = Command::new(env!("CARGO_BIN_EXE_alluvium"))
+        .args(["record", "--top", "0", "-F", &HERTZ.to_string(), "-o"])
+        .arg(&output)
+        .args(["--", "sh", "-c", &script])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let summary = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{summary}");
+    let number = |line: &str| {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        (name.to_owned(), value.parse::<u64>().unwrap())
+    };
+    let recorded = Recorded {
+        stacks: std::fs::read_to_string(output)
+            .unwrap()
+            .lines()
+            .map(number)
+            .map(|(stack, value)| (stack.split(';').map(str::to_owned).collect(), value))
+            .collect(),
+        truth: String::from_utf8_lossy(&done.stdout).lines().map(number).collect(),
+        summary,
+    };
+    println!("{}", recorded.summary.trim());
+    recorded
+}
+
+impl Recorded {
+    /// Nanoseconds of the stacks of a program that a function is in.
+    fn of(&self, program: &str, function: &str) -> u64 {
+        self.stacks
+            .iter()
+            .filter(|(stack, _)| stack.first().is_some_and(|first| first.contains(program)))
+            .filter(|(stack, _)| stack.iter().any(|name| name.contains(function)))
+            .map(|(_, value)| value)
+            .sum()
+    }
+
+    /// Compares the shares of functions of a program. `program` is part of its name, or nothing for any.
+    fn check(&self, program: &str, functions: &[&str]) -> Result<(), String> {
+        let sampled: u64 = functions.iter().map(|name| self.of(program, name)).sum();
+        let truth: u64 = functions.iter().map(|name| self.truth[*name]).sum();
+        let samples = sampled / (1_000_000_000 / u64::from(HERTZ));
+        if samples < 9_000 {
+            return Err(format!(
+                "{program} {functions:?}: {samples} samples are too few for the claim"
+            ));
+        }
+        for name in functions {
+            let found = self.of(program, name) as f64 / sampled as f64 * 100.0;
+            let true_share = self.truth[*name] as f64 / truth as f64 * 100.0;
+            println!("{program} {name}: {found:.2} % of {samples} samples, {true_share:.2} % true");
+            let points = if program == "brief" { BRIEF_POINTS } else { POINTS };
+            if (found - true_share).abs() > points {
+                return Err(format!(
+                    "{program} {name}: {found:.2} % sampled, {true_share:.2} % true"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The nanoseconds of stacks that `is_it`.
+    fn sum(&self, is_it: impl Fn(&[String]) -> bool) -> u64 {
+        self.stacks
+            .iter()
+            .filter(|(stack, _)| is_it(stack))
+            .map(|(_, value)| value)
+            .sum()
+    }
+
+    /// Asks for a part of the samples to be whole, by the summary.
+    fn check_whole(&self, part: f64) -> Result<(), String> {
+        let before = |words: &str| {
+            let (before, _) = self.summary.split_once(words).unwrap();
+            before
+                .rsplit([' ', ',', '\n'])
+                .find_map(|word| word.parse::<f64>().ok())
+                .unwrap()
+        };
+        let whole = 1.0 - before(" with an incomplete stack") / before(" samples of");
+        if whole < part {
+            return Err(format!("{whole:.4} of the stacks are whole"));
+        }
+        Ok(())
+    }
+}
+
+/// Records until the claims hold, three times at most: on a machine with more work than CPUs samples are lost, and tables come late.
+fn insist(record: impl Fn() -> Recorded, claims: impl Fn(&mut Recorded) -> Result<(), String>) {
+    let mut last = String::new();
+    for _ in 0..3 {
+        let mut recorded = record();
+        match claims(&mut recorded) {
+            Ok(()) => return,
+            Err(error) => last = format!("{error}; {}", recorded.summary.trim()),
+        }
+        println!("{last}");
+    }
+    panic!("{last}");
+}
+
+#[test]
+fn functions_of_compiled_programs_have_their_true_shares_and_stacks_are_whole() {
+    if other("g++", &["--version"], "g++").is_none()
+        || other("go", &["version"], "golang-go").is_none()
+        || other("rustc", &["--version"], "Rust").is_none()
+    {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    compile(folder, "framed", "gcc", &["-O2", "-fno-omit-frame-pointer"], "shares.c");
+    compile(folder, "deep", "gcc", &["-O1", "-fomit-frame-pointer"], "shares.c");
+    compile(
+        folder,
+        "faults",
+        "g++",
+        &["-O2", "-g", "-fomit-frame-pointer"],
+        "faults.cc",
+    );
+    compile(folder, "threads", "gcc", &["-O2", "-pthread", "-ldl"], "threads.c");
+    compile(folder, "loaded.so", "gcc", &["-O2", "-shared", "-fPIC"], "loaded.c");
+    compile(folder, "brief", "gcc", &["-O2"], "brief.c");
+    compile(folder, "release", "rustc", &["--edition", "2024", "-O"], "release.rs");
+    for (name, flags) in [("gofull", ""), ("gobare", "-s -w")] {
+        run(Command::new("go")
+            .args(["build", "-buildvcs=false", "-ldflags", flags, "-o"])
+            .arg(folder.join(name))
+            .arg(".")
+            .env("GOFLAGS", "-mod=mod")
+            .env("GOTOOLCHAIN", "local")
+            .current_dir(source("go")));
+    }
+    let lanes = [
+        vec![
+            format!("./framed {SECONDS} | sed 's/^/framed_/'"),
+            format!("./faults {SECONDS}"),
+            format!("./gobare {SECONDS} | sed 's/^main/gobare/'"),
+            "./brief 50".to_owned(),
+        ],
+        vec![
+            format!("./deep {SECONDS} 400 | sed 's/^/deep_/'"),
+            format!("./release {SECONDS}"),
+            "./threads 1.2 ./loaded.so".to_owned(),
+            format!("./gofull {SECONDS} | sed 's/^main/gofull/'"),
+        ],
+    ];
+    let first: Vec<String> = [
+        "framed 0.1",
+        "deep 0.1",
+        "faults 0.1",
+        "gobare 0.1",
+        "gofull 0.1",
+        "release 0.1",
+        "brief 1",
+    ]
+    .into_iter()
+    .map(|program| format!("./{program}"))
+    .chain(["./threads 0.05 ./loaded.so".to_owned()])
+    .collect();
+    insist(
+        || record(folder, &first, [&lanes[0], &lanes[1]]),
+        |recorded| {
+            recorded.check("faults", &["faults_half", "faults_third", "faults_thrown"])?;
+            recorded.check("release", &["rust_loop", "rust_map", "rust_sort"])?;
+            recorded.check("threads", &["pool_work", "handler_work", "loaded_work"])?;
+            recorded.check("brief", &["brief_long", "brief_short"])?;
+            for (program, prefix, functions) in [
+                ("framed", "framed_", ["half", "third", "fifth"]),
+                ("deep", "deep_", ["half", "third", "fifth"]),
+                ("gobare", "gobare.", ["goHalf", "goDeep", "goAllocate"]),
+                ("gofull", "gofull.", ["goHalf", "goDeep", "goAllocate"]),
+            ] {
+                for name in functions {
+                    let value = recorded.truth[&format!("{prefix}{name}")];
+                    recorded.truth.insert(name.to_owned(), value);
+                }
+                recorded.check(program, &functions)?;
+            }
+            check_inlined(recorded)?;
+            recorded.check_whole(0.995)
+        },
+    );
+}
+
+/// What the compiler put in place has its name, by DWARF and by Go's table; goroutines' stacks end where Go ends them.
+fn check_inlined(recorded: &Recorded) -> Result<(), String> {
+    let has = |stack: &[String], name: &str| stack.iter().any(|function| function.contains(name));
+    let turned = recorded.sum(|stack| has(stack, "faults_half") && has(stack, "::turn"));
+    let share = turned as f64 / recorded.of("faults", "faults_half") as f64;
+    if share < 0.9 {
+        return Err(format!("{share} of faults_half is the inlined turn"));
+    }
+    for program in ["gobare", "gofull"] {
+        let names = [program, "main.goHalf", "main.inlined", "runtime.goexit"];
+        let whole = recorded.sum(|stack| names.iter().all(|name| has(stack, name)));
+        let share = whole as f64 / recorded.of(program, "main.goHalf") as f64;
+        if share < 0.97 {
+            return Err(format!(
+                "{program}: {share} of main.goHalf is main.inlined under runtime.goexit"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
+    if other("node", &["--version"], "nodejs").is_none()
+        || other("javac", &["-version"], "default-jdk-headless").is_none()
+        || other("java", &["-version"], "default-jdk-headless").is_none()
+    {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    run(Command::new("javac").arg("-d").arg(folder).arg(source("Shares.java")));
+    let node = |seconds: &str| {
+        format!(
+            "node --perf-basic-prof --no-turbo-inlining --always-sparkplug '{}' {seconds}",
+            source("script.js").display()
+        )
+    };
+    let java = |seconds: &str| {
+        format!(
+            "java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:CompileCommand=quiet \
+             '-XX:CompileCommand=dontinline,Shares::*' -XX:+UseSerialGC -cp . Shares {seconds}"
+        )
+    };
+    insist(
+        || {
+            record(
+                folder,
+                &[node("0.1"), java("0.1")],
+                [&[node(SECONDS)], &[java(SECONDS)]],
+            )
+        },
+        |recorded| {
+            recorded.check("", &["nodeHalf", "nodeThird", "nodeFifth"])?;
+            recorded.check("", &["Shares.javaHalf", "Shares.javaThird", "Shares.javaFifth"])?;
+            // Where Java calls native code without a frame the chain of frame pointers breaks: two of a hundred samples here.
+            recorded.check_whole(0.95)
+        },
+    );
+}

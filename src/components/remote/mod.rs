@@ -1,0 +1,3 @@
+//! Components that bring values from elsewhere into a configuration.
+
+pub mod http;

@@ -1,0 +1,292 @@
+//! One file that code runs from: opened once, kept open so that it can be read after its process ended.
+//!
+//! In: a line of a process's mappings. Out: its build id and code segments, its unwind table and its functions. It is read by pieces and never
+//! mapped, so a file that shrinks meanwhile gives an error and not a signal.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Arc;
+
+use object::Object;
+use object::read::ReadCache;
+
+use crate::ebpf::go_rows;
+use crate::ebpf::proc::{self, MapsLine};
+use crate::symbols::bytes::Bytes;
+use crate::symbols::calls::Call;
+use crate::symbols::elf::{self, Limited, Segment};
+use crate::symbols::functions::{Functions, has_symbols};
+use crate::symbols::pclntab::Pclntab;
+use crate::symbols::{self, Demangle, Ranges, dwarf};
+use crate::unwind::{Arch, Table, eh_frame};
+
+/// A file with code.
+#[derive(Debug)]
+pub struct Binary {
+    /// Path as its process sees it.
+    pub path: Arc<str>,
+    /// Build id in hexadecimal digits; may be empty.
+    pub build_id: Arc<str>,
+    /// Its code, for addresses.
+    segments: Vec<Segment>,
+    source: Source,
+}
+
+/// Where the bytes of a file come from.
+#[derive(Debug, Clone)]
+enum Source {
+    File(Arc<File>),
+    Bytes(Arc<[u8]>),
+    /// It could not be opened.
+    None,
+}
+
+impl Binary {
+    /// Opens the file of a mapping of a process. One that cannot be opened has neither functions nor a table.
+    pub fn open(pid: u32, line: &MapsLine) -> Self {
+        let source = if line.path == "[vdso]" {
+            vdso().map_or(Source::None, |bytes| Source::Bytes(bytes.into()))
+        } else {
+            open(pid, line).map_or(Source::None, |file| Source::File(Arc::new(file)))
+        };
+        let mut build_id = String::new();
+        let mut segments = Vec::new();
+        visit(&source, |file| {
+            build_id = file.build_id();
+            segments = file.segments();
+        });
+        Self {
+            path: Arc::from(line.path.as_str()),
+            build_id: build_id.into(),
+            segments,
+            source,
+        }
+    }
+
+    /// The virtual address in the file at an offset of the file.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        elf::address_of(&self.segments, offset)
+    }
+
+    /// Compiles its unwind table; empty when it has none.
+    pub fn compile(&self) -> Table {
+        let mut table = Table::default();
+        visit(&self.source, |file| {
+            match file.compile() {
+                Ok((compiled, losses)) => {
+                    tracing::debug!(
+                        rows = compiled.rows().len(),
+                        functions_lost = losses.functions,
+                        complex = losses.complex,
+                        "unwind table compiled"
+                    );
+                    table = compiled;
+                }
+                Err(error) => tracing::debug!(error = %error, "no unwind table"),
+            }
+            let bytes = Bytes::new(&self.source);
+            if let Some((arch, go)) = Arch::native().zip(file.go(&bytes)) {
+                table = go_rows::compile(arch, &go, &bytes, file.entry(), std::mem::take(&mut table));
+                tracing::debug!(rows = table.rows().len(), "unwind table of Go's functions compiled");
+            }
+        });
+        table
+    }
+
+    /// Reads its functions, also from its separate debug file when it was stripped and there is one.
+    pub fn functions(&self) -> BinaryFunctions {
+        let mut own = Functions::default();
+        let mut is_stripped = false;
+        visit(&self.source, |file| {
+            own = file.functions(&self.source);
+            is_stripped = !file.has_symbols();
+        });
+        if is_stripped
+            && let Some(path) = elf::debug_file(&self.build_id)
+            && let Ok(file) = File::open(path)
+        {
+            let debug = Source::File(Arc::new(file));
+            visit(&debug, |file| {
+                own = file.with_debug_file(std::mem::take(&mut own), &debug);
+            });
+        }
+        BinaryFunctions(own)
+    }
+}
+
+/// The functions of a binary: its own and those of its separate debug file.
+#[derive(Debug)]
+pub struct BinaryFunctions(Functions<Source>);
+
+impl BinaryFunctions {
+    /// Looks up sorted `addresses` where `names` does not have them yet. Answers with the bytes by which `names` grew.
+    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges) -> usize {
+        self.0.resolve(addresses, how, names, |source, missing| {
+            let mut found = Vec::new();
+            visit(source, |file| found = file.lines(missing, how));
+            found
+        })
+    }
+
+    /// Bytes of the index.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+impl symbols::bytes::Source for Source {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
+        match self {
+            Self::File(file) => symbols::bytes::Source::read_at(file.as_ref(), offset, into),
+            Self::Bytes(bytes) => symbols::bytes::Source::read_at(&bytes.as_ref(), offset, into),
+            Self::None => 0,
+        }
+    }
+}
+
+/// An ELF file from either source.
+enum Elf<'a, 'b> {
+    File(&'b object::File<'a, Limited<'a, Positioned>>),
+    Bytes(&'b object::File<'a>),
+}
+
+impl Elf<'_, '_> {
+    fn build_id(&self) -> String {
+        match self {
+            Self::File(file) => elf::build_id(file),
+            Self::Bytes(file) => elf::build_id(file),
+        }
+    }
+
+    fn segments(&self) -> Vec<Segment> {
+        match self {
+            Self::File(file) => elf::executable_segments(file),
+            Self::Bytes(file) => elf::executable_segments(file),
+        }
+    }
+
+    fn functions(&self, source: &Source) -> Functions<Source> {
+        match self {
+            Self::File(file) => Functions::new(file, source.clone()),
+            Self::Bytes(file) => Functions::new(file, source.clone()),
+        }
+    }
+
+    fn with_debug_file(&self, functions: Functions<Source>, source: &Source) -> Functions<Source> {
+        match self {
+            Self::File(file) => functions.with_debug_file(file, source.clone()),
+            Self::Bytes(file) => functions.with_debug_file(file, source.clone()),
+        }
+    }
+
+    fn lines(&self, addresses: &[u64], how: Demangle) -> Vec<(u64, Vec<Call>)> {
+        match self {
+            Self::File(file) => dwarf::locate(file, addresses, how, dwarf::Limits::default()),
+            Self::Bytes(file) => dwarf::locate(file, addresses, how, dwarf::Limits::default()),
+        }
+    }
+
+    fn has_symbols(&self) -> bool {
+        match self {
+            Self::File(file) => has_symbols(file),
+            Self::Bytes(file) => has_symbols(file),
+        }
+    }
+
+    fn go(&self, bytes: &Bytes<'_>) -> Option<Pclntab> {
+        match self {
+            Self::File(file) => symbols::go::find(file, bytes),
+            Self::Bytes(file) => symbols::go::find(file, bytes),
+        }
+    }
+
+    fn entry(&self) -> u64 {
+        match self {
+            Self::File(file) => file.entry(),
+            Self::Bytes(file) => file.entry(),
+        }
+    }
+
+    fn compile(&self) -> Result<(Table, eh_frame::Losses), eh_frame::CompileError> {
+        match self {
+            Self::File(file) => eh_frame::compile(file),
+            Self::Bytes(file) => eh_frame::compile(file),
+        }
+    }
+}
+
+/// Shows the ELF file of a source, if it is one.
+fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
+    match source {
+        Source::File(file) => {
+            let cache = ReadCache::new(Positioned {
+                file: file.clone(),
+                at: 0,
+            });
+            if let Ok(file) = object::File::parse(Limited(&cache)) {
+                show(&Elf::File(&file));
+            }
+        }
+        Source::Bytes(bytes) => {
+            if let Ok(file) = object::File::parse(bytes.as_ref()) {
+                show(&Elf::Bytes(&file));
+            }
+        }
+        Source::None => {}
+    }
+}
+/// Opens the file of a mapping: by its path in the process's world, in ours when the process is gone already, by the mapping itself when the
+/// path leads to another file.
+fn open(pid: u32, line: &MapsLine) -> io::Result<File> {
+    for path in [proc::path_in_root(pid, &line.path), line.path.clone().into()] {
+        if let Ok(file) = File::open(path)
+            && file.metadata().is_ok_and(|found| found.ino() == line.inode)
+        {
+            return Ok(file);
+        }
+    }
+    File::open(format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end))
+}
+
+/// The image of the vDSO, which is the same in every process.
+fn vdso() -> io::Result<Vec<u8>> {
+    let own = std::process::id();
+    let line = proc::executable_mappings(own)?
+        .into_iter()
+        .find(|line| line.path == "[vdso]")
+        .ok_or_else(|| io::Error::other("no vdso"))?;
+    let mut bytes = vec![0; usize::try_from(line.end - line.start).map_err(io::Error::other)?];
+    File::open("/proc/self/mem")?.read_exact_at(&mut bytes, line.start)?;
+    Ok(bytes)
+}
+
+/// A file read at a position of its own, so that threads do not disturb each other.
+#[derive(Debug)]
+struct Positioned {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for Positioned {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(into, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for Positioned {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let base = match to {
+            SeekFrom::Start(at) => {
+                self.at = at;
+                return Ok(at);
+            }
+            SeekFrom::Current(offset) => self.at.checked_add_signed(offset),
+            SeekFrom::End(offset) => self.file.metadata()?.len().checked_add_signed(offset),
+        };
+        self.at = base.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(self.at)
+    }
+}

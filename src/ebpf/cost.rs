@@ -1,0 +1,151 @@
+//! What profiling costs, and the governor that lowers the rate when that is too much.
+#![allow(
+    unsafe_code,
+    reason = "the CPU time of a thread has no wrapper in a crate that we have"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+/// CPU time of the profiler's threads, each of which notes its own now and then.
+#[derive(Debug, Clone, Default)]
+pub struct Cost {
+    threads: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
+}
+
+/// The account of one thread.
+#[derive(Debug)]
+pub struct ThreadCost {
+    nanos: Arc<AtomicU64>,
+    /// What the thread had used before it worked for the profiler.
+    before: u64,
+}
+
+impl Cost {
+    /// Opens the account of the thread that calls.
+    pub fn thread(&self) -> ThreadCost {
+        let nanos = Arc::new(AtomicU64::new(0));
+        self.threads.lock().push(nanos.clone());
+        ThreadCost {
+            nanos,
+            before: thread_nanos(),
+        }
+    }
+
+    /// Nanoseconds of CPU that all threads noted.
+    pub fn nanos(&self) -> u64 {
+        self.threads
+            .lock()
+            .iter()
+            .map(|nanos| nanos.load(Ordering::Relaxed))
+            .sum()
+    }
+}
+
+impl ThreadCost {
+    /// Notes what the thread has used up to now. Only the thread itself may call this.
+    pub fn note(&self) {
+        self.nanos
+            .store(thread_nanos().saturating_sub(self.before), Ordering::Relaxed);
+    }
+}
+
+fn thread_nanos() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is valid for the length of the call.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    if status != 0 {
+        return 0;
+    }
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
+    u64::try_from(time.tv_sec)
+        .unwrap_or(0)
+        .saturating_mul(1_000_000_000)
+        .saturating_add(nanos)
+}
+
+/// The rate that is kept whatever it costs: what remains then is the cost of following processes, which no rate lowers.
+const LEAST: u32 = 10;
+
+/// Chooses the rate so that the cost stays within a share of one CPU. Pure.
+#[derive(Debug)]
+pub struct Governor {
+    wanted: u32,
+    /// Share of one CPU; `None`: no bound.
+    limit: Option<f64>,
+    /// Cost of the last whiles, the newest weighing half.
+    smoothed: Option<f64>,
+}
+
+impl Governor {
+    /// A governor that starts at `wanted` ticks a second.
+    pub fn new(wanted: u32, limit: Option<f64>) -> Self {
+        Self {
+            wanted: wanted.max(1),
+            limit,
+            smoothed: None,
+        }
+    }
+
+    /// The rate for the next while, after one at `hertz` that cost `cost` of one CPU.
+    pub fn next(&mut self, hertz: u32, cost: f64) -> u32 {
+        let Some(limit) = self.limit else {
+            return self.wanted;
+        };
+        let smoothed = self.smoothed.map_or(cost, |before| (before + cost) / 2.0);
+        self.smoothed = Some(smoothed);
+        // Between the two nothing is changed, or the rate would swing.
+        let next = if smoothed > limit {
+            (f64::from(hertz) * (limit / smoothed).max(0.25) * 0.9).floor()
+        } else if smoothed < limit * 0.7 && hertz < self.wanted {
+            (f64::from(hertz) * 1.25).ceil()
+        } else {
+            return hertz;
+        };
+        // Between the least and the wanted rate, so the conversion loses nothing.
+        let next = next.clamp(f64::from(self.wanted.min(LEAST)), f64::from(self.wanted)) as u32;
+        // What was measured was measured at another rate.
+        self.smoothed = Some(smoothed * f64::from(next) / f64::from(hertz.max(1)));
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine where a tick costs this share of a CPU a hertz, beside a fixed share.
+    fn settle(per_hertz: f64, fixed: f64, wanted: u32, limit: f64, from: u32) -> u32 {
+        let mut governor = Governor::new(wanted, Some(limit));
+        let mut hertz = from;
+        for _ in 0..100 {
+            hertz = governor.next(hertz, f64::from(hertz) * per_hertz + fixed);
+        }
+        hertz
+    }
+
+    #[test]
+    fn the_rate_settles_below_the_limit_and_not_far_below() {
+        let hertz = settle(0.0001, 0.0, 997, 0.005, 997);
+        assert!((30..=50).contains(&hertz), "{hertz}");
+    }
+
+    #[test]
+    fn a_cheap_machine_keeps_the_wanted_rate_and_comes_back_to_it() {
+        assert_eq!(settle(0.000_01, 0.0, 99, 0.005, 99), 99);
+        assert_eq!(settle(0.000_01, 0.0, 99, 0.005, 3), 99);
+    }
+
+    #[test]
+    fn a_limit_that_cannot_be_held_ends_at_the_least_rate() {
+        assert_eq!(settle(0.0, 0.5, 99, 0.001, 99), LEAST);
+        assert_eq!(settle(0.0, 0.5, 3, 0.001, 3), 3);
+    }
+
+    #[test]
+    fn without_a_limit_the_rate_is_the_wanted_one() {
+        assert_eq!(Governor::new(99, None).next(99, 5.0), 99);
+    }
+}

@@ -1,0 +1,81 @@
+//! The unwind table of a Go program: the rules of its C parts, and those that its own table of functions gives.
+//!
+//! In: the table of functions and what `.eh_frame` gave. Out: one table. Reads the file through its cache of pages only.
+
+use crate::symbols::bytes::Bytes;
+use crate::symbols::pclntab::Pclntab;
+use crate::unwind::go::{Function, rows};
+use crate::unwind::{Arch, Table};
+
+/// Rows at most, as for `.eh_frame`.
+const MAX_ROWS: usize = 4_000_000;
+/// Pieces of functions that are looked at at most: a hostile table can name a long one for each function.
+const MAX_PIECES: usize = 16_000_000;
+/// Outermost frames of versions whose table does not mark them.
+const TOPS: [&str; 5] = [
+    "runtime.goexit",
+    "runtime.mstart",
+    "runtime.rt0_go",
+    "runtime.mcall",
+    "runtime.sigtramp",
+];
+/// Functions that change stacks, of versions whose table does not mark them.
+const SWITCHES: [&str; 5] = [
+    "runtime.systemstack",
+    "runtime.asmcgocall",
+    "runtime.morestack",
+    "runtime.gogo",
+    "runtime.cgocallback",
+];
+
+/// Puts the rules of Go's functions over those of `table`.
+pub fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, table: Table) -> Table {
+    let mut over = Vec::new();
+    let mut offsets = Vec::new();
+    let mut pieces = 0_usize;
+    let mut range: Option<(u64, u64)> = None;
+    for function in go.functions(bytes) {
+        offsets.clear();
+        go.stack_offsets(bytes, &function, |end, offset| {
+            let repeats = offsets.last().is_some_and(|(_, last)| *last == offset);
+            if repeats {
+                offsets.pop();
+            }
+            offsets.push((end, offset));
+        });
+        pieces += offsets.len() + 1;
+        let mut described = Function {
+            start: function.start,
+            end: function.end,
+            is_top: function.is_top || (function.start..function.end).contains(&entry),
+            switches: function.switches,
+            is_signal_return: false,
+            offsets: &offsets,
+        };
+        // Only the runtime's own, in assembly, are special: the others need not be named.
+        if function.is_assembly
+            && let Some(name) = go.name(bytes, &function)
+            && let Some(rest) = name.strip_prefix("runtime.")
+        {
+            let plain = rest.trim_end_matches(".abi0");
+            described.is_signal_return = plain == "sigreturn__sigaction" || plain == "sigreturn";
+            let named = |list: &[&str]| list.iter().any(|known| known.strip_prefix("runtime.") == Some(plain));
+            described.is_top |= named(&TOPS) && !function.switches;
+            described.switches |= named(&SWITCHES);
+        }
+        rows(arch, &described, &mut over);
+        range = Some(range.map_or((function.start, function.end), |(start, end)| {
+            (start.min(function.start), end.max(function.end))
+        }));
+        if over.len() > MAX_ROWS || pieces > MAX_PIECES {
+            tracing::debug!("the table of Go's functions is too large");
+            return table;
+        }
+    }
+    let Some((start, end)) = range else { return table };
+    match (u32::try_from(start), u32::try_from(end)) {
+        // A handler's return is looked up at the byte before it, so the row may lie there.
+        (Ok(start), Ok(end)) => table.overlay(over, start, end),
+        _ => table,
+    }
+}

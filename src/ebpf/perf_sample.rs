@@ -1,0 +1,130 @@
+//! Samples of a perf event with registers and stack, written as the BPF program would write them. Pure.
+//!
+//! For machines that allow perf_event_open(2) but refuse bpf(2): the kernel half comes as addresses, of the user half the registers and the top of the
+//! stack are copied at every tick, to be walked outside.
+
+use crate::ebpf::bytes::{u32_at, u64_at};
+use crate::ebpf::records::{self, Head};
+
+/// PERF_SAMPLE_TID, TIME, CALLCHAIN, PERIOD, REGS_USER and STACK_USER.
+pub const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 13;
+/// Bytes of the stack that are copied.
+pub const STACK_BYTES: u32 = 16 << 10;
+/// Frame pointer, stack pointer and instruction pointer (asm/perf_regs.h), which come in the order of their bits.
+#[cfg(target_arch = "x86_64")]
+pub const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+#[cfg(not(target_arch = "x86_64"))]
+pub const REGISTERS: u64 = 1 << 29 | 1 << 31 | 1 << 32;
+
+/// Kernel frames at most, as in the program.
+const MAX_KERNEL_FRAMES: usize = 127;
+
+/// What a sample is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sample {
+    /// Of the idle task.
+    Idle,
+    /// Of a task; time on CLOCK_MONOTONIC in nanoseconds.
+    Task(u64),
+}
+
+/// Appends the body of a PERF_RECORD_SAMPLE to `out` as a record of the program. `None`, and nothing is appended, when it is malformed.
+pub fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
+    let (pid, tid) = (u32_at(body, 0)?, u32_at(body, 4)?);
+    let time = u64_at(body, 8)?;
+    let period = u64_at(body, 16)?;
+    if pid == 0 {
+        return Some(Sample::Idle);
+    }
+    let chain = usize::try_from(u64_at(body, 24)?).ok()?;
+    let chain_end = chain.checked_mul(8)?.checked_add(32)?;
+    let (addresses, _) = body.get(32..chain_end)?.as_chunks::<8>();
+    let mut kernel = [0_u64; MAX_KERNEL_FRAMES];
+    let mut kernel_frames = 0;
+    for address in addresses {
+        let address = u64::from_ne_bytes(*address);
+        // The last page of addresses marks contexts.
+        if address < u64::MAX - 4095
+            && let Some(place) = kernel.get_mut(kernel_frames)
+        {
+            *place = address;
+            kernel_frames += 1;
+        }
+    }
+    let kernel = kernel.get(..kernel_frames)?;
+    let mut at = chain_end;
+    let abi = u64_at(body, at)?;
+    at += 8;
+    let mut registers = [0_u64; 3];
+    if abi != 0 {
+        for register in &mut registers {
+            *register = u64_at(body, at)?;
+            at += 8;
+        }
+    }
+    let copied = usize::try_from(u64_at(body, at)?).ok()?;
+    at += 8;
+    let mut stack: &[u8] = &[];
+    if copied > 0 {
+        let bytes = body.get(at..at.checked_add(copied)?)?;
+        let used = usize::try_from(u64_at(body, at + copied)?).ok()?;
+        stack = bytes.get(..used.min(bytes.len()))?;
+    }
+    let head = Head { time, pid, tid, period };
+    if abi == 0 {
+        records::write_kernel_only(out, head, kernel);
+    } else {
+        let [bp, sp, ip] = registers;
+        records::write_snapshot(out, head, kernel, [ip, sp, bp], stack);
+    }
+    Some(Sample::Task(time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ebpf::records::{Record, User};
+
+    fn body(with_registers: bool) -> Vec<u8> {
+        let mut body = Vec::new();
+        body.extend_from_slice(&7_u32.to_ne_bytes());
+        body.extend_from_slice(&8_u32.to_ne_bytes());
+        let mut words = vec![1000, 5_000_000, 3, u64::MAX - 127, 0xffff_0001, 0xffff_0002];
+        if with_registers {
+            words.extend([2, 30, 20, 10, 16, 0x11, 0x22, 8]);
+        } else {
+            words.extend([0, 0]);
+        }
+        for word in words {
+            body.extend_from_slice(&word.to_ne_bytes());
+        }
+        body
+    }
+
+    #[test]
+    fn a_sample_becomes_a_record_of_the_program() {
+        let mut out = Vec::new();
+        assert_eq!(encode(&body(true), &mut out), Some(Sample::Task(1000)));
+        let record = Record::parse(&out).unwrap();
+        assert_eq!((record.pid, record.period), (7, 5_000_000));
+        assert_eq!(record.kernel().iter().collect::<Vec<_>>(), [0xffff_0001, 0xffff_0002]);
+        let User::Snapshot(snapshot) = record.user else {
+            panic!("{record:?}")
+        };
+        assert_eq!((snapshot.ip, snapshot.sp, snapshot.bp), (10, 20, 30));
+        assert_eq!(snapshot.bytes, 0x11_u64.to_ne_bytes());
+        out.clear();
+        assert!(encode(&body(false), &mut out).is_some());
+        assert!(matches!(Record::parse(&out).unwrap().user, User::Frames(_)));
+    }
+
+    #[test]
+    fn a_short_sample_is_refused_and_nothing_is_written() {
+        let whole = body(true);
+        for length in 0..whole.len() {
+            let mut out = Vec::new();
+            assert_eq!(encode(&whole[..length], &mut out), None, "{length} bytes");
+            assert!(out.is_empty());
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The polling thread: empties the kernel's rings into batches, and does nothing that could make it wait.
+//!
+//! In: the ring of the program (or those of perf events), the side band, the clocks. Out: batches to the worker, bounded in bytes: while the worker is
+//! behind, records stay in the kernel's ring, and when that is full too the program counts what is lost. Also keeps the rate within the CPU budget
+//! and follows CPUs that come and go.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use crate::ebpf::cost::{Cost, Governor};
+use crate::ebpf::events::{Clock, News, SampleRing, SideBand, online_cpus};
+use crate::ebpf::object::{KernelSide, StartError};
+use crate::ebpf::perf_sample::{self, Sample};
+use crate::ebpf::records::time_of;
+use crate::ebpf::state::Work;
+use crate::ebpf::window::{Accounts, Window};
+
+/// How long records gather.
+const POLL: Duration = Duration::from_millis(100);
+/// How often the rate and the CPUs are looked at.
+const GOVERN: Duration = Duration::from_secs(5);
+/// Bytes that a piece of news counts for.
+const NEWS_BYTES: usize = 128;
+
+/// What was read in one go.
+#[derive(Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    /// Time and place of each record, in order of time.
+    order: Vec<(u64, usize, usize)>,
+    /// News, in order of time.
+    pub news: Vec<(u64, News)>,
+    /// Records that could not be read.
+    pub malformed: u64,
+}
+
+impl Batch {
+    /// Time and bytes of the records, in order of time.
+    pub fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.order
+            .iter()
+            .filter_map(|(time, from, to)| Some((*time, self.bytes.get(*from..*to)?)))
+    }
+
+    /// What it counts for in the backlog.
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.news.len() * NEWS_BYTES
+    }
+}
+
+/// What the polling thread is asked for.
+pub enum Order {
+    /// End the window.
+    Take(Sender<Window>),
+    /// Stop the clocks, then end the window: every tick is in it.
+    Finish(Sender<Window>),
+    /// Hand on to the worker.
+    #[cfg(test)]
+    Hold(Receiver<()>),
+}
+
+/// Where ticks come from.
+pub enum Source {
+    /// The BPF program.
+    Program {
+        /// Clocks by CPU. They go before the program.
+        clocks: HashMap<u32, Clock>,
+        /// Ring, counters and program.
+        side: Box<KernelSide>,
+    },
+    /// Perf events alone.
+    Events {
+        /// Rings by CPU.
+        rings: HashMap<u32, SampleRing>,
+        /// What the program would count.
+        counts: Box<Accounts>,
+    },
+}
+
+/// The polling thread's own things.
+pub struct Poller {
+    /// Where ticks come from.
+    pub source: Source,
+    /// The side band of each CPU.
+    pub bands: HashMap<u32, SideBand>,
+    /// To the worker.
+    pub work: Sender<Work>,
+    /// Bytes that wait for the worker.
+    pub backlog: Arc<AtomicUsize>,
+    /// Bytes that may wait.
+    pub limit: usize,
+    /// Chooses the rate.
+    pub governor: Governor,
+    /// Ticks a second at present; read by others.
+    pub hertz: Arc<AtomicU32>,
+    /// Costs of all threads.
+    pub cost: Cost,
+    /// Ticks that were due of clocks that are closed.
+    pub expected: u64,
+}
+
+impl Poller {
+    /// Opens the clock of a CPU.
+    pub fn open_cpu(&mut self, cpu: u32) -> Result<(), StartError> {
+        let failed = |error| StartError::PerfEvent { cpu, error };
+        if let std::collections::hash_map::Entry::Vacant(place) = self.bands.entry(cpu) {
+            place.insert(SideBand::open(cpu).map_err(failed)?);
+        }
+        let period = period_of(self.hertz.load(Ordering::Relaxed));
+        let old = match &mut self.source {
+            Source::Program { clocks, side } => {
+                let new = Clock::open(cpu, period, side.program().as_fd()).map_err(failed)?;
+                clocks.insert(cpu, new).map(|old| old.due())
+            }
+            Source::Events { rings, .. } => {
+                let new = SampleRing::open(cpu, period).map_err(failed)?;
+                rings.insert(cpu, new).map(|old| old.due())
+            }
+        };
+        self.expected += old.unwrap_or(0);
+        Ok(())
+    }
+
+    fn close_cpu(&mut self, cpu: u32) {
+        self.bands.remove(&cpu);
+        let due = match &mut self.source {
+            Source::Program { clocks, .. } => clocks.remove(&cpu).map(|old| old.due()),
+            Source::Events { rings, .. } => rings.remove(&cpu).map(|old| old.due()),
+        };
+        self.expected += due.unwrap_or(0);
+    }
+
+    /// Works until the other side is dropped.
+    pub fn run(mut self, orders: &Receiver<Order>) {
+        let own = self.cost.thread();
+        let mut governed = (Instant::now(), self.nanos_used());
+        loop {
+            let order = orders.recv_timeout(POLL);
+            let is_open = match order {
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => self.drain(false),
+                Ok(Order::Take(reply)) => self.drain(false) && self.end_window(reply),
+                Ok(Order::Finish(reply)) => {
+                    self.drain(true);
+                    let closing = match &self.source {
+                        Source::Program { clocks, .. } => clocks.keys().copied().collect::<Vec<_>>(),
+                        Source::Events { .. } => Vec::new(),
+                    };
+                    for cpu in closing {
+                        self.close_cpu(cpu);
+                    }
+                    self.drain(true) && self.end_window(reply)
+                }
+                #[cfg(test)]
+                Ok(Order::Hold(until)) => self.work.send(Work::Hold(until)).is_ok(),
+            };
+            if !is_open {
+                return;
+            }
+            own.note();
+            let elapsed = governed.0.elapsed();
+            if elapsed >= GOVERN {
+                let used = self.nanos_used();
+                self.govern(used.saturating_sub(governed.1) as f64 / elapsed.as_nanos() as f64);
+                self.follow_cpus();
+                governed = (Instant::now(), used);
+            }
+        }
+    }
+
+    /// Reads what has come. Records stay in the ring while too much waits, unless `all`. Answers false when the worker is gone.
+    fn drain(&mut self, all: bool) -> bool {
+        let mut batch = Batch::default();
+        if all || self.backlog.load(Ordering::Relaxed) < self.limit {
+            match &mut self.source {
+                Source::Program { side, .. } => {
+                    while let Some(record) = side.ring.next() {
+                        let from = batch.bytes.len();
+                        batch.bytes.extend_from_slice(&record);
+                        match time_of(&record) {
+                            Some(time) => batch.order.push((time, from, batch.bytes.len())),
+                            None => batch.malformed += 1,
+                        }
+                    }
+                }
+                Source::Events { rings, counts } => {
+                    for ring in rings.values_mut() {
+                        drain_samples(ring, counts, &mut batch);
+                    }
+                }
+            }
+        }
+        // After the records, so that the news before each of them are there.
+        for band in self.bands.values_mut() {
+            band.drain(&mut batch.news);
+        }
+        if batch.order.is_empty() && batch.news.is_empty() && batch.malformed == 0 {
+            // The worker counts its waits in batches.
+            return self.work.send(Work::Batch(batch)).is_ok();
+        }
+        // Every CPU has a ring of its own: what a process did on several of them is put in order, and so are its ticks between.
+        batch.news.sort_by_key(|(time, _)| *time);
+        batch.order.sort_by_key(|(time, _, _)| *time);
+        let waiting = self.backlog.fetch_add(batch.size(), Ordering::Relaxed);
+        if waiting > self.limit * 2 {
+            // Even news are too many: what is missed is asked for again.
+            let lost = batch.news.len() as u64;
+            self.backlog.fetch_sub(batch.size(), Ordering::Relaxed);
+            batch.news = vec![(0, News::Lost(lost))];
+            self.backlog.fetch_add(batch.size(), Ordering::Relaxed);
+        }
+        self.work.send(Work::Batch(batch)).is_ok()
+    }
+
+    fn end_window(&mut self, reply: Sender<Window>) -> bool {
+        let accounts = self.accounts();
+        let hertz = self.hertz.load(Ordering::Relaxed);
+        self.work.send(Work::Take { accounts, hertz, reply }).is_ok()
+    }
+
+    fn accounts(&self) -> Accounts {
+        let (mut accounts, running) = match &self.source {
+            Source::Program { clocks, side } => (side.counts(), clocks.values().map(Clock::due).sum::<u64>()),
+            Source::Events { rings, counts } => (**counts, rings.values().map(SampleRing::due).sum::<u64>()),
+        };
+        // Clocks are read before or after a tick: one a CPU may be on its way.
+        accounts.expected = (self.expected + running).max(accounts.ticks);
+        accounts.missed = accounts.expected - accounts.ticks;
+        accounts
+    }
+
+    fn nanos_used(&self) -> u64 {
+        let in_kernel = match &self.source {
+            Source::Program { side, .. } => side.counts().kernel_nanos,
+            Source::Events { .. } => 0,
+        };
+        in_kernel + self.cost.nanos()
+    }
+
+    /// Sets the rate that `cost`, a share of one CPU, calls for.
+    fn govern(&mut self, cost: f64) {
+        let before = self.hertz.load(Ordering::Relaxed);
+        let next = self.governor.next(before, cost);
+        if next == before {
+            return;
+        }
+        tracing::info!(
+            before,
+            hertz = next,
+            cost_percent = cost * 100.0,
+            "the rate follows the CPU budget"
+        );
+        self.hertz.store(next, Ordering::Relaxed);
+        let cpus: Vec<u32> = self.bands.keys().copied().collect();
+        for cpu in cpus {
+            if let Err(error) = self.open_cpu(cpu) {
+                tracing::warn!(error = %error, cpu, "cannot change the rate of a clock");
+            }
+        }
+    }
+
+    fn follow_cpus(&mut self) {
+        let Ok(online) = online_cpus() else { return };
+        let online: HashSet<u32> = online.into_iter().collect();
+        let known: HashSet<u32> = self.bands.keys().copied().collect();
+        for cpu in known.difference(&online) {
+            tracing::info!(cpu, "a cpu went offline");
+            self.close_cpu(*cpu);
+        }
+        for cpu in online.difference(&known) {
+            match self.open_cpu(*cpu) {
+                Ok(()) => tracing::info!(cpu, "a cpu came online"),
+                Err(error) => tracing::warn!(error = %error, cpu, "cannot profile a cpu that came online"),
+            }
+        }
+    }
+}
+
+fn drain_samples(ring: &mut SampleRing, counts: &mut Accounts, batch: &mut Batch) {
+    let Batch {
+        bytes,
+        order,
+        malformed,
+        ..
+    } = batch;
+    let lost = ring.drain(|body| {
+        counts.ticks += 1;
+        let from = bytes.len();
+        match perf_sample::encode(body, bytes) {
+            Some(Sample::Idle) => counts.idle += 1,
+            Some(Sample::Task(time)) => {
+                counts.snapshots += 1;
+                order.push((time, from, bytes.len()));
+            }
+            None => {
+                counts.snapshots += 1;
+                *malformed += 1;
+            }
+        }
+    });
+    counts.ticks += lost;
+    counts.ring_full += lost;
+}
+
+/// Nanoseconds between two ticks.
+pub fn period_of(hertz: u32) -> u64 {
+    1_000_000_000 / u64::from(hertz.max(1))
+}

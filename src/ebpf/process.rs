@@ -1,0 +1,280 @@
+//! What is known of a process: who it is, and which file lies where in its memory.
+//!
+//! In: lines of `/proc/PID/maps` and news of the side band. Out: the file of an address. A process that is gone has what was heard of it.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::ebpf::arrays::KernelMapping;
+use crate::ebpf::files::{FileId, Files};
+use crate::ebpf::proc::{self, MapsLine};
+use crate::ebpf::window::{Frame, ProcessInfo};
+
+/// Mappings of a process that are kept at most; the program's search ends there too.
+const MAX_MAPPINGS: usize = 16_000;
+
+/// A process that runs, or ran a moment ago.
+pub struct Process {
+    /// Who it is.
+    pub info: Arc<ProcessInfo>,
+    /// Its executable mappings.
+    pub image: Image,
+    /// It was seen by a tick: its tables are wanted and its mappings are told to the program.
+    pub active: bool,
+    /// The mappings changed since they were told.
+    pub stale: bool,
+    /// News of it may be missing.
+    pub doubtful: bool,
+    /// The program has its mappings.
+    pub told: bool,
+    /// It ended, that many batches ago plus one.
+    pub exited: u32,
+}
+
+/// An executable mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// The file that lies there.
+    pub file: FileId,
+    /// Address in the process minus address in the file's tables.
+    pub bias: u64,
+}
+
+/// The executable mappings of a process until it runs another program, sorted by start, without overlaps. Copied stacks keep the image that
+/// they were taken of.
+pub type Image = Arc<RwLock<Vec<Mapping>>>;
+
+impl Process {
+    /// A process of which nothing but its id is known; `/proc` is not asked.
+    pub fn new(pid: u32, start: u64) -> Self {
+        Self {
+            info: Arc::new(ProcessInfo {
+                pid,
+                start,
+                executable: String::new(),
+                comm: String::new(),
+                container_id: String::new(),
+            }),
+            image: Image::default(),
+            active: false,
+            stale: false,
+            doubtful: false,
+            told: false,
+            exited: 0,
+        }
+    }
+
+    /// The child of this one, which is the same but for its id.
+    pub fn fork(&self, pid: u32) -> Self {
+        let mut child = Self::new(pid, 0);
+        child.info = Arc::new(ProcessInfo {
+            pid,
+            start: 0,
+            ..(*self.info).clone()
+        });
+        child.image = Arc::new(RwLock::new(self.image.read().clone()));
+        child
+    }
+
+    /// Asks `/proc` who it is. What was heard stays when the process is gone.
+    pub fn identify(&mut self) {
+        let info = Arc::make_mut(&mut self.info);
+        let set = |place: &mut String, found: String| {
+            if !found.is_empty() {
+                *place = found;
+            }
+        };
+        set(&mut info.executable, proc::executable(info.pid));
+        set(&mut info.comm, proc::comm(info.pid));
+        set(&mut info.container_id, proc::container_id(info.pid));
+    }
+
+    /// Takes the mappings from `/proc` in place of those that are known, which stay when the process is gone.
+    pub fn read(&mut self, files: &mut Files) {
+        self.doubtful = false;
+        let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();
+        // Sorted and without overlaps already.
+        let mappings: Vec<Mapping> = lines
+            .iter()
+            .take(MAX_MAPPINGS)
+            .filter_map(|line| self.mapping(files, line))
+            .collect();
+        if !mappings.is_empty() {
+            self.image = Arc::new(RwLock::new(mappings));
+            self.stale = true;
+        }
+    }
+
+    fn mapping(&self, files: &mut Files, line: &MapsLine) -> Option<Mapping> {
+        if line.start >= line.end {
+            return None;
+        }
+        let file = files.intern(self.info.pid, line);
+        let bias = files
+            .binary(file)
+            .and_then(|binary| binary.address_of(line.offset))
+            .map_or(0, |address| line.start.wrapping_sub(address));
+        Some(Mapping {
+            start: line.start,
+            end: line.end,
+            file,
+            bias,
+        })
+    }
+
+    /// Adds a mapping in place of what it covers. Answers false when the process has too many.
+    pub fn map(&mut self, files: &mut Files, line: &MapsLine) -> bool {
+        let Some(new) = self.mapping(files, line) else {
+            return true;
+        };
+        let mut mappings = self.image.write();
+        let is_kept = put(&mut mappings, new);
+        self.stale |= is_kept;
+        is_kept
+    }
+
+    /// The mappings as the program reads them.
+    pub fn kernel_mappings(&self, files: &Files) -> Vec<KernelMapping> {
+        let image = self.image.read();
+        let mapping = |mapping: &Mapping| KernelMapping {
+            start: mapping.start,
+            end: mapping.end,
+            bias: mapping.bias,
+            table: files.table(mapping.file).map_or(0, |_| mapping.file.0),
+            reserved: 0,
+        };
+        image.iter().map(mapping).collect()
+    }
+}
+
+/// Puts a mapping over what lies in its place. Answers false, and does nothing, when there are too many.
+fn put(mappings: &mut Vec<Mapping>, new: Mapping) -> bool {
+    // All that touch it lie next to each other.
+    let from = mappings.partition_point(|old| old.end <= new.start);
+    let to = mappings.partition_point(|old| old.start < new.end);
+    if to <= from {
+        if mappings.len() >= MAX_MAPPINGS {
+            return false;
+        }
+        mappings.insert(from, new);
+        return true;
+    }
+    let mut middle = Vec::with_capacity(3);
+    if let Some(first) = mappings.get(from)
+        && first.start < new.start
+    {
+        middle.push(Mapping {
+            end: new.start,
+            ..*first
+        });
+    }
+    middle.push(new);
+    if let Some(last) = mappings.get(to - 1)
+        && last.end > new.end
+    {
+        middle.push(Mapping {
+            start: new.end,
+            ..*last
+        });
+    }
+    if mappings.len() - (to - from) + middle.len() > MAX_MAPPINGS {
+        return false;
+    }
+    mappings.splice(from..to, middle);
+    true
+}
+
+/// The mapping around an address.
+pub fn mapping_at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
+    let after = mappings.partition_point(|mapping| mapping.start <= address);
+    let mapping = mappings.get(after.checked_sub(1)?)?;
+    (address < mapping.end).then_some(mapping)
+}
+
+/// Adds kernel addresses, leaf first, as frames.
+pub fn push_kernel(frames: &mut Vec<Frame>, addresses: impl Iterator<Item = u64>) {
+    for (index, address) in addresses.enumerate() {
+        frames.push(Frame {
+            file: FileId::KERNEL,
+            address: address.wrapping_sub(u64::from(index > 0)),
+        });
+    }
+}
+
+/// Adds user addresses, leaf first, as frames of the files that they lie in.
+pub fn push_user(frames: &mut Vec<Frame>, addresses: &[u64], mappings: &[Mapping]) {
+    for (index, address) in addresses.iter().enumerate() {
+        // A return address may be the first byte after the function: the call is what counts.
+        let address = address.wrapping_sub(u64::from(index > 0));
+        frames.push(match mapping_at(mappings, address) {
+            Some(mapping) => Frame {
+                file: mapping.file,
+                address: address.wrapping_sub(mapping.bias),
+            },
+            None => Frame {
+                file: FileId::UNKNOWN,
+                address,
+            },
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(start: u64, end: u64, file: u32) -> Mapping {
+        Mapping {
+            start,
+            end,
+            file: FileId(file),
+            bias: 0,
+        }
+    }
+
+    #[test]
+    fn a_mapping_takes_the_place_of_what_it_covers() {
+        let mut mappings = Vec::new();
+        for new in [
+            mapping(30, 40, 1),
+            mapping(10, 20, 2),
+            mapping(15, 35, 3),
+            mapping(20, 25, 4),
+            mapping(0, 5, 5),
+        ] {
+            assert!(put(&mut mappings, new));
+        }
+        assert_eq!(
+            mappings,
+            [
+                mapping(0, 5, 5),
+                mapping(10, 15, 2),
+                mapping(15, 20, 3),
+                mapping(20, 25, 4),
+                mapping(25, 35, 3),
+                mapping(35, 40, 1)
+            ]
+        );
+        assert!(put(&mut mappings, mapping(0, 100, 6)));
+        assert_eq!(mappings, [mapping(0, 100, 6)]);
+        assert_eq!(mapping_at(&mappings, 99).map(|found| found.file), Some(FileId(6)));
+        assert_eq!(mapping_at(&mappings, 100), None);
+    }
+
+    #[test]
+    fn more_mappings_than_are_kept_are_refused_and_nothing_breaks() {
+        let mut mappings = Vec::new();
+        for index in 0..MAX_MAPPINGS as u64 {
+            assert!(put(&mut mappings, mapping(index * 10, index * 10 + 5, 1)));
+        }
+        assert!(!put(&mut mappings, mapping(u64::MAX - 9, u64::MAX, 2)));
+        assert!(!put(&mut mappings, mapping(1, 2, 2)), "it would split one in three");
+        assert!(put(&mut mappings, mapping(0, 5, 2)));
+        assert_eq!(mappings.len(), MAX_MAPPINGS);
+    }
+}

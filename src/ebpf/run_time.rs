@@ -1,0 +1,127 @@
+//! Names of code that a runtime made: its perf map and its jitdump file.
+//!
+//! Files are read only when an address is asked for that is not known, or when they grew; what is known is kept a process, bounded in number.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::ebpf::proc;
+use crate::ebpf::window::ProcessInfo;
+use crate::symbols::bytes::Bytes;
+use crate::symbols::latest::Latest;
+use crate::symbols::{Ranges, jitdump, perf_map};
+
+/// Functions of all processes that are kept at most.
+const MAX_NAMES: usize = 50_000;
+
+/// Names of all processes that make code.
+#[derive(Debug, Default)]
+pub struct RunTimes {
+    processes: HashMap<(u32, u64), RunTime>,
+}
+
+#[derive(Debug, Default)]
+struct RunTime {
+    names: Ranges,
+    /// Bytes of the perf map and of the jitdump file that were read.
+    read: (u64, u64),
+}
+
+impl RunTimes {
+    /// The names of a process for sorted addresses.
+    pub fn resolve(&mut self, process: &ProcessInfo, addresses: &[u64]) -> &Ranges {
+        let all: usize = self.processes.values().map(|known| known.names.len()).sum();
+        if all > MAX_NAMES {
+            self.processes.clear();
+        }
+        let known = self.processes.entry((process.pid, process.start)).or_default();
+        known.learn(process, addresses);
+        &known.names
+    }
+}
+
+impl RunTime {
+    fn learn(&mut self, process: &ProcessInfo, addresses: &[u64]) {
+        let map = open_map(process);
+        let dump = open_dump(process.pid);
+        let length = |file: &Option<File>| {
+            file.as_ref()
+                .and_then(|file| file.metadata().ok())
+                .map_or(0, |data| data.len())
+        };
+        let now = (length(&map), length(&dump));
+        let is_new = addresses.iter().any(|address| self.names.find(*address).is_none());
+        let shrank = now.0 < self.read.0 || now.1 < self.read.1;
+        if !is_new && now == self.read {
+            return;
+        }
+        let mut search = Latest::new(addresses);
+        if let Some(mut map) = map {
+            // Of what is known only what was written since can say otherwise.
+            let from = if is_new || shrank { 0 } else { self.read.0 };
+            let read = map
+                .seek(SeekFrom::Start(from))
+                .and_then(|_| perf_map::offer(map, &mut search));
+            if let Err(error) = read {
+                tracing::debug!(error = %error, pid = process.pid, "cannot read a perf map");
+            }
+        }
+        if let Some(dump) = dump
+            && (is_new || shrank || now.1 != self.read.1)
+        {
+            jitdump::offer(&Bytes::new(&dump), &mut search);
+        }
+        self.read = now;
+        let mut found = Vec::new();
+        search.finish(|address, start, end, name| found.push((address, start, end, Arc::from(name))));
+        if shrank || !found.is_empty() {
+            // Code that is gone and code that took its place may overlap: addresses are kept, not functions.
+            for (address, _, _, name) in found {
+                self.names.insert(address, address.saturating_add(1), name);
+            }
+        }
+        for address in addresses {
+            if self.names.find(*address).is_none() {
+                // What has no name yet may get one when the files grow.
+                self.names.insert(*address, address.saturating_add(1), Arc::from(""));
+            }
+        }
+    }
+}
+
+/// The perf map of a process, in its world or, when it is gone, in ours, if it was written in its life.
+fn open_map(process: &ProcessInfo) -> Option<File> {
+    let inside = proc::path_in_root(
+        process.pid,
+        &format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid)),
+    );
+    if let Ok(map) = File::open(inside) {
+        return Some(map);
+    }
+    let map = File::open(format!("/tmp/perf-{}.map", process.pid)).ok()?;
+    let written = map.metadata().ok()?.modified().ok()?;
+    (written >= started(process.start)?).then_some(map)
+}
+
+/// The wall clock at some nanoseconds after boot, half a second early.
+fn started(after_boot: u64) -> Option<SystemTime> {
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    let boot = SystemTime::now().checked_sub(Duration::try_from_secs_f64(seconds).ok()?)?;
+    boot.checked_add(Duration::from_nanos(after_boot))?
+        .checked_sub(Duration::from_millis(500))
+}
+
+/// The jitdump file of a process: runtimes map its first page executable, to be found by it.
+fn open_dump(pid: u32) -> Option<File> {
+    let line = proc::executable_mappings(pid).ok()?.into_iter().find(|line| {
+        let name = line.path.rsplit('/').next().unwrap_or_default();
+        name.starts_with("jit-") && name.ends_with(".dump")
+    })?;
+    let file = File::open(proc::path_in_root(pid, &line.path)).ok()?;
+    (file.metadata().ok()?.ino() == line.inode).then_some(file)
+}

@@ -1,0 +1,495 @@
+//! The worker: what is known of all processes, told to the program, and the window that fills.
+//!
+//! In: batches of records and news from the polling thread, in order. Out: windows. It may wait for `/proc` and for files; the polling thread goes on
+//! meanwhile, and what it reads waits in a bounded queue.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+use aya::maps::MapData;
+
+use crate::ebpf::arrays::{array, ignored};
+use crate::ebpf::cost::{Cost, ThreadCost};
+use crate::ebpf::events::News;
+use crate::ebpf::files::{FileId, Files};
+use crate::ebpf::object::KernelMaps;
+use crate::ebpf::pending::{Pending, Waiting};
+use crate::ebpf::poll::Batch;
+use crate::ebpf::proc::{self, MapsLine};
+use crate::ebpf::process::{Process, push_kernel, push_user};
+use crate::ebpf::profiler::{Scope, Settings};
+use crate::ebpf::records::{Record, User};
+use crate::ebpf::window::{Accounts, Filling, Frame, ProcessInfo, Window};
+use crate::unwind::Stop;
+
+/// What the worker is given to do.
+pub enum Work {
+    /// Look at what was read.
+    Batch(Batch),
+    /// End the window and answer with it.
+    Take {
+        /// What the polling thread knows of the accounts.
+        accounts: Accounts,
+        /// Ticks a second at present.
+        hertz: u32,
+        /// Where the window goes.
+        reply: Sender<Window>,
+    },
+    /// Wait until the other side is dropped.
+    #[cfg(test)]
+    Hold(Receiver<()>),
+}
+
+/// All that the worker knows.
+pub struct State {
+    settings: Settings,
+    /// Maps of the program; `None` when there is none.
+    kernel: Option<KernelMaps>,
+    /// Processes that are looked at, when not all are.
+    followed: HashSet<u32>,
+    /// Processes that the program is to pass over from now on.
+    ignored: HashSet<u32>,
+    /// Processes that the program passes over.
+    passed_over: HashSet<u32>,
+    /// Processes that it shall not pass over any more.
+    unignored: Vec<u32>,
+    /// The mappings that say so, shared by all of them.
+    ignored_map: Option<MapData>,
+    files: Files,
+    processes: HashMap<u32, Process>,
+    pending: Pending,
+    filling: Filling,
+    accounts: Accounts,
+    cost: Cost,
+    backlog: Arc<AtomicUsize>,
+    frames: Vec<Frame>,
+    addresses: Vec<u64>,
+}
+
+impl State {
+    /// A worker that knows nothing yet. Bytes of batches that it is done with are taken from `backlog`.
+    pub fn new(
+        settings: Settings,
+        kernel: Option<KernelMaps>,
+        cost: Cost,
+        backlog: Arc<AtomicUsize>,
+    ) -> std::io::Result<Self> {
+        let budget = settings.budget;
+        Ok(Self {
+            settings,
+            kernel,
+            followed: match settings.scope {
+                Scope::All => HashSet::new(),
+                Scope::Process(pid) | Scope::ChildrenOf(pid) => HashSet::from([pid]),
+            },
+            ignored: HashSet::new(),
+            passed_over: HashSet::new(),
+            unignored: Vec::new(),
+            ignored_map: None,
+            // Rows lie here and in the kernel.
+            files: Files::new(budget.tables() / 2, &cost)?,
+            processes: HashMap::new(),
+            pending: Pending::new(budget.backlog() / 2),
+            filling: Filling::new(budget.window()),
+            accounts: Accounts::default(),
+            cost,
+            backlog,
+            frames: Vec::new(),
+            addresses: Vec::new(),
+        })
+    }
+
+    /// Tells the program whom to pass over before the clocks start, or the ring would be full of those that nobody asked for.
+    pub fn ignore_others(&mut self) -> std::io::Result<()> {
+        if self.settings.scope == Scope::All {
+            return Ok(());
+        }
+        let scope = self.settings.scope;
+        let others = proc::pids()?
+            .into_iter()
+            .filter(|pid| scope == Scope::ChildrenOf(*pid) || !self.followed.contains(pid));
+        self.ignored.extend(others);
+        self.tell();
+        Ok(())
+    }
+
+    /// Works until the other side is dropped.
+    pub fn run(mut self, inbox: &Receiver<Work>) {
+        let own: ThreadCost = self.cost.thread();
+        for work in inbox {
+            match work {
+                Work::Batch(batch) => {
+                    self.batch(&batch);
+                    self.backlog.fetch_sub(batch.size(), Ordering::Relaxed);
+                }
+                Work::Take { accounts, hertz, reply } => {
+                    let window = self.take(accounts, hertz);
+                    // Nobody waits any more when the profiler was dropped.
+                    let _ = reply.send(window);
+                }
+                #[cfg(test)]
+                Work::Hold(until) => {
+                    let _ = until.recv();
+                }
+            }
+            own.note();
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch) {
+        self.accounts.malformed += batch.malformed;
+        let mut news = batch.news.iter().peekable();
+        self.take_tables();
+        for (time, bytes) in batch.records() {
+            while let Some((_, before)) = news.next_if(|(at, _)| *at <= time) {
+                self.hear(before);
+            }
+            match Record::parse(bytes) {
+                Some(record) => self.tick(&record),
+                None => self.accounts.malformed += 1,
+            }
+        }
+        for (_, rest) in news {
+            self.hear(rest);
+        }
+        self.tell();
+        self.walk_pending(false);
+        self.forget_exited();
+    }
+
+    fn take(&mut self, polled: Accounts, hertz: u32) -> Window {
+        self.take_tables();
+        self.tell();
+        self.walk_pending(true);
+        let own = self.accounts;
+        let accounts = Accounts {
+            samples: own.samples,
+            filtered: own.filtered,
+            malformed: own.malformed,
+            folded: own.folded,
+            by_stop: own.by_stop,
+            news_lost: own.news_lost,
+            mappings_lost: own.mappings_lost,
+            agent_nanos: self.cost.nanos(),
+            table_bytes: self.files.table_bytes() as u64,
+            ..polled
+        };
+        let files = &mut self.files;
+        let binary = |id| {
+            files.used(id);
+            files.binary(id).cloned()
+        };
+        let window = self.filling.finish(binary, accounts, hertz);
+        let closed = self.files.age();
+        self.drop_gone();
+        if !closed.is_empty() {
+            // Who has them is asked again at its next tick.
+            for process in self.processes.values_mut() {
+                let has = process
+                    .image
+                    .read()
+                    .iter()
+                    .any(|mapping| closed.contains(&mapping.file));
+                if has {
+                    process.image = Default::default();
+                    process.active = false;
+                }
+            }
+        }
+        window
+    }
+
+    /// Hands finished tables to the program.
+    fn take_tables(&mut self) {
+        let ready = self.files.ready();
+        self.drop_gone();
+        let Some(kernel) = &mut self.kernel else { return };
+        for (id, table) in ready {
+            let told = array("rows", table.rows())
+                .and_then(|rows| kernel.tables.insert(id.0, &rows, 0).map_err(std::io::Error::other));
+            if let Err(error) = told {
+                tracing::warn!(error = %error, rows = table.rows().len(), "cannot hand an unwind table to the kernel");
+            }
+        }
+    }
+
+    fn drop_gone(&mut self) {
+        for id in self.files.gone() {
+            if let Some(kernel) = &mut self.kernel {
+                // Without a table the program walks by frame pointers.
+                let _ = kernel.tables.remove(&id.0);
+            }
+        }
+    }
+
+    fn hear(&mut self, news: &News) {
+        match news {
+            News::Lost(count) => {
+                self.accounts.news_lost += count;
+                // Something is missing of someone: ask again for all, at their next tick.
+                for process in self.processes.values_mut() {
+                    process.active = false;
+                    process.doubtful = true;
+                }
+            }
+            News::Executed { pid, comm } => self.executed(*pid, comm),
+            News::Forked { pid, parent } => {
+                self.end_ignoring(*pid);
+                if self.followed.contains(parent) {
+                    self.followed.insert(*pid);
+                } else if self.settings.scope != Scope::All {
+                    // The id may have been that of one that was looked at.
+                    self.followed.remove(pid);
+                    self.ignored.insert(*pid);
+                    return;
+                }
+                if let Some(parent) = self.processes.get(parent) {
+                    let child = parent.fork(*pid);
+                    self.processes.insert(*pid, child);
+                }
+            }
+            News::Mapped {
+                pid,
+                start,
+                end,
+                offset,
+                device,
+                inode,
+                path,
+            } => {
+                let Some(process) = self.processes.get_mut(pid) else {
+                    return;
+                };
+                let line = MapsLine {
+                    start: *start,
+                    end: *end,
+                    offset: *offset,
+                    device: *device,
+                    inode: *inode,
+                    path: path.clone(),
+                };
+                // The first file that a new program maps is its own.
+                if process.info.executable.is_empty() && line.path.starts_with('/') {
+                    Arc::make_mut(&mut process.info).executable.clone_from(&line.path);
+                }
+                if !process.map(&mut self.files, &line) {
+                    self.accounts.mappings_lost += 1;
+                }
+            }
+            News::Exited { pid, tid } if pid == tid => {
+                self.end_ignoring(*pid);
+                if let Some(process) = self.processes.get_mut(pid) {
+                    process.exited = 1;
+                }
+            }
+            News::Exited { .. } => {}
+        }
+    }
+
+    fn executed(&mut self, pid: u32, comm: &str) {
+        if self.settings.scope != Scope::All && !self.followed.contains(&pid) {
+            return;
+        }
+        let before = self.processes.remove(&pid);
+        let mut process = Process::new(pid, before.as_ref().map_or(0, |process| process.info.start));
+        let info = Arc::make_mut(&mut process.info);
+        info.comm = comm.to_owned();
+        if let Some(before) = before {
+            info.container_id.clone_from(&before.info.container_id);
+            process.told = before.told;
+            process.stale = true;
+        }
+        self.processes.insert(pid, process);
+    }
+
+    /// The id belongs to another process from now on.
+    fn end_ignoring(&mut self, pid: u32) {
+        self.ignored.remove(&pid);
+        if self.passed_over.remove(&pid) {
+            self.unignored.push(pid);
+        }
+    }
+
+    fn tick(&mut self, record: &Record<'_>) {
+        let is_wanted = match self.settings.scope {
+            Scope::All => true,
+            Scope::Process(_) => self.followed.contains(&record.pid),
+            Scope::ChildrenOf(parent) => record.pid != parent && self.followed.contains(&record.pid),
+        };
+        if !is_wanted {
+            self.accounts.filtered += 1;
+            self.ignored.insert(record.pid);
+            return;
+        }
+        self.meet(record.pid, record.start);
+        let Some(process) = self.processes.get(&record.pid) else {
+            return;
+        };
+        let info = process.info.clone();
+        match record.user {
+            User::Frames(user) => {
+                self.addresses.clear();
+                self.addresses.extend(user.iter());
+                self.frames.clear();
+                if self.settings.kernel_stacks {
+                    push_kernel(&mut self.frames, record.kernel().iter());
+                }
+                push_user(&mut self.frames, &self.addresses, &process.image.read());
+                self.count(&info, &record.comm, record.period, record.stop);
+            }
+            User::Snapshot(snapshot) => {
+                let waiting = Waiting::new(record, &snapshot, process.image.clone(), info);
+                self.pending.push(waiting);
+            }
+        }
+    }
+
+    /// Makes sure that the process of a tick is known, and that it is the same as before.
+    fn meet(&mut self, pid: u32, start: u64) {
+        let is_known = |process: &Process| {
+            let known = process.info.start;
+            known == 0 || start == 0 || known == start
+        };
+        let process = self
+            .processes
+            .entry(pid)
+            .and_modify(|process| {
+                if !is_known(process) {
+                    *process = Process::new(pid, start);
+                }
+            })
+            .or_insert_with(|| Process::new(pid, start));
+        if process.info.start == 0 {
+            let start = if start == 0 { proc::start(pid) } else { start };
+            Arc::make_mut(&mut process.info).start = start;
+        }
+        if !process.active {
+            process.active = true;
+            process.stale = true;
+            process.identify();
+            // Forks of processes that were not known, and those whose news were lost.
+            if process.doubtful || process.image.read().is_empty() {
+                process.read(&mut self.files);
+            }
+        }
+    }
+
+    /// Tells the program the mappings of processes whose tables are there.
+    fn tell(&mut self) {
+        let unignored = std::mem::take(&mut self.unignored);
+        let ignored_now = std::mem::take(&mut self.ignored);
+        let Some(kernel) = &mut self.kernel else {
+            // Tables are wanted all the same, for copied stacks.
+            for process in self.processes.values_mut() {
+                if process.active && process.stale {
+                    process.stale = false;
+                    self.files
+                        .want_tables(process.image.read().iter().map(|mapping| mapping.file));
+                }
+            }
+            return;
+        };
+        for pid in unignored {
+            // It is not there when the id was given to a process that was told meanwhile.
+            let _ = kernel.processes.remove(&pid);
+        }
+        if !ignored_now.is_empty() && self.ignored_map.is_none() {
+            self.ignored_map = ignored().ok();
+        }
+        for pid in ignored_now {
+            // Whoever cannot be told to be passed over is sorted out here at each tick.
+            if let Some(map) = &self.ignored_map
+                && kernel.processes.insert(pid, map, 0).is_ok()
+            {
+                self.passed_over.insert(pid);
+            }
+        }
+        for (pid, process) in &mut self.processes {
+            if !process.active || !process.stale || process.exited > 0 {
+                continue;
+            }
+            let is_ready = {
+                let image = process.image.read();
+                !image.is_empty() && self.files.want_tables(image.iter().map(|mapping| mapping.file))
+            };
+            if !is_ready {
+                continue;
+            }
+            let told = array("mappings", &process.kernel_mappings(&self.files))
+                .and_then(|map| kernel.processes.insert(pid, &map, 0).map_err(std::io::Error::other));
+            process.stale = false;
+            match told {
+                Ok(()) => process.told = true,
+                // The program goes on sending snapshots of it.
+                Err(error) => {
+                    tracing::debug!(error = %error, pid, "cannot tell the program the mappings of a process");
+                }
+            }
+        }
+    }
+
+    /// Walks the copied stacks that are due; all when `all`.
+    fn walk_pending(&mut self, all: bool) {
+        for waiting in self.pending.due(&mut self.files, all) {
+            self.addresses.clear();
+            self.frames.clear();
+            if self.settings.kernel_stacks {
+                push_kernel(&mut self.frames, waiting.kernel.iter().copied());
+            }
+            let stop = waiting.walk(&self.files, &mut self.addresses);
+            push_user(&mut self.frames, &self.addresses, &waiting.image.read());
+            self.count(&waiting.info, &waiting.comm, waiting.period, stop);
+        }
+    }
+
+    /// Puts the frames into the window.
+    fn count(&mut self, info: &Arc<ProcessInfo>, comm: &[u8; 16], period: u64, stop: Stop) {
+        if self.settings.comm {
+            let frame = self.filling.comm(comm);
+            self.frames.push(frame);
+        }
+        if !matches!(stop, Stop::End | Stop::NoUser) && tracing::enabled!(tracing::Level::DEBUG) {
+            let last = self.frames.iter().rfind(|frame| frame.file != FileId::COMM);
+            let path = last
+                .and_then(|frame| self.files.binary(frame.file))
+                .map(|binary| binary.path.as_ref());
+            let address = last.map(|frame| format!("{:#x}", frame.address));
+            tracing::debug!(
+                pid = info.pid,
+                stop = stop.name(),
+                path,
+                address,
+                frames = self.frames.len(),
+                "incomplete stack"
+            );
+        }
+        self.accounts.samples += 1;
+        self.accounts.by_stop[stop as usize] += 1;
+        if !self.filling.add(info, &self.frames, period) {
+            self.accounts.folded += 1;
+        }
+    }
+
+    /// Forgets processes that ended. Their last ticks may come one batch after the news.
+    fn forget_exited(&mut self) {
+        let kernel = &mut self.kernel;
+        self.processes.retain(|pid, process| {
+            if process.exited == 0 {
+                return true;
+            }
+            process.exited += 1;
+            if process.exited <= 2 {
+                return true;
+            }
+            if process.told
+                && let Some(kernel) = kernel
+            {
+                // It may have been removed with an earlier life of the id.
+                let _ = kernel.processes.remove(pid);
+            }
+            false
+        });
+    }
+}

@@ -1,0 +1,204 @@
+//! What both languages write in the same way: bodies, lists over lines, and the comments between.
+//!
+//! In: a tree. Out: the text so far, in a [`Page`]; `fmt` of the language does the layout. What differs (names, literals, operators) is in the
+//! implementations, `alloy` and `hcl`.
+
+use super::comments::Comments;
+use super::over_lines;
+use crate::lang::ast::{Attribute, Block, Expression, Field, File, Statement};
+use crate::lang::diagnostic::Diagnostics;
+use crate::lang::hcl::holds_components;
+use crate::lang::source::{Source, Span};
+
+/// The text that is being written.
+pub struct Page<'a> {
+    /// Where the tree came from.
+    pub source: &'a Source,
+    /// Its comments that are not written yet.
+    pub comments: Comments<'a>,
+    /// What is written.
+    pub out: String,
+}
+
+impl<'a> Page<'a> {
+    /// An empty one, for the tree of `file`.
+    pub fn new(file: &'a File) -> Self {
+        Self {
+            source: &file.source,
+            comments: Comments::new(file),
+            out: String::new(),
+        }
+    }
+
+    fn before(&mut self, offset: usize) {
+        let comments = self.comments.before(offset);
+        self.out.push_str(&comments);
+    }
+
+    fn behind(&mut self, offset: usize) -> bool {
+        let comment = self.comments.behind(offset);
+        self.out.push_str(&comment);
+        !comment.is_empty()
+    }
+}
+
+/// How a list looks.
+#[derive(Clone, Copy)]
+pub struct Brackets {
+    open: char,
+    close: char,
+    /// Elements on lines of their own end in commas.
+    commas: bool,
+}
+
+/// Writes a tree in one of the languages.
+pub trait Writer<'a>: Sized {
+    /// Whether fields of objects on lines of their own end in commas.
+    const FIELD_COMMAS: bool;
+
+    /// The text so far.
+    fn page(&mut self) -> &mut Page<'a>;
+
+    /// A name and its value, without what stands behind.
+    fn attribute(&mut self, attribute: &Attribute) -> Result<(), Diagnostics>;
+
+    /// Name and label of a block. `components` tells whether it stands where components do.
+    fn header(&mut self, block: &Block, components: bool) -> Result<(), Diagnostics>;
+
+    /// The key of a field.
+    fn key(&mut self, field: &Field) -> Result<(), Diagnostics>;
+
+    /// An expression where only what binds at least as tightly as `least` may stand without parentheses.
+    fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics>;
+
+    /// The text of a whole file.
+    fn file(mut self, body: &[Statement]) -> Result<String, Diagnostics> {
+        self.body(body, true)?;
+        let page = self.page();
+        page.before(usize::MAX);
+        Ok(std::mem::take(&mut page.out))
+    }
+
+    /// Statements, each on lines of its own.
+    fn body(&mut self, body: &[Statement], components: bool) -> Result<(), Diagnostics> {
+        let mut last_line = None;
+        for statement in body {
+            let span = statement.span();
+            let page = self.page();
+            let comments = page.comments.before(span.start);
+            let line = page.source.line(span.start);
+            let first_line = line.saturating_sub(comments.matches('\n').count());
+            if last_line.is_some_and(|last| first_line > last + 1) {
+                page.out.push('\n');
+            }
+            page.out.push_str(&comments);
+            match statement {
+                Statement::Attribute(attribute) => self.attribute(attribute)?,
+                Statement::Block(block) => self.block(block, components)?,
+            }
+            let page = self.page();
+            page.behind(span.end);
+            page.out.push('\n');
+            last_line = Some(page.source.line(span.end.saturating_sub(1)));
+        }
+        Ok(())
+    }
+
+    /// A block; an empty one on one line.
+    fn block(&mut self, block: &Block, components: bool) -> Result<(), Diagnostics> {
+        self.header(block, components)?;
+        let page = self.page();
+        page.out.push_str(" {");
+        let commented = page.behind(block.open + 1);
+        let before = page.out.len();
+        page.out.push('\n');
+        self.body(&block.body, holds_components(components, &block.name.name))?;
+        let page = self.page();
+        page.before(block.close);
+        if page.out.len() == before + 1 && !commented {
+            page.out.pop();
+        }
+        page.out.push('}');
+        Ok(())
+    }
+
+    /// `[...]`
+    fn array(&mut self, items: &[Expression], whole: Span) -> Result<(), Diagnostics> {
+        self.expressions('[', ']', items, whole)
+    }
+
+    /// `(...)`
+    fn arguments(&mut self, items: &[Expression], whole: Span) -> Result<(), Diagnostics> {
+        self.expressions('(', ')', items, whole)
+    }
+
+    /// `{...}`
+    fn object(&mut self, fields: &[Field], whole: Span) -> Result<(), Diagnostics> {
+        let spans: Vec<Span> = fields
+            .iter()
+            .map(|field| field.name.span.to(field.value.span))
+            .collect();
+        let brackets = Brackets {
+            open: '{',
+            close: '}',
+            commas: Self::FIELD_COMMAS,
+        };
+        self.list(brackets, whole, &spans, |writer, at| {
+            let field = &fields[at];
+            writer.key(field)?;
+            writer.page().out.push_str(" = ");
+            writer.expression(&field.value, 0)
+        })
+    }
+
+    /// `[...]` or `(...)`
+    fn expressions(&mut self, open: char, close: char, items: &[Expression], whole: Span) -> Result<(), Diagnostics> {
+        let spans: Vec<Span> = items.iter().map(|item| item.span).collect();
+        let brackets = Brackets {
+            open,
+            close,
+            commas: true,
+        };
+        self.list(brackets, whole, &spans, |writer, at| writer.expression(&items[at], 0))
+    }
+
+    /// Elements on lines of their own where the first was; `whole` is from bracket to bracket.
+    fn list(
+        &mut self,
+        Brackets { open, close, commas }: Brackets,
+        whole: Span,
+        items: &[Span],
+        mut write: impl FnMut(&mut Self, usize) -> Result<(), Diagnostics>,
+    ) -> Result<(), Diagnostics> {
+        let page = self.page();
+        page.out.push(open);
+        let lines = over_lines(page.source, whole.start, items.first().copied());
+        for (at, item) in items.iter().enumerate() {
+            let page = self.page();
+            if lines {
+                if at == 0 {
+                    page.behind(whole.start + 1);
+                }
+                page.out.push('\n');
+                page.before(item.start);
+            } else if at > 0 {
+                page.out.push(' ');
+            }
+            write(self, at)?;
+            let page = self.page();
+            if (lines && commas) || (!lines && at + 1 < items.len()) {
+                page.out.push(',');
+            }
+            if lines {
+                page.behind(item.end);
+            }
+        }
+        let page = self.page();
+        if lines {
+            page.out.push('\n');
+            page.before(whole.end.saturating_sub(1));
+        }
+        page.out.push(close);
+        Ok(())
+    }
+}

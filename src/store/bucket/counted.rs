@@ -1,0 +1,190 @@
+//! The client of a bucket with its requests counted, and with the entries of the tables' logs remembered.
+//!
+//! An entry of a log is written once and read at each look at the table, so those read are kept in memory, up to a bound. Everything
+//! else goes through.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+};
+use parking_lot::Mutex;
+
+use crate::store::bucket::metrics::BucketMetrics;
+
+/// Bytes of remembered entries. One has some kilobytes, and a checkpoint comes every 50.
+const ENTRIES_BYTES: usize = 16 << 20;
+
+/// The client, counted.
+#[derive(Debug)]
+pub struct Counted {
+    inner: Arc<dyn ObjectStore>,
+    metrics: BucketMetrics,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_path: HashMap<Path, (ObjectMeta, Bytes)>,
+    bytes: usize,
+}
+
+impl Counted {
+    /// Counts what goes to `inner`.
+    pub fn new(inner: Arc<dyn ObjectStore>, metrics: BucketMetrics) -> Self {
+        Self {
+            inner,
+            metrics,
+            entries: Mutex::default(),
+        }
+    }
+
+    fn count<T>(&self, operation: &'static str, result: Result<T>) -> Result<T> {
+        self.metrics.count(operation, result.as_ref().err());
+        result
+    }
+
+    fn remembered(&self, location: &Path) -> Option<GetResult> {
+        let (meta, bytes) = self.entries.lock().by_path.get(location).cloned()?;
+        Some(result_of(meta, bytes))
+    }
+
+    fn remember(&self, meta: &ObjectMeta, bytes: &Bytes) {
+        let mut entries = self.entries.lock();
+        if entries.bytes + bytes.len() > ENTRIES_BYTES {
+            // Newer ones are read next; starting anew is cheap.
+            *entries = Entries::default();
+        }
+        if entries
+            .by_path
+            .insert(meta.location.clone(), (meta.clone(), bytes.clone()))
+            .is_none()
+        {
+            entries.bytes += bytes.len();
+        }
+    }
+}
+
+/// An answer with the whole object.
+fn result_of(meta: ObjectMeta, bytes: Bytes) -> GetResult {
+    GetResult {
+        range: 0..bytes.len() as u64,
+        payload: GetResultPayload::Stream(stream::once(async move { Ok(bytes) }).boxed()),
+        meta,
+        attributes: object_store::Attributes::default(),
+    }
+}
+
+/// Whether it is an entry of a table's log, `_delta_log/<20 digits>.json`, and wanted whole.
+fn is_entry(location: &Path, options: &GetOptions) -> bool {
+    let plain = options.range.is_none()
+        && !options.head
+        && options.if_match.is_none()
+        && options.if_none_match.is_none()
+        && options.if_modified_since.is_none()
+        && options.if_unmodified_since.is_none()
+        && options.version.is_none();
+    plain
+        && location.filename().is_some_and(|name| {
+            name.strip_suffix(".json")
+                .is_some_and(|digits| digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(out)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Counted {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        let bytes = payload.content_length() as u64;
+        let result = self.count("put", self.inner.put_opts(location, payload, options).await);
+        if result.is_ok() {
+            self.metrics.written_bytes.inc_by(bytes);
+        }
+        result
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.count("put", self.inner.put_multipart_opts(location, options).await)
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let entry = is_entry(location, &options);
+        if entry && let Some(known) = self.remembered(location) {
+            return Ok(known);
+        }
+        let result = self.count("get", self.inner.get_opts(location, options).await)?;
+        self.metrics
+            .read_bytes
+            .inc_by(result.range.end.saturating_sub(result.range.start));
+        if !entry {
+            return Ok(result);
+        }
+        let meta = result.meta.clone();
+        let bytes = result.bytes().await?;
+        self.remember(&meta, &bytes);
+        Ok(result_of(meta, bytes))
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let result = self.count("get", self.inner.get_ranges(location, ranges).await)?;
+        let bytes = result.iter().map(|part| part.len() as u64).sum();
+        self.metrics.read_bytes.inc_by(bytes);
+        Ok(result)
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let metrics = self.metrics.clone();
+        self.inner
+            .delete_stream(locations)
+            .inspect(move |result| metrics.count("delete", result.as_ref().err()))
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.metrics.count("list", None);
+        let metrics = self.metrics.clone();
+        self.inner
+            .list(prefix)
+            .inspect_err(move |error| metrics.failed("list", error))
+            .boxed()
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.metrics.count("list", None);
+        let metrics = self.metrics.clone();
+        self.inner
+            .list_with_offset(prefix, offset)
+            .inspect_err(move |error| metrics.failed("list", error))
+            .boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.count("list", self.inner.list_with_delimiter(prefix).await)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.count("copy", self.inner.copy_opts(from, to, options).await)
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.count("copy", self.inner.rename_opts(from, to, options).await)
+    }
+}

@@ -1,0 +1,111 @@
+//! Metric handles of a bucket and its cache; every name starts with `alluvium_store_object_`.
+//!
+//! They are registered only by a store whose tables lie in a bucket. Operations are counted once, however often they were tried inside.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+
+use crate::telemetry::metrics::Scope;
+
+/// The label `operation`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Operation {
+    /// `get`, `put`, `list`, `delete` or `copy`.
+    pub operation: &'static str,
+}
+
+/// Handles; clones share the values.
+#[derive(Debug, Clone, Default)]
+pub struct BucketMetrics {
+    /// Operations; what was tried again inside of one counts once.
+    pub requests: Family<Operation, Counter>,
+    /// Operations that failed after all attempts. What was not there, or there already, is no failure.
+    pub failures: Family<Operation, Counter>,
+    /// Bytes read from the bucket.
+    pub read_bytes: Counter,
+    /// Bytes written to the bucket.
+    pub written_bytes: Counter,
+    /// Bytes of the local cache.
+    pub cache_bytes: Gauge,
+    /// Pieces of objects found in the cache.
+    pub cache_hits: Counter,
+    /// Pieces read from the bucket.
+    pub cache_misses: Counter,
+    /// Looks for the commits of other servers that failed.
+    pub sync_failures: Counter,
+}
+
+impl BucketMetrics {
+    /// Registers the metrics in `scope`.
+    pub fn new(scope: &Scope) -> Self {
+        let metrics = Self::default();
+        let Self {
+            requests,
+            failures,
+            read_bytes,
+            written_bytes,
+            cache_bytes,
+            cache_hits,
+            cache_misses,
+            sync_failures,
+        } = metrics.clone();
+        scope.register("alluvium_store_object_requests", "Operations on the bucket.", requests);
+        scope.register(
+            "alluvium_store_object_failures",
+            "Operations on the bucket that failed after all attempts.",
+            failures,
+        );
+        scope.register(
+            "alluvium_store_object_read_bytes",
+            "Bytes read from the bucket.",
+            read_bytes,
+        );
+        scope.register(
+            "alluvium_store_object_written_bytes",
+            "Bytes written to the bucket.",
+            written_bytes,
+        );
+        scope.register(
+            "alluvium_store_object_cache_bytes",
+            "Bytes of the local cache of the bucket.",
+            cache_bytes,
+        );
+        scope.register(
+            "alluvium_store_object_cache_hits",
+            "Pieces of objects found in the local cache.",
+            cache_hits,
+        );
+        scope.register(
+            "alluvium_store_object_cache_misses",
+            "Pieces of objects read from the bucket.",
+            cache_misses,
+        );
+        scope.register(
+            "alluvium_store_object_sync_failures",
+            "Looks for the commits of other servers that failed.",
+            sync_failures,
+        );
+        metrics
+    }
+
+    /// Counts an operation, and its failure.
+    pub fn count(&self, operation: &'static str, error: Option<&object_store::Error>) {
+        self.requests.get_or_create(&Operation { operation }).inc();
+        if let Some(error) = error {
+            self.failed(operation, error);
+        }
+    }
+
+    /// Counts a failure.
+    pub fn failed(&self, operation: &'static str, error: &object_store::Error) {
+        use object_store::Error;
+        if !matches!(
+            error,
+            Error::NotFound { .. } | Error::AlreadyExists { .. } | Error::Precondition { .. }
+        ) {
+            self.failures.get_or_create(&Operation { operation }).inc();
+        }
+    }
+}

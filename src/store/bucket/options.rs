@@ -1,0 +1,402 @@
+//! Which bucket, and how it is reached: options with the names that Pyroscope gives them, turned into a client.
+//!
+//! In: [`BucketOptions`]. Out: an `object_store` client that retries with backoff. What an option leaves out is taken from the environment variables
+//! that the providers' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`). Secrets are never shown.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::client::SpawnedReqwestConnector;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig};
+use tokio::runtime::Handle;
+
+/// Time for one request, which moves at most one file.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long one operation is tried again; the flush and the maintenance come again after it.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A bucket for the tables.
+#[derive(Debug, Clone)]
+pub struct BucketOptions {
+    /// Who keeps it.
+    pub provider: Provider,
+    /// Folder inside of the bucket; empty for its root.
+    pub prefix: String,
+    /// Bytes of the local disk for what was read from the bucket, 1 GiB. 0 for none.
+    pub cache_bytes: u64,
+    /// How often the commits of other servers are looked for, 15 seconds.
+    pub sync_interval: Duration,
+    /// The connections.
+    pub http: HttpOptions,
+}
+
+/// The kind of object store.
+#[derive(Debug, Clone)]
+pub enum Provider {
+    /// Amazon's, and whatever speaks its protocol.
+    S3(S3Options),
+    /// Google's.
+    Gcs(GcsOptions),
+    /// Azure Blob Storage.
+    Azure(AzureOptions),
+}
+
+/// S3.
+#[derive(Debug, Clone, Default)]
+pub struct S3Options {
+    /// Name of the bucket.
+    pub bucket: String,
+    /// `host[:port]` or URL; none for Amazon's of the region.
+    pub endpoint: Option<String>,
+    /// Region.
+    pub region: Option<String>,
+    /// Access key.
+    pub access_key_id: Option<String>,
+    /// Its secret.
+    pub secret_access_key: Option<Secret>,
+    /// Token of temporary credentials.
+    pub session_token: Option<Secret>,
+    /// HTTP instead of HTTPS.
+    pub insecure: bool,
+    /// The bucket is part of the host name and not of the path.
+    pub virtual_hosted: bool,
+    /// Server-side encryption.
+    pub encryption: Option<S3Encryption>,
+}
+
+/// Encryption by the server.
+#[derive(Debug, Clone)]
+pub enum S3Encryption {
+    /// With keys of S3.
+    S3,
+    /// With a key of the key management service.
+    Kms(String),
+}
+
+/// Google Cloud Storage.
+#[derive(Debug, Clone, Default)]
+pub struct GcsOptions {
+    /// Name of the bucket.
+    pub bucket: String,
+    /// The JSON of a service account.
+    pub service_account: Option<Secret>,
+    /// URL of another server that speaks the protocol: an emulator.
+    pub endpoint: Option<String>,
+    /// Requests are not signed: for an emulator.
+    pub anonymous: bool,
+}
+
+/// Azure Blob Storage.
+#[derive(Debug, Clone, Default)]
+pub struct AzureOptions {
+    /// Storage account.
+    pub account: String,
+    /// Its key.
+    pub key: Option<Secret>,
+    /// Container.
+    pub container: String,
+    /// `blob.core.windows.net` of another cloud.
+    pub endpoint_suffix: Option<String>,
+    /// URL of the account at another server that speaks the protocol: an emulator.
+    pub endpoint: Option<String>,
+    /// Tenant of a service principal.
+    pub tenant_id: Option<String>,
+    /// Client of a service principal, or of a managed identity.
+    pub client_id: Option<String>,
+    /// Secret of a service principal.
+    pub client_secret: Option<Secret>,
+}
+
+/// Connections.
+#[derive(Debug, Clone, Default)]
+pub struct HttpOptions {
+    /// PEM file of a further certificate authority.
+    pub ca_file: Option<PathBuf>,
+    /// Certificates are not checked.
+    pub skip_verify: bool,
+}
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("(secret)")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl BucketOptions {
+    /// The defaults for a provider.
+    pub fn new(provider: Provider) -> Self {
+        Self {
+            provider,
+            prefix: String::new(),
+            cache_bytes: 1 << 30,
+            sync_interval: Duration::from_secs(15),
+            http: HttpOptions::default(),
+        }
+    }
+
+    /// `s3://bucket/prefix/`: for messages, and as the base of the tables' addresses.
+    pub fn address(&self) -> String {
+        let (scheme, bucket) = match &self.provider {
+            Provider::S3(options) => ("s3", &options.bucket),
+            Provider::Gcs(options) => ("gs", &options.bucket),
+            Provider::Azure(options) => ("az", &options.container),
+        };
+        match self.prefix.trim_matches('/') {
+            "" => format!("{scheme}://{bucket}/"),
+            prefix => format!("{scheme}://{bucket}/{prefix}/"),
+        }
+    }
+
+    /// The client; its connections live in the runtime of `handle`. Fails on what cannot work, without a request.
+    pub fn client(&self, handle: &Handle) -> Result<Arc<dyn ObjectStore>, String> {
+        let connector = SpawnedReqwestConnector::new(handle.clone());
+        let retry = RetryConfig {
+            backoff: BackoffConfig {
+                init_backoff: Duration::from_millis(100),
+                max_backoff: Duration::from_secs(4),
+                base: 2.0,
+            },
+            max_retries: 10,
+            retry_timeout: RETRY_TIMEOUT,
+        };
+        let mut client = ClientOptions::new()
+            .with_timeout(REQUEST_TIMEOUT)
+            .with_connect_timeout(CONNECT_TIMEOUT)
+            .with_allow_invalid_certificates(self.http.skip_verify);
+        if let Some(path) = &self.http.ca_file {
+            let pem = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            let certificates = Certificate::from_pem_bundle(&pem)
+                .map_err(|error| format!("cannot use the certificates of {}: {error}", path.display()))?;
+            for certificate in certificates {
+                client = client.with_root_certificate(certificate);
+            }
+        }
+        let refused = |error: object_store::Error| error.to_string();
+        Ok(match &self.provider {
+            Provider::S3(options) => Arc::new(
+                options
+                    .builder(client)?
+                    .with_retry(retry)
+                    .with_http_connector(connector)
+                    .build()
+                    .map_err(refused)?,
+            ),
+            Provider::Gcs(options) => Arc::new(
+                options
+                    .builder(client)?
+                    .with_retry(retry)
+                    .with_http_connector(connector)
+                    .build()
+                    .map_err(refused)?,
+            ),
+            Provider::Azure(options) => Arc::new(
+                options
+                    .builder(client)?
+                    .with_retry(retry)
+                    .with_http_connector(connector)
+                    .build()
+                    .map_err(refused)?,
+            ),
+        })
+    }
+}
+
+impl S3Options {
+    fn builder(&self, client: ClientOptions) -> Result<AmazonS3Builder, String> {
+        // Conditional puts (`If-None-Match: *`) are the builder's default, and what commits rely on.
+        let mut builder = AmazonS3Builder::from_env()
+            .with_bucket_name(&self.bucket)
+            .with_virtual_hosted_style_request(self.virtual_hosted);
+        // Client options of the environment would be lost: these carry the limits on time.
+        let mut client = client;
+        if let Some(endpoint) = &self.endpoint {
+            let url = endpoint_url(endpoint, self.insecure)?;
+            client = client.with_allow_http(url.starts_with("http://"));
+            let url = match self.virtual_hosted {
+                true => host_of_bucket(&url, &self.bucket),
+                false => url,
+            };
+            builder = builder.with_endpoint(url);
+        } else {
+            client = client.with_allow_http(self.insecure);
+        }
+        builder = builder.with_client_options(client);
+        if let Some(region) = &self.region {
+            builder = builder.with_region(region);
+        }
+        match (&self.access_key_id, &self.secret_access_key) {
+            (Some(id), Some(secret)) => {
+                builder = builder.with_access_key_id(id).with_secret_access_key(&secret.0);
+                if let Some(token) = &self.session_token {
+                    builder = builder.with_token(&token.0);
+                }
+            }
+            (None, None) => {}
+            _ => return Err("storage.s3 needs both access_key_id and secret_access_key, or neither".to_owned()),
+        }
+        Ok(match &self.encryption {
+            None => builder,
+            Some(S3Encryption::S3) => {
+                let key: AmazonS3ConfigKey = "aws_server_side_encryption"
+                    .parse()
+                    .map_err(|error: object_store::Error| error.to_string())?;
+                builder.with_config(key, "AES256")
+            }
+            Some(S3Encryption::Kms(key)) => builder.with_sse_kms_encryption(key),
+        })
+    }
+}
+
+/// `https://host` with the bucket before the host.
+fn host_of_bucket(url: &str, bucket: &str) -> String {
+    match url.split_once("://") {
+        Some((scheme, host)) if !host.starts_with(&format!("{bucket}.")) => format!("{scheme}://{bucket}.{host}"),
+        _ => url.to_owned(),
+    }
+}
+
+/// Pyroscope's endpoints are `host:port`; a URL is taken too.
+fn endpoint_url(endpoint: &str, insecure: bool) -> Result<String, String> {
+    let endpoint = endpoint.trim().trim_end_matches('/');
+    let url = match endpoint.contains("://") {
+        true => endpoint.to_owned(),
+        false if insecure => format!("http://{endpoint}"),
+        false => format!("https://{endpoint}"),
+    };
+    match url::Url::parse(&url) {
+        Ok(parsed) if parsed.host().is_none() || !matches!(parsed.scheme(), "http" | "https") => Err(format!(
+            "storage.s3.endpoint: `{endpoint}` is no `host:port` and no URL"
+        )),
+        Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
+            Err("storage.s3.endpoint: keys belong in access_key_id and secret_access_key".to_owned())
+        }
+        Ok(parsed) if parsed.scheme() == "http" && !insecure => Err(format!(
+            "storage.s3.endpoint: `{endpoint}` is not encrypted; say so with `insecure: true`"
+        )),
+        Ok(_) => Ok(url),
+        Err(error) => Err(format!("storage.s3.endpoint: `{endpoint}` cannot be used: {error}")),
+    }
+}
+
+impl GcsOptions {
+    fn builder(&self, client: ClientOptions) -> Result<GoogleCloudStorageBuilder, String> {
+        let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(&self.bucket);
+        let mut client = client;
+        if let Some(account) = &self.service_account {
+            // The builder's own error would quote the text.
+            let parsed: serde_json::Value = serde_json::from_str(&account.0).map_err(|_| {
+                "storage.gcs.service_account: it must be the JSON of a service account's key".to_owned()
+            })?;
+            for key in ["client_email", "private_key"] {
+                if parsed.get(key).and_then(serde_json::Value::as_str).is_none() {
+                    return Err(format!("storage.gcs.service_account: it lacks `{key}`"));
+                }
+            }
+            builder = builder.with_service_account_key(&account.0);
+        }
+        if let Some(endpoint) = &self.endpoint {
+            client = client.with_allow_http(endpoint.starts_with("http://"));
+            builder = builder.with_base_url(endpoint.trim_end_matches('/'));
+        }
+        Ok(builder.with_skip_signature(self.anonymous).with_client_options(client))
+    }
+}
+
+impl AzureOptions {
+    fn builder(&self, client: ClientOptions) -> Result<MicrosoftAzureBuilder, String> {
+        let mut builder = MicrosoftAzureBuilder::from_env()
+            .with_account(&self.account)
+            .with_container_name(&self.container);
+        let mut client = client;
+        let endpoint = match (&self.endpoint, &self.endpoint_suffix) {
+            (Some(endpoint), _) => Some(endpoint.trim_end_matches('/').to_owned()),
+            (None, Some(suffix)) => Some(format!("https://{}.{suffix}", self.account)),
+            (None, None) => None,
+        };
+        if let Some(endpoint) = endpoint {
+            client = client.with_allow_http(endpoint.starts_with("http://"));
+            builder = builder.with_endpoint(endpoint);
+        }
+        if let Some(key) = &self.key {
+            builder = builder.with_access_key(&key.0);
+        }
+        match (&self.tenant_id, &self.client_id, &self.client_secret) {
+            (Some(tenant), Some(id), Some(secret)) => {
+                builder = builder.with_client_secret_authorization(id, &secret.0, tenant);
+            }
+            (_, Some(id), None) => builder = builder.with_client_id(id),
+            (None, None, None) => {}
+            _ => {
+                return Err(
+                    "storage.azure: a service principal needs az_tenant_id, client_id and client_secret".to_owned(),
+                );
+            }
+        }
+        Ok(builder.with_client_options(client))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_host_and_port_or_a_url() {
+        assert_eq!(endpoint_url("minio:9000", true).unwrap(), "http://minio:9000");
+        assert_eq!(endpoint_url("s3.example.com", false).unwrap(), "https://s3.example.com");
+        assert_eq!(endpoint_url("https://x/", false).unwrap(), "https://x");
+        assert!(endpoint_url("http://x", false).unwrap_err().contains("insecure"));
+        assert!(
+            endpoint_url("https://key:secret@x", false)
+                .unwrap_err()
+                .contains("access_key_id")
+        );
+        assert!(endpoint_url("ftp://x", false).is_err());
+    }
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let options = BucketOptions::new(Provider::S3(S3Options {
+            bucket: "b".to_owned(),
+            access_key_id: Some("id".to_owned()),
+            secret_access_key: Some(Secret("hush".to_owned())),
+            ..S3Options::default()
+        }));
+        assert!(!format!("{options:?}").contains("hush"));
+        assert_eq!(options.address(), "s3://b/");
+    }
+
+    #[test]
+    fn half_of_a_credential_is_refused() {
+        let options = S3Options {
+            bucket: "b".to_owned(),
+            access_key_id: Some("id".to_owned()),
+            ..S3Options::default()
+        };
+        assert!(options.builder(ClientOptions::new()).unwrap_err().contains("both"));
+        let account = GcsOptions {
+            bucket: "b".to_owned(),
+            service_account: Some(Secret("{\"private_key\": \"hush\"}".to_owned())),
+            ..GcsOptions::default()
+        };
+        let error = account.builder(ClientOptions::new()).unwrap_err();
+        assert!(error.contains("client_email") && !error.contains("hush"), "{error}");
+    }
+}

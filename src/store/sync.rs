@@ -1,0 +1,155 @@
+//! What other servers have committed to the tables of a bucket: found at intervals, and published.
+//!
+//! In: the tables, read anew. Out: the list of files that queries see. A flush of another server reaches the tables one after the other; its samples
+//! are shown when its profiles are there, so that no query sees a part of it. Files of a flush of our own that is not published are left out: its
+//! head still has their rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::store::StoreError;
+use crate::store::delta::DeltaTable;
+use crate::store::engine::{Published, Shared};
+use crate::store::files::FileName;
+use crate::store::flush::Tables;
+use crate::store::root::Root;
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
+
+/// The order in which tables are read: what refers to names before the names, the reverse of a flush.
+const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
+
+/// When to look, and what was seen.
+pub struct Sync {
+    interval: Option<Duration>,
+    next: Instant,
+    /// Versions of the tables that were listed last.
+    seen: HashMap<Table, u64>,
+    /// Something was left out that the next look may show.
+    partial: bool,
+    failing: bool,
+}
+
+impl Sync {
+    /// Never, for tables in a folder: nobody else writes there.
+    pub fn new(root: &Root) -> Self {
+        let interval = root.bucket().map(|bucket| bucket.sync_interval());
+        Self {
+            interval,
+            next: Instant::now() + interval.unwrap_or_default(),
+            seen: HashMap::new(),
+            partial: false,
+            failing: false,
+        }
+    }
+
+    /// Whether it is time.
+    pub fn is_due(&self) -> bool {
+        self.interval.is_some() && Instant::now() >= self.next
+    }
+
+    /// Looks, and publishes what is new. A failure is logged once and tried again.
+    pub fn run(&mut self, shared: &Shared, tables: &mut Tables) {
+        let result = self.look(shared, tables);
+        // After the work, so that a slow bucket is not asked without a break.
+        self.next = Instant::now() + self.interval.unwrap_or_default();
+        match result {
+            Ok(()) => self.failing = false,
+            Err(error) => {
+                if let Some(bucket) = shared.root.bucket() {
+                    bucket.metrics().sync_failures.inc();
+                }
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::warn!(error = %error, "cannot see what other servers have committed, trying again");
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, shared: &Shared, tables: &mut Tables) -> Result<(), StoreError> {
+        // Neither a flush nor maintenance may publish a list that this one has outdated.
+        let _committing = shared.committing.lock();
+        let mut lists = HashMap::new();
+        for kind in ORDER {
+            if let Some(table) = tables.tables.iter_mut().find(|table| table.table() == kind) {
+                table.reload()?;
+                if self.partial || self.seen.get(&kind) != Some(&table.version()) {
+                    lists.insert(kind, table.files()?);
+                }
+            }
+        }
+        if lists.is_empty() {
+            return Ok(());
+        }
+        let profiles = tables.tables.iter().find(|table| table.table() == Table::Profiles);
+        self.partial = false;
+        if let (Some(profiles), Some(samples)) = (profiles, lists.get_mut(&Table::Samples)) {
+            let known = shared.published.read().files.clone();
+            self.partial = leave_out_partial(samples, &known, &shared.writer, profiles)?;
+        }
+        let mut published = shared.published.write();
+        for (kind, files) in lists {
+            publish(&mut published, kind, files, &shared.writer);
+        }
+        shared.metrics.files.set(published.files.len() as i64);
+        drop(published);
+        for table in &tables.tables {
+            self.seen.insert(table.table(), table.version());
+        }
+        Ok(())
+    }
+}
+
+/// Takes out samples of flushes of other writers whose profiles are not committed. Returns whether there were some.
+fn leave_out_partial(
+    samples: &mut Vec<FileEntry>,
+    known: &[FileEntry],
+    own: &str,
+    profiles: &DeltaTable,
+) -> Result<bool, StoreError> {
+    let known: std::collections::HashSet<&str> = known.iter().map(|file| file.path.as_str()).collect();
+    let mut committed: HashMap<String, u64> = HashMap::new();
+    let before = samples.len();
+    let mut kept = Vec::with_capacity(before);
+    for file in samples.drain(..) {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let flushed = FileName::parse(name).filter(|name| name.writer != own && !known.contains(file.path.as_str()));
+        let Some(flushed) = flushed else {
+            kept.push(file);
+            continue;
+        };
+        let last = match committed.get(&flushed.writer) {
+            Some(last) => *last,
+            None => {
+                let last = profiles
+                    .committed(&flushed.writer)?
+                    .map_or(0, |version| version.max(0) as u64);
+                committed.insert(flushed.writer.clone(), last);
+                last
+            }
+        };
+        if flushed.segment <= last {
+            kept.push(file);
+        }
+    }
+    *samples = kept;
+    Ok(samples.len() < before)
+}
+
+/// Puts `live`, all files of `table`, in the place of what was published of it.
+pub fn publish(published: &mut Published, table: Table, live: Vec<FileEntry>, writer: &str) {
+    let frozen = published.frozen.as_ref().map(|generation| generation.last_segment);
+    let in_a_head = |file: &FileEntry| {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        frozen.is_some() && FileName::segment_of(name, writer) == frozen
+    };
+    let files: Vec<FileEntry> = published
+        .files
+        .iter()
+        .filter(|file| file.table != table)
+        .cloned()
+        .chain(live.into_iter().filter(|file| !in_a_head(file)))
+        .collect();
+    published.files = Arc::from(files);
+}

@@ -1,0 +1,159 @@
+//! Bytes of a file by their offset, through a small cache of pages: whoever reads tables in it needs two megabytes at most, however large they
+//! are or say that they are. All numbers are little-endian.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// Bytes of a page.
+const PAGE: usize = 16 << 10;
+/// Pages that are kept, each at the place of its number.
+const PAGES: usize = 128;
+/// Text that is read at most.
+const LONGEST: usize = 16 << 10;
+
+/// Something with bytes.
+pub trait Source {
+    /// Reads from `offset` as much as there is and fits; 0 at the end and on errors.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> usize;
+}
+
+impl Source for File {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
+        let mut done = 0;
+        while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match FileExt::read_at(self, rest, offset.saturating_add(done as u64)) {
+                Ok(0) | Err(_) => break,
+                Ok(read) => done += read,
+            }
+        }
+        done
+    }
+}
+
+impl Source for &[u8] {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|at| self.get(at..))
+            .unwrap_or_default();
+        let length = rest.len().min(into.len());
+        into[..length].copy_from_slice(&rest[..length]);
+        length
+    }
+}
+
+/// A source and the pages that were read last.
+pub struct Bytes<'a> {
+    source: &'a dyn Source,
+    pages: RefCell<Vec<Page>>,
+}
+
+#[derive(Clone, Default)]
+struct Page {
+    /// Number of the page and 1; 0 for none.
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Bytes<'a> {
+    /// Nothing is read yet.
+    pub fn new(source: &'a dyn Source) -> Self {
+        Self {
+            source,
+            pages: RefCell::new(vec![Page::default(); PAGES]),
+        }
+    }
+
+    /// Fills `into`; `None` when there are not so many.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Option<()> {
+        let mut done = 0;
+        while done < into.len() {
+            let at = offset.checked_add(done as u64)?;
+            let number = at / PAGE as u64;
+            let within = (at % PAGE as u64) as usize;
+            let mut pages = self.pages.borrow_mut();
+            let page = pages.get_mut((number % PAGES as u64) as usize)?;
+            if page.number != number + 1 {
+                page.bytes.resize(PAGE, 0);
+                let read = self.source.read_at(number * PAGE as u64, &mut page.bytes);
+                page.bytes.truncate(read);
+                page.number = number + 1;
+            }
+            let rest = page.bytes.get(within..).filter(|rest| !rest.is_empty())?;
+            let length = rest.len().min(into.len() - done);
+            into[done..done + length].copy_from_slice(&rest[..length]);
+            done += length;
+        }
+        Some(())
+    }
+
+    /// One byte.
+    pub fn u8(&self, offset: u64) -> Option<u8> {
+        let mut bytes = [0; 1];
+        self.read(offset, &mut bytes)?;
+        Some(bytes[0])
+    }
+
+    /// Four bytes.
+    pub fn u32(&self, offset: u64) -> Option<u32> {
+        let mut bytes = [0; 4];
+        self.read(offset, &mut bytes)?;
+        Some(u32::from_le_bytes(bytes))
+    }
+
+    /// Eight bytes.
+    pub fn u64(&self, offset: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.read(offset, &mut bytes)?;
+        Some(u64::from_le_bytes(bytes))
+    }
+
+    /// Text up to the next zero, or as much of it as is read.
+    pub fn text(&self, offset: u64) -> Option<String> {
+        let mut text = Vec::new();
+        while text.len() < LONGEST {
+            match self.u8(offset.checked_add(text.len() as u64)?) {
+                Some(0) => break,
+                Some(byte) => text.push(byte),
+                None if text.is_empty() => return None,
+                None => break,
+            }
+        }
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// An unsigned LEB128 number, and the offset after it.
+    pub fn uleb128(&self, mut offset: u64) -> Option<(u64, u64)> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8(offset)?;
+            offset = offset.checked_add(1)?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some((value, offset));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_text_across_pages_are_read_and_the_end_is_none() {
+        let mut bytes = vec![7_u8; PAGE * 3];
+        bytes[PAGE - 2..PAGE + 2].copy_from_slice(&0x0403_0201_u32.to_le_bytes());
+        bytes[2 * PAGE - 3..2 * PAGE + 3].copy_from_slice(b"name\0x");
+        bytes.extend_from_slice(&[0xe5, 0x8e, 0x26]);
+        let source: &[u8] = &bytes;
+        let read = Bytes::new(&source);
+        assert_eq!(read.u32(PAGE as u64 - 2), Some(0x0403_0201));
+        assert_eq!(read.text(2 * PAGE as u64 - 3).as_deref(), Some("name"));
+        assert_eq!(read.uleb128(3 * PAGE as u64), Some((624_485, 3 * PAGE as u64 + 3)));
+        assert_eq!(read.u32(3 * PAGE as u64), None);
+        assert_eq!(read.u64(u64::MAX - 3), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! All that a binary tells of its functions: Go's table, lines and inlined calls of its DWARF, its symbols, in this order.
+//!
+//! Indexes and the places of tables are kept, names and lines stay in the file until they are asked for.
+
+use std::sync::Arc;
+
+use object::{Object, ReadRef};
+
+use crate::symbols::bytes::{Bytes, Source};
+use crate::symbols::calls::{Call, Located};
+use crate::symbols::demangle::{Demangle, demangle};
+use crate::symbols::elf::Index;
+use crate::symbols::go;
+use crate::symbols::pclntab::Pclntab;
+use crate::symbols::ranges::Ranges;
+
+/// The functions of a binary.
+#[derive(Debug)]
+pub struct Functions<S> {
+    index: Index,
+    /// The file that has the names of the index: the binary or its separate debug file.
+    strings: Option<S>,
+    /// Go's table, and the file that has it.
+    go: Option<(Pclntab, S)>,
+    /// The file that has DWARF.
+    debug: Option<S>,
+}
+
+impl<S> Default for Functions<S> {
+    fn default() -> Self {
+        Self {
+            index: Index::default(),
+            strings: None,
+            go: None,
+            debug: None,
+        }
+    }
+}
+
+impl<S: Source> Functions<S> {
+    /// Those of `file`, whose bytes are `source`.
+    pub fn new<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, source: S) -> Self
+    where
+        S: Clone,
+    {
+        let go = go::find(file, &Bytes::new(&source)).map(|table| (table, source.clone()));
+        Self {
+            index: Index::new(file),
+            debug: has_lines(file).then(|| source.clone()),
+            strings: Some(source),
+            go,
+        }
+    }
+
+    /// Takes names from a separate debug file, if it has any.
+    pub fn with_debug_file<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self
+    where
+        S: Clone,
+    {
+        if has_lines(file) {
+            self.debug = Some(source.clone());
+        }
+        let index = Index::new(file);
+        if !index.is_empty() {
+            self.index = index;
+            self.strings = Some(source);
+        }
+        self
+    }
+
+    /// Looks up sorted `addresses` where `names` does not have them yet. `lines` is asked for the calls at addresses by the DWARF of a file
+    /// ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once. Answers with the bytes by which `names` grew.
+    pub fn resolve(
+        &self,
+        addresses: &[u64],
+        how: Demangle,
+        names: &mut Ranges,
+        lines: impl FnOnce(&S, &[u64]) -> Vec<(u64, Vec<Call>)>,
+    ) -> usize {
+        let mut grown = 0;
+        let go = self.go.as_ref().map(|(table, source)| (table, Bytes::new(source)));
+        if let Some(debug) = &self.debug
+            && go.is_none()
+        {
+            let missing: Vec<u64> = addresses
+                .iter()
+                .copied()
+                .filter(|address| names.find_calls(*address).is_none())
+                .collect();
+            if !missing.is_empty() {
+                for (address, mut calls) in lines(debug, &missing) {
+                    // A line whose function is only known by its symbol.
+                    if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
+                        let symbol = self
+                            .symbol(address, how)
+                            .and_then(|found| found.calls.into_iter().next());
+                        let Some(symbol) = symbol else { continue };
+                        last.name = symbol.name;
+                    }
+                    calls.retain(|call| !call.name.is_empty());
+                    grown += calls.iter().map(Call::bytes).sum::<usize>();
+                    names.insert_calls(address, address + 1, calls.into());
+                }
+            }
+        }
+        for address in addresses {
+            if names.find_calls(*address).is_some() {
+                continue;
+            }
+            let by_go = go.as_ref().and_then(|(table, bytes)| table.find(bytes, *address));
+            let (start, end, calls): (_, _, Arc<[Call]>) = match by_go {
+                Some(located) => (*address, *address + 1, located.calls.into()),
+                None => match self.symbol(*address, how) {
+                    Some(Located { start, end, calls }) => (start, end, calls.into()),
+                    // What has no name is not searched for again.
+                    None => (*address, *address + 1, Arc::new([Call::named(Arc::from(""))])),
+                },
+            };
+            grown += calls.iter().map(Call::bytes).sum::<usize>();
+            names.insert_calls(start, end, calls);
+        }
+        grown
+    }
+
+    fn symbol(&self, address: u64, how: Demangle) -> Option<Located> {
+        let place = self.index.find(address)?;
+        let name = Bytes::new(self.strings.as_ref()?).text(place.name)?;
+        Some(Located {
+            start: place.start,
+            end: place.end,
+            calls: vec![Call::named(demangle(&name, how).into())],
+        })
+    }
+
+    /// Bytes of the index.
+    pub fn bytes(&self) -> usize {
+        self.index.bytes()
+    }
+}
+
+fn has_lines<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
+    file.section_by_name(".debug_info").is_some()
+}
+
+/// True when it has a symbol table of its own and not only that of the dynamic linker.
+pub fn has_symbols<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
+    file.section_by_name(".symtab").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::symbols::dwarf;
+
+    fn resolve(bytes: &[u8], addresses: &[u64]) -> Ranges {
+        let mut names = Ranges::default();
+        if let Ok(file) = object::File::parse(bytes) {
+            Functions::new(&file, bytes).resolve(addresses, Demangle::Full, &mut names, |_, missing| {
+                dwarf::locate(&file, missing, Demangle::Full, dwarf::Limits::default())
+            });
+        }
+        names
+    }
+
+    #[test]
+    fn lines_and_inlined_calls_of_our_own_program_are_found() {
+        // The test's own program has line tables only.
+        let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let file = object::File::parse(bytes.as_slice()).unwrap();
+        let symbol = object::ObjectSymbol::address(
+            &file
+                .symbols()
+                .find(|symbol| {
+                    object::ObjectSymbol::name(symbol).is_ok_and(|name| name.contains("has_symbols"))
+                        && object::ObjectSymbol::size(symbol) > 0
+                })
+                .unwrap(),
+        );
+        let limits = dwarf::Limits {
+            bytes: u64::MAX,
+            ..dwarf::Limits::default()
+        };
+        let found = dwarf::locate(&file, &[symbol], Demangle::Full, limits);
+        let (address, calls) = found.first().unwrap();
+        let outer = calls.last().unwrap();
+        assert_eq!(*address, symbol);
+        assert!(
+            outer.file.ends_with("src/symbols/functions.rs") && outer.line > 50,
+            "{calls:?}"
+        );
+        // Nothing is read that is larger than allowed.
+        assert!(
+            dwarf::locate(
+                &file,
+                &[symbol],
+                Demangle::Full,
+                dwarf::Limits {
+                    bytes: 1 << 20,
+                    ..limits
+                }
+            )
+            .is_empty()
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn damaged_files_have_names_or_none(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
+            addresses in proptest::collection::btree_set(0_u64..0x30000, 1..20),
+        ) {
+            let mut bytes = std::fs::read("/bin/sh").unwrap();
+            let length = bytes.len();
+            for (index, (at, value)) in changes.into_iter().enumerate() {
+                let at = if index % 2 == 0 { at.index(length) } else { length - 2048 + at.index(2048) };
+                bytes[at] = value;
+            }
+            let addresses: Vec<u64> = addresses.into_iter().collect();
+            let names = resolve(&bytes, &addresses);
+            prop_assert!(names.len() <= addresses.len());
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Finds Go's table of functions in an ELF file: by the section's name, or by its magic number where the sections' names are gone.
+
+use object::elf::{R_AARCH64_RELATIVE, R_X86_64_RELATIVE};
+use object::read::elf::{ElfFile64, Rela, SectionHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadRef, SectionFlags, SegmentFlags};
+
+use crate::symbols::bytes::Bytes;
+use crate::symbols::pclntab::{Header, Pclntab};
+
+/// Bytes that are searched for the magic number at most.
+const MAX_SEARCH: u64 = 256 << 20;
+/// Bytes of relocations that are looked through at most.
+const MAX_RELOCATIONS: u64 = 64 << 20;
+/// Symbols that are looked through at most.
+const MAX_SYMBOLS: usize = 2_000_000;
+
+/// The table of a file; `None` when it is no Go program.
+pub fn find<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes<'_>) -> Option<Pclntab> {
+    let object::File::Elf64(elf) = file else { return None };
+    if !file.is_little_endian() {
+        return None;
+    }
+    let at = locate(file, bytes)?;
+    let mut start = [0; Header::LENGTH];
+    bytes.read(at, &mut start)?;
+    let header = Header::parse(&start)?;
+    let image = Image { file, elf, bytes };
+    let module = image.module(at);
+    let (text_field, inlined_field) = header.module_fields();
+    let text = if header.needs_text() {
+        let from_module = || image.pointer(module?.checked_add(text_field)?);
+        [Some(header.text), image.pointer(image.address(at)?.checked_add(24)?)]
+            .into_iter()
+            .flatten()
+            .find(|text| *text != 0)
+            .or_else(from_module)
+            .or_else(|| image.symbol(&["runtime.text"]))
+            .or_else(|| file.section_by_name(".text").map(|section| section.address()))?
+    } else {
+        0
+    };
+    let mut table = Pclntab::open(bytes, at, text)?;
+    table.inlined = module
+        .and_then(|module| image.pointer(module.checked_add(inlined_field?)?))
+        .filter(|address| *address != 0)
+        .or_else(|| image.symbol(&["go:func.*", "go.func.*"]))
+        .and_then(|address| image.offset(address));
+    // A table of another program, or of none, has its functions elsewhere.
+    let (first, last) = table.range(bytes)?;
+    (first < last && image.is_code(first)).then_some(table)
+}
+
+/// Offset of the table in the file.
+fn locate<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes<'_>) -> Option<u64> {
+    for name in [".gopclntab", ".data.rel.ro.gopclntab"] {
+        if let Some((at, _)) = file.section_by_name(name).and_then(|section| section.file_range()) {
+            return Some(at);
+        }
+    }
+    let is_nameless = file.sections().next().is_none();
+    let is_go = [".go.buildinfo", ".note.go.buildid"]
+        .into_iter()
+        .any(|name| file.section_by_name(name).is_some());
+    if !is_nameless && !is_go {
+        return None;
+    }
+    let mut budget = MAX_SEARCH;
+    for segment in file.segments() {
+        if matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & object::elf::PF_X != 0) {
+            continue;
+        }
+        let (start, size) = segment.file_range();
+        let end = start.saturating_add(size.min(budget));
+        budget = budget.saturating_sub(size);
+        let mut at = start.next_multiple_of(8);
+        let mut piece = [0; 4096 + Header::LENGTH];
+        while at < end {
+            // The last piece is shorter.
+            let length = (end - at).min(piece.len() as u64) as usize;
+            let Some(part) = piece.get_mut(..length) else { break };
+            if bytes.read(at, part).is_none() {
+                break;
+            }
+            let found = (0..length.min(4096)).step_by(8).find(|from| {
+                part.get(*from..)
+                    .is_some_and(|rest| rest.len() >= Header::LENGTH && Header::parse(rest).is_some())
+            });
+            if let Some(from) = found {
+                return Some(at + from as u64);
+            }
+            at += 4096;
+        }
+    }
+    None
+}
+
+struct Image<'a, 'data, 'b, R: ReadRef<'data>> {
+    file: &'a object::File<'data, R>,
+    elf: &'a ElfFile64<'data, Endianness, R>,
+    bytes: &'a Bytes<'b>,
+}
+
+impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
+    /// The virtual address of an offset of the file.
+    fn address(&self, offset: u64) -> Option<u64> {
+        self.file.segments().find_map(|segment| {
+            let (start, size) = segment.file_range();
+            let within = offset.checked_sub(start).filter(|within| *within < size)?;
+            segment.address().checked_add(within)
+        })
+    }
+
+    /// The offset in the file of a virtual address.
+    fn offset(&self, address: u64) -> Option<u64> {
+        self.file.segments().find_map(|segment| {
+            let (start, size) = segment.file_range();
+            let within = address.checked_sub(segment.address()).filter(|within| *within < size)?;
+            start.checked_add(within)
+        })
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        self.file.segments().any(|segment| {
+            matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & object::elf::PF_X != 0)
+                && address
+                    .checked_sub(segment.address())
+                    .is_some_and(|within| within < segment.size())
+        })
+    }
+
+    /// The pointer at an address, by its relocation when the file leaves it to the dynamic linker.
+    fn pointer(&self, address: u64) -> Option<u64> {
+        match self.bytes.u64(self.offset(address)?)? {
+            0 => self.relocation(|at, _| at == address).map(|(_, value)| value),
+            value => Some(value),
+        }
+    }
+
+    /// The first relative relocation that `is_it`, asked with its place and its value.
+    fn relocation(&self, mut is_it: impl FnMut(u64, u64) -> bool) -> Option<(u64, u64)> {
+        let endian = self.elf.endian();
+        let mut budget = MAX_RELOCATIONS;
+        for section in self.elf.elf_section_table().iter() {
+            if section.sh_type(endian) != object::elf::SHT_RELA {
+                continue;
+            }
+            budget = budget.checked_sub(section.sh_size(endian))?;
+            let Ok(Some((entries, _))) = section.rela(endian, self.elf.data()) else {
+                continue;
+            };
+            for entry in entries {
+                let kind = entry.r_type(endian, false);
+                let (at, value) = (entry.r_offset(endian), entry.r_addend(endian) as u64);
+                if (kind == R_X86_64_RELATIVE || kind == R_AARCH64_RELATIVE) && is_it(at, value) {
+                    return Some((at, value));
+                }
+            }
+        }
+        None
+    }
+
+    fn symbol(&self, names: &[&str]) -> Option<u64> {
+        self.file
+            .symbols()
+            .take(MAX_SYMBOLS)
+            .find(|symbol| symbol.name().is_ok_and(|name| names.contains(&name)))
+            .map(|symbol| symbol.address())
+    }
+
+    /// The address of the module's description, which begins with the address of the table.
+    fn module(&self, table: u64) -> Option<u64> {
+        if let Some(section) = self.file.section_by_name(".go.module") {
+            return Some(section.address());
+        }
+        let table = self.address(table)?;
+        if let Some((at, _)) = self.relocation(|_, value| value == table) {
+            return Some(at);
+        }
+        let section = [".noptrdata", ".data"]
+            .into_iter()
+            .find_map(|name| self.search(name, table));
+        section.or_else(|| self.symbol(&["runtime.firstmoduledata"]))
+    }
+
+    /// Where a section has this number, and after it one that is a little greater (the table and the names in it).
+    fn search(&self, name: &str, wanted: u64) -> Option<u64> {
+        let section = self.file.section_by_name(name)?;
+        if !matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(object::elf::SHF_WRITE) != 0)
+        {
+            return None;
+        }
+        let (start, size) = section.file_range()?;
+        let size = size.min(MAX_SEARCH);
+        let mut at = 0;
+        while at + 16 <= size {
+            let here = start.checked_add(at)?;
+            if self.bytes.u64(here)? == wanted {
+                let names = self.bytes.u64(here.checked_add(8)?)?;
+                if names > wanted && names - wanted < 256 {
+                    return section.address().checked_add(at);
+                }
+            }
+            at += 8;
+        }
+        None
+    }
+}

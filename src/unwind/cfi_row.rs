@@ -1,0 +1,217 @@
+//! One row of call frame information as a [`Row`].
+//!
+//! Registers have the numbers of DWARF: of x86-64 by the System V ABI, figure 3.36; of 64-bit Arm by "DWARF for the Arm 64-bit architecture",
+//! section 4.1. Expressions are compared with those that compilers and assemblers write; the rest becomes [`Rule::Complex`].
+
+use gimli::{
+    CfaRule, EndianSlice, Expression, Register, RegisterRule, RunTimeEndian, UnwindExpression, UnwindSection,
+    UnwindTableRow,
+};
+
+use crate::unwind::row::{Arch, Row, Rule, aux};
+
+const RBX: Register = Register(3);
+const RBP: Register = Register(6);
+const RSP: Register = Register(7);
+/// The column of the return address on x86-64.
+const RETURN_ADDRESS: Register = Register(16);
+const X29: Register = Register(29);
+const X30: Register = Register(30);
+const SP: Register = Register(31);
+/// What binutils writes for a PLT: `rsp + 8 + ((((rip & 15) >= 11) ? 1 : 0) << 3)`.
+const PLT_EXPRESSION: [u8; 11] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+
+/// The row for `pc`.
+pub fn compile_row<'a, S>(arch: Arch, pc: u32, row: &UnwindTableRow<usize>, frames: &S) -> Row
+where
+    S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
+{
+    let compiled = match arch {
+        Arch::X86_64 => compile_x86(pc, row, frames),
+        Arch::Aarch64 => compile_arm(pc, row),
+    };
+    compiled.unwrap_or(Row::plain(pc, Rule::Complex))
+}
+
+fn compile_x86<'a, S>(pc: u32, row: &UnwindTableRow<usize>, frames: &S) -> Option<Row>
+where
+    S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
+{
+    let mut returns_in = None;
+    match row.register(RETURN_ADDRESS) {
+        Some(RegisterRule::Undefined) => return Some(Row::plain(pc, Rule::End)),
+        Some(RegisterRule::Register(Register(number))) => returns_in = u8::try_from(number).ok().filter(|at| *at < 16),
+        None | Some(RegisterRule::Offset(-8)) => {}
+        Some(_) => return None,
+    }
+    let mut register = 0;
+    let (mut rule, cfa) = match row.cfa() {
+        CfaRule::RegisterAndOffset { register: base, offset } => {
+            let rule = match *base {
+                RSP => Rule::Sp,
+                RBP => Rule::Bp,
+                RBX => Rule::Aux,
+                Register(number @ 0..=15) => {
+                    register = number as u8;
+                    Rule::Register
+                }
+                _ => return None,
+            };
+            (rule, eighths(*offset)?)
+        }
+        CfaRule::Expression(expression) => match known_expression(expression, frames)? {
+            (Rule::Plt, _) => return Some(Row::plain(pc, Rule::Plt)),
+            known => known,
+        },
+    };
+    let bp = match row.register(RBP) {
+        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) if rule != Rule::BpDeref => 0,
+        Some(RegisterRule::Offset(offset)) if rule != Rule::BpDeref => eighths(offset)
+            .and_then(|units| i8::try_from(units).ok())
+            .filter(|units| *units != 0)?,
+        // Realigned stacks save it where it points.
+        Some(RegisterRule::Expression(expression))
+            if rule == Rule::BpDeref && is_frame_pointer(&expression, frames) =>
+        {
+            0
+        }
+        _ => return None,
+    };
+    let mut extra = match row.register(RBX) {
+        None | Some(RegisterRule::SameValue) => aux::SAME,
+        Some(RegisterRule::Offset(offset)) => below(offset, 15).unwrap_or(aux::LOST),
+        Some(_) => aux::LOST,
+    };
+    if rule == Rule::Register {
+        extra = register;
+    }
+    if let Some(number) = returns_in {
+        if rule != Rule::Sp {
+            return None;
+        }
+        rule = Rule::Return;
+        extra = number;
+    }
+    Some(Row {
+        pc,
+        cfa,
+        bp,
+        rule: rule as u8 | extra << 4,
+    })
+}
+
+fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {
+    let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
+        return None;
+    };
+    let rule = match *register {
+        SP => Rule::Sp,
+        X29 => Rule::Bp,
+        _ => return None,
+    };
+    let bp = match row.register(X29) {
+        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
+        Some(RegisterRule::Offset(offset)) => eighths(offset)
+            .and_then(|units| i8::try_from(units).ok())
+            .filter(|units| *units != 0)?,
+        Some(_) => return None,
+    };
+    let extra = match row.register(X30) {
+        Some(RegisterRule::Undefined) => return Some(Row::plain(pc, Rule::End)),
+        None | Some(RegisterRule::SameValue) => aux::SAME,
+        Some(RegisterRule::Offset(offset)) if bp != 0 && offset == i64::from(bp) * 8 + 8 => aux::AFTER,
+        Some(RegisterRule::Offset(offset)) => below(offset, 13)?,
+        Some(_) => return None,
+    };
+    Some(Row {
+        pc,
+        cfa: eighths(*offset)?,
+        bp,
+        rule: rule as u8 | extra << 4,
+    })
+}
+
+fn eighths(offset: i64) -> Option<i16> {
+    (offset % 8 == 0).then(|| i16::try_from(offset / 8).ok()).flatten()
+}
+
+/// How many words below the CFA an offset is, from the second on.
+fn below(offset: i64, most: u8) -> Option<u8> {
+    let words = eighths(offset)?
+        .checked_neg()
+        .and_then(|words| u8::try_from(words).ok())?;
+    (2..=most).contains(&words).then_some(words)
+}
+
+fn known_expression<'a, S>(expression: &UnwindExpression<usize>, frames: &S) -> Option<(Rule, i16)>
+where
+    S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
+{
+    let Expression(bytes) = expression.get(frames).ok()?;
+    let bytes = bytes.slice();
+    if bytes == PLT_EXPRESSION {
+        return Some((Rule::Plt, 0));
+    }
+    match bytes.split_first()? {
+        // DW_OP_breg6 N, DW_OP_deref
+        (0x76, rest) => match signed_leb128(rest)? {
+            (offset, [0x06]) => Some((Rule::BpDeref, eighths(offset)?)),
+            _ => None,
+        },
+        // DW_OP_breg7 N, DW_OP_deref, DW_OP_plus_uconst 8
+        (0x77, rest) => match signed_leb128(rest)? {
+            (offset, [0x06, 0x23, 8]) => Some((Rule::SpDeref, eighths(offset)?)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_frame_pointer<'a, S>(expression: &UnwindExpression<usize>, frames: &S) -> bool
+where
+    S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
+{
+    expression
+        .get(frames)
+        .is_ok_and(|Expression(bytes)| bytes.slice() == [0x76, 0])
+}
+
+/// A signed LEB128 number of at most three bytes, and what comes after it.
+fn signed_leb128(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let mut value = 0_i64;
+    for (index, byte) in bytes.iter().take(3).enumerate() {
+        let shift = 7 * index as u32;
+        value |= i64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            if byte & 0x40 != 0 {
+                value -= 1 << (shift + 7);
+            }
+            return Some((value, bytes.get(index + 1..)?));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_numbers_are_read_with_their_sign() {
+        assert_eq!(signed_leb128(&[0x08, 6]), Some((8, &[6][..])));
+        assert_eq!(signed_leb128(&[0x78]), Some((-8, &[][..])));
+        assert_eq!(signed_leb128(&[0x80, 0x02]), Some((256, &[][..])));
+        assert_eq!(signed_leb128(&[0x80, 0x80]), None);
+        assert_eq!(signed_leb128(&[]), None);
+    }
+
+    #[test]
+    fn words_below_the_frame_are_counted_from_the_second() {
+        assert_eq!(below(-16, 15), Some(2));
+        assert_eq!(below(-120, 15), Some(15));
+        assert_eq!(below(-128, 15), None);
+        assert_eq!(below(-8, 15), None);
+        assert_eq!(below(16, 15), None);
+        assert_eq!(below(-12, 15), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Rules for Go's functions, which have no `.eh_frame`: their table tells how far the stack pointer is from the call at each instruction.
+//!
+//! Go keeps a chain of frame pointers across its own changes of stacks (a goroutine's and the thread's), so those are followed by it.
+
+use crate::unwind::row::{Arch, Row, Rule, aux};
+
+/// A Go function.
+#[derive(Debug, Clone, Copy)]
+pub struct Function<'a> {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// It is the outermost frame.
+    pub is_top: bool,
+    /// It sets the stack pointer to other stacks.
+    pub switches: bool,
+    /// A signal handler returns to it.
+    pub is_signal_return: bool,
+    /// Pieces: address after it, and bytes that the stack pointer is below where it was at the call.
+    pub offsets: &'a [(u64, i64)],
+}
+
+/// Adds the rows of a function.
+pub fn rows(arch: Arch, function: &Function<'_>, into: &mut Vec<Row>) {
+    let Ok(start) = u32::try_from(function.start) else {
+        return;
+    };
+    if function.is_signal_return {
+        into.push(Row::plain(start.saturating_sub(1), Rule::Signal));
+        return;
+    }
+    if function.is_top {
+        into.push(Row::plain(start, Rule::End));
+        return;
+    }
+    let deepest = function.offsets.iter().map(|(_, offset)| *offset).max().unwrap_or(0);
+    let mut from = start;
+    for (index, (end, offset)) in function.offsets.iter().enumerate() {
+        let Ok(end) = u32::try_from(*end) else { return };
+        if end < from {
+            return;
+        }
+        let at_entry = index == 0 && *offset == 0 && deepest > 0;
+        let row = if function.switches && !at_entry {
+            switching(arch, deepest)
+        } else {
+            plain(arch, *offset)
+        };
+        into.push(row.map_or(Row::plain(from, Rule::Complex), |row| Row { pc: from, ..row }));
+        from = end;
+    }
+}
+
+/// The caller by the stack pointer.
+fn plain(arch: Arch, offset: i64) -> Option<Row> {
+    let words = eighths(offset)?;
+    Some(match arch {
+        // The frame pointer is pushed first of all.
+        Arch::X86_64 => Row {
+            pc: 0,
+            cfa: words.checked_add(1)?,
+            bp: if words > 0 { -2 } else { 0 },
+            rule: Rule::Sp as u8 | aux::LOST << 4,
+        },
+        Arch::Aarch64 => Row {
+            pc: 0,
+            cfa: words,
+            bp: 0,
+            rule: Rule::Sp as u8 | if words > 0 { aux::BELOW } else { aux::SAME } << 4,
+        },
+    })
+}
+
+/// The caller by the frame pointer, which may lie on another stack.
+fn switching(arch: Arch, deepest: i64) -> Option<Row> {
+    Some(match arch {
+        Arch::X86_64 => Row {
+            pc: 0,
+            cfa: 2,
+            bp: -2,
+            rule: Rule::Switch as u8 | aux::LOST << 4,
+        },
+        Arch::Aarch64 => {
+            // It points to one word below the function's frame.
+            let words = eighths(deepest)?.checked_add(1)?;
+            Row {
+                pc: 0,
+                cfa: words,
+                bp: i8::try_from(words).ok()?.checked_neg()?,
+                rule: Rule::Switch as u8 | aux::AFTER << 4,
+            }
+        }
+    })
+}
+
+fn eighths(offset: i64) -> Option<i16> {
+    (offset >= 0 && offset % 8 == 0)
+        .then(|| i16::try_from(offset / 8).ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_followed_by_its_stack_pointer_and_one_that_changes_stacks_by_its_frame_pointer() {
+        let offsets = [(0x1001, 0), (0x1010, 24), (0x1011, 0)];
+        let mut function = Function {
+            start: 0x1000,
+            end: 0x1020,
+            is_top: false,
+            switches: false,
+            is_signal_return: false,
+            offsets: &offsets,
+        };
+        let mut found = Vec::new();
+        rows(Arch::X86_64, &function, &mut found);
+        let short: Vec<_> = found.iter().map(|row| (row.pc, row.kind(), row.cfa, row.bp)).collect();
+        assert_eq!(
+            short,
+            [
+                (0x1000, Rule::Sp, 1, 0),
+                (0x1001, Rule::Sp, 4, -2),
+                (0x1010, Rule::Sp, 1, 0)
+            ]
+        );
+        function.switches = true;
+        found.clear();
+        rows(Arch::X86_64, &function, &mut found);
+        assert_eq!(found[0].kind(), Rule::Sp);
+        assert_eq!(found[1].kind(), Rule::Switch);
+        found.clear();
+        rows(Arch::Aarch64, &function, &mut found);
+        assert_eq!((found[1].cfa, found[1].bp, found[1].extra()), (4, -4, aux::AFTER));
+        function.is_top = true;
+        found.clear();
+        rows(Arch::Aarch64, &function, &mut found);
+        assert_eq!(found, [Row::plain(0x1000, Rule::End)]);
+    }
+}
