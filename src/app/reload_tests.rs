@@ -160,7 +160,11 @@ async fn a_path_that_cannot_be_read_is_a_failed_load() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_of_both_languages_is_one_configuration_that_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    // At once, as editors do: the watch may look at any moment, and an empty file is a configuration too.
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join("new"), text).unwrap();
+        std::fs::rename(folder.path().join("new"), folder.path().join(name)).unwrap();
+    };
     write(
         "a.alloy",
         "discovery.relabel \"first\" {\n\ttargets = [{\"__address__\" = \"localhost:1\"}]\n}\n",

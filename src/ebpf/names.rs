@@ -160,6 +160,8 @@ struct Listed {
     index: u32,
     path: Arc<str>,
     build_id: Arc<str>,
+    /// The places in the source of some of its code are known.
+    has_lines: bool,
 }
 
 /// Looks up the names of all frames of a window.
@@ -221,14 +223,16 @@ impl<'a> Namer<'a> {
             .map(|(process, stacks)| self.names(process, stacks, places))
             .collect();
         let mut binaries: BTreeMap<FileId, Listed> = BTreeMap::new();
-        for (frame, _) in named.iter().flatten() {
+        for (frame, calls) in named.iter().flatten() {
             if let Some(binary) = places.binaries.get(&frame.file) {
                 let index = u32::try_from(binaries.len()).unwrap_or(u32::MAX);
-                binaries.entry(frame.file).or_insert_with(|| Listed {
+                let binary = binaries.entry(frame.file).or_insert_with(|| Listed {
                     index,
                     path: binary.path.clone(),
                     build_id: binary.build_id.clone(),
+                    has_lines: false,
                 });
+                binary.has_lines |= calls.iter().any(|call| call.line > 0);
             }
         }
         let mut builder = Builder::new(span);
@@ -240,7 +244,7 @@ impl<'a> Namer<'a> {
             .extend(in_order.into_iter().map(|binary| Mapping {
                 file: &binary.path,
                 build_id: &binary.build_id,
-                has: [true, false, false, false],
+                has: [true, binary.has_lines, binary.has_lines, binary.has_lines],
                 ..Mapping::default()
             }));
         let as_frame = matches!(self.style.comm, Comm::Frame | Comm::Both);

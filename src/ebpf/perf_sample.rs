@@ -5,16 +5,37 @@
 
 use crate::ebpf::bytes::{u32_at, u64_at};
 use crate::ebpf::records::{self, Head};
+use crate::unwind::walk::{self, Snapshot};
 
 /// PERF_SAMPLE_TID, TIME, CALLCHAIN, PERIOD, REGS_USER and STACK_USER.
 pub const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 13;
 /// Bytes of the stack that are copied.
 pub const STACK_BYTES: u32 = 16 << 10;
-/// Frame pointer, stack pointer and instruction pointer (asm/perf_regs.h), which come in the order of their bits.
+/// The registers that are copied (asm/perf_regs.h): ax, bx, cx, dx, si, di, bp, sp, ip, and r8 to r15.
 #[cfg(target_arch = "x86_64")]
-pub const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+pub const REGISTERS: u64 = 0x1ff | 0xff << 16;
+/// Frame pointer, return address, stack pointer and instruction pointer.
 #[cfg(not(target_arch = "x86_64"))]
-pub const REGISTERS: u64 = 1 << 29 | 1 << 31 | 1 << 32;
+pub const REGISTERS: u64 = 0xf << 29;
+
+/// Number of registers that are copied, which come in the order of their bits.
+const COPIED: usize = REGISTERS.count_ones() as usize;
+
+/// Instruction pointer, stack pointer, frame pointer, the third register of rules, and all by their DWARF numbers.
+type Arranged = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
+
+#[cfg(target_arch = "x86_64")]
+fn arrange(copied: &[u64; COPIED]) -> Arranged {
+    let [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] = *copied;
+    let dwarf = [ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15];
+    (ip, sp, bp, bx, dwarf)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn arrange(copied: &[u64; COPIED]) -> Arranged {
+    let [fp, lr, sp, pc] = *copied;
+    (pc, sp, fp, lr, [0; walk::REGISTERS])
+}
 
 /// Kernel frames at most, as in the program.
 const MAX_KERNEL_FRAMES: usize = 127;
@@ -55,7 +76,7 @@ pub fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     let mut at = chain_end;
     let abi = u64_at(body, at)?;
     at += 8;
-    let mut registers = [0_u64; 3];
+    let mut registers = [0_u64; COPIED];
     if abi != 0 {
         for register in &mut registers {
             *register = u64_at(body, at)?;
@@ -74,8 +95,16 @@ pub fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     if abi == 0 {
         records::write_kernel_only(out, head, kernel);
     } else {
-        let [bp, sp, ip] = registers;
-        records::write_snapshot(out, head, kernel, [ip, sp, bp], stack);
+        let (ip, sp, bp, aux, dwarf) = arrange(&registers);
+        let snapshot = Snapshot {
+            ip,
+            sp,
+            bp,
+            aux,
+            registers: dwarf,
+            bytes: stack,
+        };
+        records::write_snapshot(out, head, kernel, &snapshot);
     }
     Some(Sample::Task(time))
 }
@@ -91,7 +120,9 @@ mod tests {
         body.extend_from_slice(&8_u32.to_ne_bytes());
         let mut words = vec![1000, 5_000_000, 3, u64::MAX - 127, 0xffff_0001, 0xffff_0002];
         if with_registers {
-            words.extend([2, 30, 20, 10, 16, 0x11, 0x22, 8]);
+            words.push(2);
+            words.extend((0..COPIED as u64).map(|index| 10 + index));
+            words.extend([16, 0x11, 0x22, 8]);
         } else {
             words.extend([0, 0]);
         }
@@ -111,7 +142,9 @@ mod tests {
         let User::Snapshot(snapshot) = record.user else {
             panic!("{record:?}")
         };
-        assert_eq!((snapshot.ip, snapshot.sp, snapshot.bp), (10, 20, 30));
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!((snapshot.ip, snapshot.sp, snapshot.bp, snapshot.aux), (18, 17, 16, 11));
+        }
         assert_eq!(snapshot.bytes, 0x11_u64.to_ne_bytes());
         out.clear();
         assert!(encode(&body(false), &mut out).is_some());

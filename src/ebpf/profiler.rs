@@ -256,7 +256,9 @@ mod tests {
     fn a_worker_that_is_blocked_for_seconds_loses_no_tick() {
         let own = std::process::id();
         let profiler = Profiler::start(Settings {
-            hertz: 997,
+            // Ticks of programs that nobody looked at yet, which other tests may start meanwhile, copy their stacks: slow enough that those of five seconds
+            // fit where they must wait.
+            hertz: 97,
             scope: Scope::Process(own),
             ..Settings::default()
         })
@@ -270,7 +272,7 @@ mod tests {
         loop {
             std::thread::sleep(Duration::from_millis(100));
             let stacks = profiler.take().unwrap().accounts.stacks;
-            if stacks > before + 20 {
+            if stacks > before + 5 {
                 break;
             }
             before = stacks;

@@ -63,10 +63,12 @@ pub fn write_kernel_only(out: &mut Vec<u8>, head: Head, kernel: &[u64]) {
         .for_each(|address| out.extend_from_slice(&address.to_ne_bytes()));
 }
 
-/// Appends a record with a copy of the stack. `registers` are instruction pointer, stack pointer and frame pointer.
-pub fn write_snapshot(out: &mut Vec<u8>, head: Head, kernel: &[u64], registers: [u64; 3], stack: &[u8]) {
+/// Appends a record with a copy of the stack.
+pub fn write_snapshot(out: &mut Vec<u8>, head: Head, kernel: &[u64], snapshot: &Snapshot<'_>) {
+    let stack = snapshot.bytes;
     write_head(out, head, 2, kernel.len(), stack.len());
-    for word in registers.iter().chain(kernel) {
+    let first = [snapshot.ip, snapshot.sp, snapshot.bp, snapshot.aux];
+    for word in first.iter().chain(&snapshot.registers).chain(kernel) {
         out.extend_from_slice(&word.to_ne_bytes());
     }
     out.extend_from_slice(stack);

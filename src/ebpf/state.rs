@@ -318,7 +318,7 @@ impl State {
             Scope::Process(_) => self.followed.contains(&record.pid),
             Scope::ChildrenOf(parent) => record.pid != parent && self.followed.contains(&record.pid),
         };
-        if !is_wanted {
+        if !is_wanted && !self.adopt(record.pid) {
             self.accounts.filtered += 1;
             self.ignored.insert(record.pid);
             return;
@@ -344,6 +344,27 @@ impl State {
                 self.pending.push(waiting);
             }
         }
+    }
+
+    /// Looks whether a process that nobody told of was made by one that is followed: on a busy machine news of it may have been lost.
+    fn adopt(&mut self, pid: u32) -> bool {
+        /// Generations that are looked at.
+        const DEEPEST: usize = 16;
+        if self.ignored.contains(&pid) || self.passed_over.contains(&pid) || pid == std::process::id() {
+            return false;
+        }
+        let mut at = pid;
+        for _ in 0..DEEPEST {
+            match proc::parent(at) {
+                Some(parent) if self.followed.contains(&parent) => {
+                    self.followed.insert(pid);
+                    return true;
+                }
+                Some(parent) if parent > 1 => at = parent,
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Makes sure that the process of a tick is known, and that it is the same as before.

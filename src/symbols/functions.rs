@@ -173,7 +173,7 @@ mod tests {
             &file
                 .symbols()
                 .find(|symbol| {
-                    object::ObjectSymbol::name(symbol).is_ok_and(|name| name.contains("has_symbols"))
+                    object::ObjectSymbol::name(symbol).is_ok_and(|name| name.contains("functions11has_symbols"))
                         && object::ObjectSymbol::size(symbol) > 0
                 })
                 .unwrap(),

@@ -180,6 +180,7 @@ describe('the profile view', () => {
     const wanted = services[services.length - 1];
     await page.locator('#pick-service').click();
     await page.getByRole('combobox', { name: 'Service' }).fill(wanted);
+    await page.getByRole('option').filter({ hasText: wanted }).first().waitFor();
     await page.keyboard.press('Enter');
     await page.waitForFunction((name) => new URL(location.href).searchParams.get('service') === name, wanted);
     await drawn(page);
@@ -317,6 +318,7 @@ describe('the profile view', () => {
     await drawn(page);
     await page.getByRole('button', { name: 'Split by' }).click();
     await page.getByRole('combobox', { name: 'Split by' }).fill(label);
+    await page.getByRole('option').filter({ hasText: label }).first().waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('group', { name: 'Lines' }).getByRole('button').first().click();
     await page.waitForFunction(() => location.search.includes('q=') && !location.search.includes('by='));
@@ -324,6 +326,7 @@ describe('the profile view', () => {
     await page.waitForFunction(() => !location.search.includes('q='));
     await page.locator('#add-filter').click();
     await page.getByRole('combobox', { name: 'Label' }).fill(label);
+    await page.getByRole('option').filter({ hasText: label }).first().waitFor();
     await page.keyboard.press('Enter');
     const values = page.getByRole('option');
     await values.first().waitFor();

@@ -101,3 +101,15 @@ fn every_table_can_be_created_and_says_its_layout() {
         assert_eq!(opened.layout_version(), Some(LAYOUT_VERSION));
     }
 }
+
+#[test]
+fn writers_of_one_entry_do_not_share_a_temporary_file() {
+    let path = std::path::Path::new("_delta_log/00000000000000000007.json");
+    let [one, other] = [(); 2].map(|()| commit::temporary_name(path));
+    assert_ne!(one, other);
+    for name in [one, other] {
+        assert_eq!(name.parent(), path.parent());
+        let name = name.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with('.') && name.ends_with(".tmp"), "{name}");
+    }
+}
