@@ -12,6 +12,7 @@ use crate::profile::{Labels, pprof};
 use crate::store::delta::DeltaTable;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::snapshot::ScanFilter;
+use crate::store::tests::scratch;
 use crate::store::{inspect, repair};
 
 const SHAPE: Shape = Shape {
@@ -53,7 +54,7 @@ fn sound() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     FOLDER
         .get_or_init(|| {
-            let dir = tempfile::tempdir().unwrap();
+            let dir = scratch();
             let work = || {
                 let runtime = tokio::runtime::Runtime::new().unwrap();
                 let open = || Store::open(config(dir.path()), &Scope::new()).unwrap();
@@ -364,7 +365,7 @@ const CASES: &[Case] = &[
 #[test]
 fn damage_of_every_part_of_the_folder_is_recognised() {
     for case in CASES {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch();
         copy(sound(), dir.path());
         (case.damage)(dir.path());
         let kinds = || -> Vec<&'static str> {
@@ -379,7 +380,7 @@ fn damage_of_every_part_of_the_folder_is_recognised() {
             inspect::check(dir.path()).unwrap().findings
         );
         // A start is tried on a copy: it would tidy up.
-        let started = tempfile::tempdir().unwrap();
+        let started = scratch();
         copy(dir.path(), started.path());
         match (Store::open(config(started.path()), &Scope::new()), case.refuses) {
             (Ok(_), None) => {}

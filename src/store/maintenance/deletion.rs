@@ -4,7 +4,7 @@
 //! nothing that came later. It is written and synced first: a crash in the middle ends in a deletion that is finished by the next start and
 //! never in half of one. Frames and labels stay until the retention of their day.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ pub struct Deletion {
     pub until_us: i64,
     /// Last segment of the log whose profiles are covered; `None` until the store has taken the request.
     pub segment: Option<u64>,
+    /// The same for the flushes of other servers on the same tables; what those have not flushed is not covered. Empty until the store has taken the request.
+    pub others: BTreeMap<String, u64>,
 }
 
 /// The parts of a selector.
@@ -46,18 +48,33 @@ struct Parsed {
 }
 
 impl Deletion {
-    /// The same for what the tables have of the log up to `segment`.
+    /// A request of the profiles of `tenant` that `selector` chooses, in [`from_us`, `until_us`).
+    pub fn new(tenant: impl Into<String>, selector: impl Into<String>, (from_us, until_us): (i64, i64)) -> Self {
+        Self {
+            tenant: tenant.into(),
+            selector: selector.into(),
+            from_us,
+            until_us,
+            segment: None,
+            others: BTreeMap::new(),
+        }
+    }
+
+    /// The same for what the tables have of the log up to `segment`, and of the logs of other writers.
     #[must_use]
-    pub fn up_to(mut self, segment: u64) -> Self {
+    pub fn up_to(mut self, segment: u64, others: BTreeMap<String, u64>) -> Self {
         self.segment = Some(segment);
+        self.others = others;
         self
     }
 
-    /// Whether a file holds profiles that were acknowledged before the request. Merged files do: nothing is merged before requests are carried out.
-    pub fn covers(&self, file: &FileEntry, writer: &str) -> bool {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
-        match (self.segment, FileName::segment_of(name, writer)) {
-            (Some(last), Some(segment)) => segment <= last,
+    /// Whether a file holds profiles that were acknowledged before the request. Merged files do: this server merges nothing before requests are carried out. Another
+    /// one may, and then what it has merged since is covered too.
+    pub fn covers(&self, path: &str, writer: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        match (self.segment, FileName::parse(name)) {
+            (Some(last), Some(flushed)) if flushed.writer == writer => flushed.segment <= last,
+            (Some(_), Some(flushed)) => self.others.get(&flushed.writer) >= Some(&flushed.segment),
             _ => true,
         }
     }
@@ -145,6 +162,7 @@ impl Deletion {
             "from_us": self.from_us,
             "until_us": self.until_us,
             "segment": self.segment,
+            "others": self.others,
         });
         let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
         let temporary = temporary_name(&path);
@@ -174,6 +192,10 @@ impl Deletion {
                 from_us: value.get("from_us")?.as_i64()?,
                 until_us: value.get("until_us")?.as_i64()?,
                 segment: value.get("segment").and_then(serde_json::Value::as_u64),
+                others: match value.get("others") {
+                    Some(others) => serde_json::from_value(others.clone()).ok()?,
+                    None => BTreeMap::new(),
+                },
             })
         };
         parse().ok_or_else(|| StoreError::Damaged {
@@ -204,4 +226,34 @@ pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
 
 fn folder_of(dir: &Path) -> PathBuf {
     dir.join("deletions")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_covers_what_each_server_had_flushed_and_nothing_later() {
+        const OWN: &str = "0190a6a0-0000-7000-8000-000000000001";
+        const OTHER: &str = "0190a6a0-0000-7000-8000-000000000002";
+        const NEW: &str = "0190a6a0-0000-7000-8000-000000000003";
+        let dir = tempfile::tempdir().unwrap();
+        let others = BTreeMap::from([(OTHER.to_owned(), 7)]);
+        let asked = Deletion::new("t", "{}", (0, 1));
+        let taken = asked.clone().up_to(4, others);
+        let path = taken.write(dir.path(), &Faults::default()).unwrap();
+        let read = Deletion::read(&path).unwrap();
+        for (name, covered) in [
+            (format!("000000000004-0-{OWN}.parquet"), true),
+            (format!("000000000005-0-{OWN}.parquet"), false),
+            (format!("000000000007-2-{OTHER}.parquet"), true),
+            (format!("000000000008-0-{OTHER}.parquet"), false),
+            (format!("000000000001-0-{NEW}.parquet"), false),
+            (format!("c1-0000000001-ab-{OTHER}.parquet"), true),
+        ] {
+            let path = format!("samples/tenant=t/day=2026-01-01/{name}");
+            assert_eq!(read.covers(&path, OWN), covered, "{name}");
+            assert!(asked.covers(&path, OWN), "{name}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ use crate::store::fault::{FaultHook, Faults, Place};
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::{ScanFilter, Snapshot, SnapshotSource};
+use crate::store::tests::scratch;
 use crate::store::{Limits, Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 
@@ -189,7 +190,7 @@ pub(super) fn files_on_disk(dir: &Path) -> usize {
 
 #[tokio::test]
 async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let store = open(config(dir.path()));
     fill(&store, "t", 9, 4, 40).await;
     fill(&store, "other", 2, 2, 40).await;
@@ -225,7 +226,7 @@ async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
 
 #[tokio::test]
 async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let store = open(config(dir.path()));
     // Each flush spans three hours.
     fill(&store, "t", 9, 4, 2700).await;
@@ -288,14 +289,14 @@ impl FaultHook for FailOnce {
 
 #[tokio::test]
 async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
-    let first = tempfile::tempdir().unwrap();
+    let first = scratch();
     let expected = {
         let store = open(config(first.path()));
         fill(&store, "t", 2, 1, 40).await;
         contents(&store.snapshot(), "t")
     };
     for fails_at in 1.. {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch();
         copy(first.path(), dir.path());
         let hook = Arc::new(FailOnce {
             left: AtomicUsize::new(usize::MAX),
@@ -354,7 +355,7 @@ pub(super) fn sums(contents: &Contents, interval_us: i64) -> HashMap<(String, i6
 
 #[tokio::test]
 async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let interval = Duration::from_secs(300);
     let aging = aging::Aging {
         // The profiles are of the future: an age of nothing.
@@ -388,7 +389,7 @@ async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
 
 #[tokio::test]
 async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let mut config = config(dir.path());
     config.maintenance.aging.retention = Duration::from_secs(30 * 86_400);
     let store = open(config);
@@ -410,13 +411,7 @@ async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
 }
 
 pub(super) fn deletion(selector: &str) -> deletion::Deletion {
-    deletion::Deletion {
-        tenant: "t".to_owned(),
-        selector: selector.to_owned(),
-        from_us: i64::MIN,
-        until_us: i64::MAX,
-        segment: None,
-    }
+    deletion::Deletion::new("t", selector, (i64::MIN, i64::MAX))
 }
 
 fn without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
@@ -426,7 +421,7 @@ fn without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
 
 #[tokio::test]
 async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let store = open(config(dir.path()));
     fill(&store, "t", 3, 2, 40).await;
     fill(&store, "other", 1, 2, 40).await;
@@ -484,7 +479,7 @@ async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
 
 #[tokio::test]
 async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none() {
-    let first = tempfile::tempdir().unwrap();
+    let first = scratch();
     let store = open(config(first.path()));
     fill(&store, "t", 1, 1, 40).await;
     let before = contents(&store.snapshot(), "t");
@@ -514,7 +509,7 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
     };
     let expected = without(&before, series);
     for fails_at in 1.. {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch();
         copy(first.path(), dir.path());
         let hook = Arc::new(FailOnce {
             left: AtomicUsize::new(usize::MAX),
@@ -570,7 +565,7 @@ impl FaultHook for Trace {
 
 #[tokio::test]
 async fn syncs_come_before_what_relies_on_them() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let trace = Arc::new(Trace::default());
     let store = open(StoreConfig {
         faults: Faults::new(trace.clone()),
