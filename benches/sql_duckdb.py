@@ -49,12 +49,13 @@ QUESTIONS = [
     ("below one function", "SELECT service_name, sum(value) AS v FROM flat WHERE profile_type = '{cpu}' "
      "AND stack_contains(frames, '{function}') GROUP BY service_name ORDER BY v DESC, service_name",
      "SELECT service_name, sum(value) AS v FROM flat WHERE profile_type = '{cpu}' "
-     "AND list_contains(list_transform(frames, f -> f.function), '{function}') GROUP BY service_name ORDER BY v DESC, service_name"),
+     "AND list_contains(list_transform(frames, lambda f: f.function), '{function}') GROUP BY service_name ORDER BY v DESC, service_name"),
     ("functions by pattern", "SELECT sum(value) AS v FROM flat WHERE profile_type = '{cpu}' AND function LIKE '%a%'", None),
     ("samples of each type", "SELECT profile_type, count(*) AS n, sum(value) AS v FROM samples GROUP BY profile_type ORDER BY profile_type", None),
     ("stacks by value", "SELECT stack, sum(value) AS v FROM samples WHERE profile_type = '{cpu}' GROUP BY stack ORDER BY v DESC, stack LIMIT 10", None),
     ("a line of time", "SELECT time_bucket('15s', time) AS t, sum(total) AS v FROM profiles WHERE profile_type = '{cpu}' GROUP BY t ORDER BY t",
-     "SELECT time_bucket(INTERVAL '15 seconds', time) AS t, sum(total) AS v FROM profiles WHERE profile_type = '{cpu}' GROUP BY t ORDER BY t"),
+     # As seconds: Python's value of a time zone would need one more package.
+     "SELECT epoch(time_bucket(INTERVAL '15 seconds', time))::BIGINT AS t, sum(total) AS v FROM profiles WHERE profile_type = '{cpu}' GROUP BY t ORDER BY t"),
 ]
 
 

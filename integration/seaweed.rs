@@ -55,16 +55,7 @@ impl Seaweed {
             process: None,
         };
         server.restart().await;
-        let bucket = format!("http://127.0.0.1:{}/buckets/{BUCKET}/", server.ports[4]);
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let made = client().post(&bucket).send().await;
-            if made.is_ok_and(|answer| answer.status().is_success()) {
-                return Some(server);
-            }
-            assert!(Instant::now() < deadline, "no bucket\n{}", server.tail());
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        Some(server)
     }
 
     /// `127.0.0.1:PORT` of the S3 protocol.
@@ -105,13 +96,10 @@ impl Seaweed {
             command.arg(format!("-{name}={port}"));
         }
         let mut process = Program::start(command, &self.folder.join("log"));
-        // Any answer of the S3 port but "starting".
-        let url = format!("http://{}/{BUCKET}/", self.endpoint());
         let deadline = Instant::now() + PATIENCE;
         loop {
             process.check();
-            let answer = client().get(&url).timeout(Duration::from_secs(5)).send().await;
-            if answer.is_ok_and(|answer| answer.status().is_client_error()) {
+            if self.works().await {
                 break;
             }
             assert!(Instant::now() < deadline, "no S3\n{}", process.tail());
@@ -120,8 +108,53 @@ impl Seaweed {
         self.process = Some(process);
     }
 
-    fn tail(&self) -> String {
-        self.process.as_ref().map(Program::tail).unwrap_or_default()
+    /// Whether the bucket is there, an object can be written and each that was written before is read again.
+    ///
+    /// The S3 port answers before the volumes are known to the rest of the process: until then objects are answered with status 500. The port of the
+    /// files, which shows the same objects, asks for no signature.
+    async fn works(&self) -> bool {
+        let bucket = format!("http://127.0.0.1:{}/buckets/{BUCKET}/", self.ports[4]);
+        // An object that a server of ours deletes meanwhile is no sign of trouble.
+        let request = |request: reqwest::RequestBuilder| async move {
+            let answer = request.timeout(Duration::from_secs(5)).send().await.ok()?;
+            let good = answer.status().is_success() || answer.status() == reqwest::StatusCode::NOT_FOUND;
+            answer.bytes().await.ok().filter(|_| good)
+        };
+        // "Starting" is not an answer of a client's fault, a missing signature is.
+        let s3 = client().get(format!("http://{}/{BUCKET}/", self.endpoint()));
+        let s3 = s3.timeout(Duration::from_secs(5)).send().await;
+        if !s3.is_ok_and(|answer| answer.status().is_client_error()) {
+            return false;
+        }
+        // Refused when it exists; what follows fails when it does not.
+        let _ = client().post(&bucket).timeout(Duration::from_secs(5)).send().await;
+        let probe = format!("{bucket}probe/{}", rand::random::<u64>());
+        if request(client().put(&probe).body("probe")).await.is_none() {
+            return false;
+        }
+        let mut folders = vec![bucket];
+        while let Some(folder) = folders.pop() {
+            let list = client()
+                .get(format!("{folder}?limit=10000"))
+                .header("accept", "application/json");
+            let Some(list) = request(list)
+                .await
+                .and_then(|list| serde_json::from_slice::<serde_json::Value>(&list).ok())
+            else {
+                return false;
+            };
+            for entry in list["Entries"].as_array().into_iter().flatten() {
+                let path = entry["FullPath"].as_str().unwrap_or_default();
+                let url = format!("http://127.0.0.1:{}{path}", self.ports[4]);
+                // Go's mode of a file: the highest bit says folder.
+                if entry["Mode"].as_u64().unwrap_or_default() & (1 << 31) != 0 {
+                    folders.push(format!("{url}/"));
+                } else if request(client().get(&url)).await.is_none() {
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// The section `storage` of a server's configuration for this bucket.

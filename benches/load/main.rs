@@ -46,6 +46,8 @@ enum Mode {
     Both(Common),
     /// Start our own server in an empty folder and measure everything.
     Server(ServerArguments),
+    /// Start our own server in an empty folder and ask about an hour, with that hour in the tables and with ten.
+    Growth(ServerArguments),
     /// Push at a fixed rate and ask once a second; one line of JSON every ten seconds.
     Soak(Common),
 }
@@ -63,6 +65,14 @@ struct ServerArguments {
     /// Further arguments of `alluvium serve`, after `--`.
     #[arg(last = true)]
     arguments: Vec<String>,
+}
+
+impl ServerArguments {
+    /// The further arguments, without cargo's own flag, which lands among them.
+    fn further(&self) -> Vec<String> {
+        let further = self.arguments.iter().filter(|argument| *argument != "--bench");
+        further.cloned().collect()
+    }
 }
 
 /// What all modes share.
@@ -171,17 +181,8 @@ async fn run(mode: Mode) -> anyhow::Result<()> {
                 json!({"push": sent, "flame_graph_idle_ms": idle}),
             );
         }
-        Mode::Server(mut arguments) => {
-            // Where cargo's own flag lands when there are further arguments.
-            arguments.arguments.retain(|argument| argument != "--bench");
-            own::measure(
-                &arguments.common,
-                &arguments.program,
-                &arguments.folder,
-                &arguments.arguments,
-            )
-            .await?;
-        }
+        Mode::Server(given) => own::measure(&given.common, &given.program, &given.folder, &given.further()).await?,
+        Mode::Growth(given) => own::growth(&given.common, &given.program, &given.folder, &given.further()).await?,
         Mode::Soak(common) => {
             let server = Server::find(&common)?;
             let soaked = send::soak(&common, &common.plan(), &server).await?;

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
-use crate::process::{Server, children_cpu_seconds, folder_bytes};
+use crate::process::{Server, children_cpu_seconds, folder_bytes, load_average};
+use crate::work::Plan;
 use crate::{Common, ask, client, report, rounded, send};
 
 /// Longest time until a server is ready, and until it has stopped.
@@ -156,21 +157,77 @@ pub async fn measure(common: &Common, program: &Path, folder: &Path, arguments: 
     Ok(())
 }
 
-/// Merges what was filled as if its hour were over, and says what everything cost: taking the profiles, committing and merging them.
-fn compact(program: &Path, data: &Path, filled: &Value) -> anyhow::Result<Value> {
-    let run = |arguments: &[&str]| -> anyhow::Result<Vec<u8>> {
-        let mut command = Command::new(program);
-        command.arg("store").args(arguments).arg("--format").arg("json");
-        let output = command.arg(data).stderr(Stdio::null()).output()?;
-        match output.status.success() {
-            true => Ok(output.stdout),
-            false => bail!("`store {}` ended with {}", arguments.join(" "), output.status),
-        }
+/// The questions about the newest hour with only that hour in the tables, then with nine more before it, each time merged and asked of a fresh process.
+pub async fn growth(common: &Common, program: &Path, folder: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    let data: PathBuf = folder.join("data");
+    std::fs::create_dir_all(folder)?;
+    if data.exists() {
+        bail!("{} exists, a measurement begins with an empty folder", data.display());
+    }
+    let newest = common.plan();
+    let before = Plan {
+        start_ms: newest.start_ms - (newest.end_ms() - newest.start_ms) * 9,
+        ticks: newest.ticks * 9,
+        ..newest
     };
+    let mut answers = Vec::new();
+    for plan in [newest, before] {
+        let own = Own::start(program, arguments, &data, common).await?;
+        let with = own.common(common, &data);
+        let server = Server::find(&with)?;
+        report("fill", &with, &server, send::fill(&with, &plan, &server).await?);
+        own.stop(false).await?;
+        merge(program, &data)?;
+
+        let own = Own::start(program, arguments, &data, common).await?;
+        let with = own.common(common, &data);
+        let server = Server::find(&with)?;
+        let asked = ask::all(&with, &newest, &server).await?;
+        report("query", &with, &server, asked.clone());
+        answers.push(asked);
+        own.stop(false).await?;
+    }
+    let medians = |asked: &Value| -> Vec<(String, f64)> {
+        let questions = asked["questions"].as_object();
+        questions
+            .into_iter()
+            .flatten()
+            .map(|(name, answer)| (name.clone(), answer["median_ms"].as_f64().unwrap_or(f64::NAN)))
+            .collect()
+    };
+    let ratios: serde_json::Map<String, Value> = std::iter::zip(medians(&answers[0]), medians(&answers[1]))
+        .map(|((name, one), (_, ten))| (name, rounded(ten / one, 2)))
+        .collect();
+    println!(
+        "{}",
+        json!({"mode": "growth", "ten_times_the_history_by_one": ratios, "load_average": load_average()})
+    );
+    Ok(())
+}
+
+/// Runs `alluvium store ...` on a folder.
+fn store(program: &Path, data: &Path, arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
+    let mut command = Command::new(program);
+    command.arg("store").args(arguments).arg("--format").arg("json");
+    let output = command.arg(data).stderr(Stdio::null()).output()?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => bail!("`store {}` ended with {}", arguments.join(" "), output.status),
+    }
+}
+
+/// Merges as if the hours were over and removes what was merged; the processor seconds of the merging.
+fn merge(program: &Path, data: &Path) -> anyhow::Result<f64> {
     let before = children_cpu_seconds();
-    run(&["compact"])?;
+    store(program, data, &["compact"])?;
     let cpu = children_cpu_seconds() - before;
-    run(&["vacuum", "--grace", "0s"])?;
+    store(program, data, &["vacuum", "--grace", "0s"])?;
+    Ok(cpu)
+}
+
+/// Merges what was filled, and says what everything cost: taking the profiles, committing and merging them.
+fn compact(program: &Path, data: &Path, filled: &Value) -> anyhow::Result<Value> {
+    let cpu = merge(program, data)?;
     let (parquet, all) = folder_bytes(data);
     let number = |name: &str| filled.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
     Ok(json!({

@@ -79,9 +79,9 @@ fn one_member(data: &[u8], length: usize) -> Option<Vec<u8>> {
         return None;
     }
     let (body, trailer) = rest.split_last_chunk::<TRAILER_BYTES>()?;
-    let mut plain = vec![0; length];
+    let mut plain = Vec::with_capacity(length);
     let mut inflate = Decompress::new(false);
-    let status = inflate.decompress(body, &mut plain, FlushDecompress::Finish).ok()?;
+    let status = inflate.decompress_vec(body, &mut plain, FlushDecompress::Finish).ok()?;
     let whole = status == Status::StreamEnd
         && inflate.total_in() == body.len() as u64
         && inflate.total_out() == length as u64
