@@ -39,7 +39,7 @@ const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";
 /// Numbers of a round.
 const STRIDE: u64 = 1_000_000;
 /// Time for a round; none depends on speed, this ends a test that hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What the store is doing, and up to which event of it a round may count. A round counts two events an operation.
 const CLASSES: [(&str, u64); 9] = [

@@ -166,7 +166,7 @@ impl Site {
     }
 
     async fn becomes(&self, expected: [(i64, i64); 3]) {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(120);
         loop {
             let left = self.left().await;
             if left == expected {
@@ -203,7 +203,7 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
     site.becomes([(2, 2), (2, 2), (2, 2)]).await;
     // The samples of the first are coarse now.
     let coarse = "SELECT bool_and(CAST(date_part('epoch', time) AS BIGINT) % 300 = 0) FROM samples WHERE time < (SELECT max(time) FROM profiles) - INTERVAL '1 day'";
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while site.sql("plain", coarse).await != "true" {
         assert!(Instant::now() < deadline, "the samples stay fine");
         tokio::time::sleep(Duration::from_millis(50)).await;
