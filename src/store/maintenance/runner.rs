@@ -321,7 +321,8 @@ impl Maintainer {
         let live = delta.reload().and_then(|()| delta.files());
         match live.is_ok_and(|live| !live.iter().any(|file| root.name(&file.path) == *missing)) {
             true => {
-                self.unsure.insert(table);
+                // Who has replaced files of one table has seldom left the others.
+                self.unsure.extend(Table::ALL);
                 StoreError::Outdated(table)
             }
             false => error,
