@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What the eBPF profiler costs and how true it is, beside perf on the same minute. Prints the tables of docs/benchmarks-ebpf.md.
 
-    sudo benches/ebpf.py target/release/alluvium [--seconds 60] [--hertz 99] [--perf /usr/bin/perf]
+    sudo benches/ebpf.py target/release/alluvium [--seconds 60] [--hertz 99] [--depth 0] [--only collector|beside|slowdown|mixed] [--churn 600]
 
 Two programs of known shares keep two CPUs busy. First `alluvium run` profiles the machine as a collector does and its cost is read from the kernel: CPU of
 the process, time of the BPF program (kernel.bpf_stats_enabled), resident memory, memory of the maps. Then `alluvium record` and `perf record --call-graph dwarf`
-watch the same minute, and the shares of the functions are compared with each other and with what the programs measured of themselves.
+watch the same minute, and the shares of the functions, of their own and with what they call, are compared with each other and with what the programs measured of
+themselves. `slowdown` runs a fixed piece of work with and without the profiler, in turn; `mixed` keeps node, Java, Python and a compiler busy. Each part
+prints the load of the machine.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -86,13 +89,17 @@ def kernel_side(pid):
     return nanos, runs, total
 
 
-def busy(folder, seconds):
+def load():
+    return "load " + " ".join(f"{value:.1f}" for value in os.getloadavg())
+
+
+def busy(folder, seconds, depth=0):
     programs = []
     for name in ("first", "second"):
         path = folder / name
         source = ROOT / "integration/fixtures/ebpf/shares.c"
         subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-o", path, source], check=True)
-        programs.append(subprocess.Popen([path, str(seconds)], stdout=subprocess.PIPE, text=True))
+        programs.append(subprocess.Popen([path, str(seconds), str(depth)], stdout=subprocess.PIPE, text=True))
     return programs
 
 
@@ -109,17 +116,22 @@ def truth(programs):
     return {name: value / sum(total.values()) * 100 for name, value in total.items()}, process / 1e9
 
 
-def collector(options, folder):
+def start_collector(options, folder):
+    """The collector with a receiver for what it sends."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     config = folder / "bench.river"
     config.write_text(CONFIG % (options.hertz, server.server_address[1]))
     log = open(folder / "run.log", "w")
-    started = time.monotonic()
-    agent = subprocess.Popen(
+    return subprocess.Popen(
         [options.alluvium, "run", config, "--storage.path", folder / "storage", "--server.http.listen-addr", "127.0.0.1:0"],
         stdout=log, stderr=log)
-    programs = busy(folder, options.seconds * 2)
+
+
+def collector(options, folder):
+    started = time.monotonic()
+    agent = start_collector(options, folder)
+    programs = busy(folder, options.seconds * 2, options.depth)
     # The first interval holds the compiling of tables.
     time.sleep(20)
     cpu, (nanos, runs, _), at = cpu_seconds(agent.pid), kernel_side(agent.pid), time.monotonic()
@@ -132,7 +144,7 @@ def collector(options, folder):
     elapsed = time.monotonic() - at
     agent_cpu = (cpu_seconds(agent.pid) - cpu) / elapsed * 100
     nanos_after, runs_after, _ = kernel_side(agent.pid)
-    print(f"collector, {options.hertz} Hz, two busy programs, {elapsed:.0f} s after a start of {at - started:.0f} s")
+    print(f"collector, {options.hertz} Hz, two busy programs {options.depth + 5} calls deep, {elapsed:.0f} s after a start of {at - started:.0f} s, {load()}")
     print(f"  agent CPU                 {agent_cpu:.2f} % of one CPU")
     print(f"  BPF program               {(nanos_after - nanos) / elapsed / 1e7:.3f} % of one CPU, "
           f"{(nanos_after - nanos) / max(1, runs_after - runs) / 1000:.1f} us a tick, {runs_after - runs} ticks")
@@ -147,29 +159,53 @@ def collector(options, folder):
         program.wait()
 
 
-def folded_shares(path):
-    leaf, whole = {}, 0
+PROGRAMS = ("first", "second")
+
+
+def shares(stacks):
+    """Of stacks, root first, with their weights: share of each leaf, of each function with what it calls, of each stack; and the whole weight."""
+    leaf, inclusive, stack_weights, whole = {}, {}, {}, 0
+    for names, value in stacks:
+        whole += value
+        leaf[names[-1]] = leaf.get(names[-1], 0) + value
+        for name in set(names):
+            inclusive[name] = inclusive.get(name, 0) + value
+        stack_weights[";".join(names)] = stack_weights.get(";".join(names), 0) + value
+    part = lambda weights: {name: value / max(1, whole) * 100 for name, value in weights.items()}
+    return part(leaf), part(inclusive), part(stack_weights), whole
+
+
+def our_stacks(path):
     for line in path.read_text().splitlines():
         stack, value = line.rsplit(" ", 1)
         names = stack.split(";")
-        if names[0] in ("first", "second"):
-            leaf[names[-1]] = leaf.get(names[-1], 0) + int(value)
-            whole += int(value)
-    return {name: value / whole * 100 for name, value in leaf.items()}, whole / 1e9
+        if names[0] in PROGRAMS and len(names) > 1:
+            yield names[1:], int(value)
 
 
-def perf_shares(perf, data):
-    text = subprocess.run(
-        [perf, "report", "--stdio", "--no-children", "-g", "none", "--sort", "comm,sym", "-n", "-i", data],
-        capture_output=True, text=True).stdout
-    leaf, whole = {}, 0
-    for line in text.splitlines():
-        found = re.match(r"\s*[\d.]+%\s+(\d+)\s+(first|second)\s+\[.\]\s+(\S+)", line) or \
-            re.match(r"\s*[\d.]+%\s+(\d+)\s+(first|second)\s+\[k\]\s+(\S+)", line)
-        if found:
-            leaf[found.group(3)] = leaf.get(found.group(3), 0) + int(found.group(1))
-            whole += int(found.group(1))
-    return {name: value / max(1, whole) * 100 for name, value in leaf.items()}, whole
+def perf_stacks(perf, data):
+    """What `perf script` makes of the copied stacks; it unwinds each anew."""
+    child = subprocess.Popen(
+        [perf, "script", "--no-inline", "-F", "comm,ip,sym", "-i", data, "--comms", ",".join(PROGRAMS)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    names = None
+    for line in child.stdout:
+        if not line.strip():
+            if names:
+                yield names[::-1], 1
+            names = None
+        elif not line.startswith((" ", "\t")):
+            names = []
+        elif names is not None:
+            name = line.split(None, 1)[1].strip() if len(line.split(None, 1)) > 1 else "[unknown]"
+            names.append(re.sub(r"(@@?GLIBC\S*|\+0x[0-9a-f]+)$", "", name))
+    child.wait()
+
+
+def both(ours, theirs, least):
+    """Names that have at least a share in either, the greatest first."""
+    names = [name for name in set(ours) | set(theirs) if max(ours.get(name, 0), theirs.get(name, 0)) >= least]
+    return sorted(names, key=lambda name: -max(ours.get(name, 0), theirs.get(name, 0)))
 
 
 def side_by_side(options, folder):
@@ -181,7 +217,7 @@ def side_by_side(options, folder):
         _, _, used = os.wait4(child.pid, 0)
         usage[name] = used.ru_utime + used.ru_stime
 
-    programs = busy(folder, options.seconds)
+    programs = busy(folder, options.seconds, options.depth)
     commands = {
         "alluvium": [options.alluvium, "record", "--all", "-F", str(options.hertz), "-d", f"{options.seconds + 5}s", "-o", output],
         "perf": [options.perf, "record", "-q", "-a", "-F", str(options.hertz), "-e", "cpu-clock", "--call-graph", "dwarf", "-o", data,
@@ -193,19 +229,104 @@ def side_by_side(options, folder):
     true_shares, process = truth(programs)
     for thread in threads:
         thread.join()
-    ours, seconds = folded_shares(output)
-    theirs, samples = perf_shares(options.perf, data)
-    print(f"side by side, {options.hertz} Hz, {process:.1f} s of CPU in two programs")
-    print("  self time of      truth   alluvium       perf")
+    ours, ours_inclusive, our_weights, seconds = shares(our_stacks(output))
+    theirs, theirs_inclusive, their_weights, samples = shares(perf_stacks(options.perf, data))
+    seconds /= 1e9
+    print(f"side by side, {options.hertz} Hz, {process:.1f} s of CPU in two programs, {load()}")
+    print("  self time of                  truth   alluvium       perf")
     for name in FUNCTIONS:
-        print(f"  {name:<12} {true_shares[name]:8.2f} % {ours.get(name, 0):8.2f} % {theirs.get(name, 0):8.2f} %")
-    ranked = lambda shares: [name for name, _ in sorted(shares.items(), key=lambda item: -item[1])[:3]]
-    worst = max(abs(ours.get(name, 0) - theirs.get(name, 0)) for name in set(ours) | set(theirs)) if theirs else float("nan")
-    print(f"  top three         {', '.join(ranked(ours))} / {', '.join(ranked(theirs))}; greatest difference {worst:.2f} points")
+        print(f"  {name:<24} {true_shares[name]:8.2f} % {ours.get(name, 0):8.2f} % {theirs.get(name, 0):8.2f} %")
+    print("  with what it calls")
+    for name in both(ours_inclusive, theirs_inclusive, 5):
+        print(f"  {name[:24]:<24}            {ours_inclusive.get(name, 0):8.2f} % {theirs_inclusive.get(name, 0):8.2f} %")
+    worst = lambda a, b: max((abs(a.get(name, 0) - b.get(name, 0)) for name in both(a, b, 5)), default=float("nan"))
+    print(f"  greatest difference       {worst(ours, theirs):.2f} points of self time, {worst(ours_inclusive, theirs_inclusive):.2f} with calls, "
+          f"of functions of 5 % or more")
+    top = lambda weights: [name for name, _ in sorted(weights.items(), key=lambda item: -item[1])[:3]]
+    print(f"  three greatest stacks     {'the same' if set(top(our_weights)) == set(top(their_weights)) else 'differ'}: "
+          f"{', '.join(f'{our_weights.get(stack, 0):.2f} / {their_weights.get(stack, 0):.2f} %' for stack in top(our_weights))}")
     print(f"  CPU time found    {seconds / process * 100:.1f} % by alluvium, {samples / options.hertz / process * 100:.1f} % by perf")
     print(f"  CPU used          {usage['alluvium']:.2f} s by alluvium, {usage['perf']:.2f} s by perf (which has yet to unwind)")
     print(f"  written           {output.stat().st_size / 1e6:.2f} MB by alluvium, {data.stat().st_size / 1e6:.1f} MB by perf")
     print("  " + "\n  ".join((folder / "alluvium.log").read_text().splitlines()[:2]))
+
+
+def slowdown(options, folder):
+    """A fixed piece of work on each CPU, with and without the profiler in turn: what its CPU time grows by."""
+    source = folder / "fixed.c"
+    source.write_text("volatile unsigned long sink; int main(void) { for (long i = 0; i < 1500000000; i++) sink += i; return 0; }")
+    subprocess.run(["gcc", "-O2", "-o", folder / "fixed", source], check=True)
+
+    def once():
+        children = [subprocess.Popen([folder / "fixed"]) for _ in range(os.cpu_count())]
+        used = [os.wait4(child.pid, 0)[2] for child in children]
+        return sum(one.ru_utime + one.ru_stime for one in used)
+
+    once()
+    changes = []
+    for pair in range(options.pairs):
+        seconds = {}
+        # The second of two may find a warmer machine.
+        for profiled in (pair % 2 == 0, pair % 2 == 1):
+            agent = start_collector(options, folder) if profiled else None
+            if agent:
+                time.sleep(4)
+            seconds[profiled] = once()
+            if agent:
+                agent.terminate()
+                agent.wait()
+        changes.append((seconds[True] / seconds[False] - 1) * 100)
+    mean, deviation = statistics.mean(changes), statistics.stdev(changes)
+    print(f"fixed work on every CPU, {options.pairs} pairs with and without the collector at {options.hertz} Hz, {load()}")
+    print(f"  CPU time grows by {mean:+.2f} % +- {2.1 * deviation / len(changes) ** 0.5:.2f} (95 % of the time), median {statistics.median(changes):+.2f} %")
+
+
+MIXED_JAVA = """
+public class Work {
+    static double work(int n) { double x = 0; for (int i = 1; i < n; i++) x += Math.sqrt(i) * Math.sin(i); return x; }
+    public static void main(String[] a) { double x = 0; while (true) x += work(10000); }
+}
+"""
+
+
+def mixed(options, folder):
+    """Programs of many runtimes at once: kernel memory of the tables, time to make them, resident memory."""
+    (folder / "Work.java").write_text(MIXED_JAVA)
+    subprocess.run(["javac", "-d", folder, folder / "Work.java"], check=True)
+    (folder / "work.rs").write_text("fn main() { let v: Vec<String> = (0..10).map(|i| format!(\"{i:?}\")).collect(); println!(\"{v:?}\"); }")
+    script = "import json\nwhile True: json.loads(json.dumps({str(i): [i] * 9 for i in range(999)}))"
+    commands = [["node", "--perf-basic-prof", "-e", "for (;;) JSON.parse(JSON.stringify({ a: [1, 2, 3].map((x) => x * 2) }))"]]
+    commands += [["java", "-XX:+PreserveFramePointer", "-cp", folder, "Work"]] * 2 + [["python3", "-c", script]] * 4
+    commands += [["sh", "-c", f"cd '{folder}' && while :; do rustc -O work.rs; done"]]
+    programs = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, start_new_session=True) for command in commands]
+    try:
+        time.sleep(3)
+        agent = start_collector(options, folder)
+        at, resident, peak_maps = time.monotonic(), [], 0
+        while time.monotonic() - at < options.seconds:
+            time.sleep(1)
+            resident.append(memory(agent.pid, "VmRSS"))
+            peak_maps = max(peak_maps, kernel_side(agent.pid)[2])
+        cpu = {}
+        for task in pathlib.Path(f"/proc/{agent.pid}/task").iterdir():
+            fields = (task / "stat").read_text().rsplit(")", 1)[1].split()
+            name = (task / "comm").read_text().strip()
+            cpu[name] = cpu.get(name, 0) + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        print(f"node, two JVMs, four Pythons and rustc, {options.hertz} Hz, {options.seconds} s from the start on, {load()}")
+        print(f"  resident, mean and peak   {sum(resident) / len(resident):.0f} and {memory(agent.pid, 'VmHWM'):.0f} MB")
+        print(f"  kernel maps, peak         {peak_maps / 1e6:.1f} MB")
+        print(f"  CPU of the threads        {', '.join(f'{name} {value:.2f} s' for name, value in sorted(cpu.items(), key=lambda item: -item[1])[:5])}")
+        agent.terminate()
+        agent.wait()
+        done = subprocess.run(
+            [options.alluvium, "record", "--all", "-F", str(options.hertz), "-d", f"{options.seconds}s", "-o", folder / "mixed.pb.gz"],
+            capture_output=True, text=True)
+        print("  " + "\n  ".join(done.stderr.splitlines()[:2]))
+    finally:
+        for program in programs:
+            os.killpg(program.pid, 9)
+            program.wait()
+            pathlib.Path(f"/tmp/perf-{program.pid}.map").unlink(missing_ok=True)
 
 
 def churn(options, folder):
@@ -218,14 +339,14 @@ def churn(options, folder):
     agent = subprocess.Popen(
         [options.alluvium, "record", "--all", "-F", str(options.hertz), "-d", f"{options.churn}s", "-o", folder / "churn.pb.gz"],
         stdout=subprocess.DEVNULL, stderr=open(folder / "churn.log", "w"))
-    load = subprocess.Popen([folder / "churn", str(options.churn - 5), "1", folder / "short", "200", "0.05"], stdout=subprocess.PIPE, text=True)
-    print(f"churn of 200 binaries, {options.churn} s")
+    children = subprocess.Popen([folder / "churn", str(options.churn - 5), "1", folder / "short", "200", "0.05"], stdout=subprocess.PIPE, text=True)
+    print(f"churn of 200 binaries, {options.churn} s, {load()}")
     at = time.monotonic()
     for part in range(1, 7):
         time.sleep(max(0, at + options.churn * part / 6 - 3 - time.monotonic()))
         print(f"  after {time.monotonic() - at:4.0f} s   resident {memory(agent.pid, 'VmRSS'):.1f} MB, "
-              f"kernel maps {kernel_side(agent.pid)[2] / 1e6:.1f} MB, CPU {cpu_seconds(agent.pid):.1f} s", flush=True)
-    print(f"  children: {load.communicate()[0].split()}")
+              f"kernel maps {kernel_side(agent.pid)[2] / 1e6:.1f} MB, CPU {cpu_seconds(agent.pid):.1f} s, {load()}", flush=True)
+    print(f"  children: {children.communicate()[0].split()}")
     agent.wait()
     print("  " + "\n  ".join((folder / "churn.log").read_text().splitlines()[:2]))
 
@@ -236,7 +357,10 @@ def main():
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--hertz", type=int, default=99)
     parser.add_argument("--perf", default="perf")
-    parser.add_argument("--churn", type=int, default=0, help="seconds of churn instead of the other two")
+    parser.add_argument("--depth", type=int, default=0, help="calls between main and the work")
+    parser.add_argument("--pairs", type=int, default=16, help="runs with and without the profiler")
+    parser.add_argument("--only", choices=("collector", "beside", "slowdown", "mixed"))
+    parser.add_argument("--churn", type=int, default=0, help="seconds of churn instead of all else")
     options = parser.parse_args()
     switch = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
     before = switch.read_text()
@@ -247,8 +371,10 @@ def main():
             if options.churn:
                 churn(options, folder)
             else:
-                collector(options, folder)
-                side_by_side(options, folder)
+                parts = {"collector": collector, "beside": side_by_side, "slowdown": slowdown, "mixed": mixed}
+                for name, part in parts.items():
+                    if options.only in (None, name):
+                        part(options, folder)
     finally:
         switch.write_text(before)
 

@@ -64,7 +64,7 @@ fn push(server: &TestServer) -> tokio::task::JoinHandle<bool> {
 #[tokio::test]
 async fn clients_that_do_not_finish_their_headers_are_sent_away() {
     let listen = ListenOptions {
-        header_timeout: Duration::from_millis(100),
+        header_timeout: Duration::from_millis(500),
         ..ListenOptions::default()
     };
     let server = server(&Gate::new(), listen).await;
@@ -72,7 +72,7 @@ async fn clients_that_do_not_finish_their_headers_are_sent_away() {
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         stream.write_all(start.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
-        let ended = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest)).await;
+        let ended = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut rest)).await;
         assert!(ended.is_ok(), "{start:?} is held for ever");
     }
     assert_eq!(server.get("/ready").await.0, 200);
@@ -83,7 +83,7 @@ async fn more_connections_than_allowed_wait_and_are_served_later() {
     let gate = Gate::new();
     let listen = ListenOptions {
         max_connections: 2,
-        header_timeout: Duration::from_millis(200),
+        header_timeout: Duration::from_secs(5),
         ..ListenOptions::default()
     };
     let server = server(&gate, listen).await;
@@ -108,7 +108,7 @@ async fn requests_in_work_are_finished_when_the_server_stops() {
     gate.entered.acquire().await.unwrap().forget();
     let idle = TcpStream::connect(server.address()).await.unwrap();
     server.begin_stop();
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while TcpStream::connect(server.address()).await.is_ok() {
         assert!(Instant::now() < deadline, "the port is still open");
         tokio::task::yield_now().await;

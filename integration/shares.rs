@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use crate::program::other;
+use crate::program::{insist, other};
 
 /// Ticks a second of busy time: many, so that few seconds are enough.
 const HERTZ: u32 = 3499;
@@ -154,20 +154,6 @@ impl Recorded {
         }
         Ok(())
     }
-}
-
-/// Records until the claims hold, three times at most: on a machine with more work than CPUs samples are lost, and tables come late.
-fn insist(record: impl Fn() -> Recorded, claims: impl Fn(&mut Recorded) -> Result<(), String>) {
-    let mut last = String::new();
-    for _ in 0..3 {
-        let mut recorded = record();
-        match claims(&mut recorded) {
-            Ok(()) => return,
-            Err(error) => last = format!("{error}; {}", recorded.summary.trim()),
-        }
-        println!("{last}");
-    }
-    panic!("{last}");
 }
 
 #[test]

@@ -309,6 +309,16 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
     );
     let services = engine.label_values("one", "service_name", &[], minute()).await.unwrap();
     assert_eq!(services, ["cart", "shop"]);
+    // No matchers, no groups and a matcher that lets everything through take different ways to the same answer.
+    for everything in ["{}", r#"{__type__=~".*"}"#] {
+        let everything = [parse(everything).unwrap()];
+        assert_eq!(engine.label_names("one", &everything, minute()).await.unwrap(), names);
+        for name in ["service_name", "pod", "region", "__type__", "nobody"] {
+            let without = engine.label_values("one", name, &[], minute()).await.unwrap();
+            let with = engine.label_values("one", name, &everything, minute()).await.unwrap();
+            assert_eq!(without, with, "{name}");
+        }
+    }
     let of_type = [parse(&format!(r#"{{__profile_type__="{HEAP}"}}"#)).unwrap()];
     let services = engine
         .label_values("one", "service_name", &of_type, minute())

@@ -288,7 +288,7 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
         two_services(),
         QueryLimits {
             max_concurrent_queries: 1,
-            timeout: Duration::from_secs(50),
+            timeout: Duration::from_secs(200),
             ..QueryLimits::default()
         },
     );
@@ -296,20 +296,22 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
     let mut client = Client::connect(&port.address, "one").await.unwrap();
     client.begin(ENDLESS).await;
     // Until it runs, a request finds nothing to stop.
+    let key = client.key.clone();
     let stopped = async {
+        let mut answer = std::pin::pin!(client.answer());
         loop {
             let mut other = TcpStream::connect(&port.address).await.unwrap();
             let mut message = BytesMut::new();
             message.put_i32(16);
             message.put_i32(80_877_102);
-            message.put_slice(&client.key.clone());
+            message.put_slice(&key);
             other.write_all(&message).await.unwrap();
-            if let Ok(answer) = tokio::time::timeout(Duration::from_millis(300), client.answer()).await {
+            if let Ok(answer) = tokio::time::timeout(Duration::from_millis(300), &mut answer).await {
                 break answer.unwrap_err();
             }
         }
     };
-    let stopped = tokio::time::timeout(Duration::from_secs(30), stopped).await.unwrap();
+    let stopped = tokio::time::timeout(Duration::from_secs(120), stopped).await.unwrap();
     assert!(stopped.starts_with("57014"), "{stopped}");
     assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
 
@@ -320,7 +322,8 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
     let mut client = Client::connect(&port.address, "one").await.unwrap();
     let began = Instant::now();
     assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
-    assert!(began.elapsed() < Duration::from_secs(40));
+    // Long before the query would have ended by itself.
+    assert!(began.elapsed() < Duration::from_secs(120));
     let own = client.query("SET statement_timeout = '300ms'").await;
     assert_eq!(own, Ok(String::new()));
     let stopped = client.query(ENDLESS).await.unwrap_err();
@@ -331,7 +334,7 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
 async fn connections_are_bounded_in_number_idleness_and_size() {
     let port = Port::open(engine(), |options| {
         options.max_connections = 1;
-        options.idle_timeout = Duration::from_millis(1500);
+        options.idle_timeout = Duration::from_secs(3);
     })
     .await;
     let mut first = Client::connect(&port.address, "one").await.unwrap();

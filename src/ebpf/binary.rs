@@ -120,13 +120,13 @@ impl Binary {
 pub struct BinaryFunctions(Functions<Source>);
 
 impl BinaryFunctions {
-    /// Looks up sorted `addresses` where `names` does not have them yet. Answers with the bytes by which `names` grew.
-    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges) -> usize {
+    /// Looks up sorted `addresses` where `names` does not have them yet.
+    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges) {
         self.0.resolve(addresses, how, names, |source, missing| {
             let mut found = Vec::new();
             visit(source, |file| found = file.lines(missing, how));
             found
-        })
+        });
     }
 
     /// Bytes of the index.

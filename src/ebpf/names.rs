@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::ebpf::binary::{Binary, BinaryFunctions};
 use crate::ebpf::budget::Budget;
 use crate::ebpf::files::FileId;
-use crate::ebpf::run_time::RunTimes;
+use crate::ebpf::run_time::{ProcessKey, RunTimes};
 use crate::ebpf::window::{Frame, Places, ProcessInfo, Stacks, Weight, Window};
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
 use crate::symbols::calls::Call;
@@ -67,8 +67,6 @@ pub struct NameCache {
 #[derive(Debug, Default)]
 struct FileNames {
     names: Ranges,
-    /// Bytes of the names.
-    bytes: usize,
     /// All of its functions.
     functions: Option<BinaryFunctions>,
     used: u64,
@@ -90,52 +88,77 @@ impl NameCache {
     fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
         let file = self.files.entry(id).or_default();
         file.used = self.age;
-        let FileNames {
-            names,
-            bytes,
-            functions,
-            ..
-        } = file;
+        let FileNames { names, functions, .. } = file;
         let functions = functions.get_or_insert_with(|| binary.functions());
-        *bytes += functions.resolve(addresses, how, names);
+        functions.resolve(addresses, how, names);
         names
     }
 
     /// Bytes of indexes and of names.
     pub fn bytes(&self) -> usize {
-        self.files.values().map(|file| file.bytes + file.index_bytes()).sum()
+        let indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
+        indexes + self.held().map(|(_, _, bytes)| bytes).sum::<usize>()
     }
 
-    /// Ends a window: forgets what goes beyond the budget.
+    /// All names: whose they are, when they were asked for last, and their bytes.
+    fn held(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
+        let files = self
+            .files
+            .iter()
+            .map(|(id, file)| (Holder::File(*id), file.used, file.names.bytes()));
+        let processes = self
+            .run_times
+            .held()
+            .map(|(key, used, bytes)| (Holder::Process(key), used, bytes));
+        let kernel = (Holder::Kernel, self.kernel.used, self.kernel.names.bytes());
+        files.chain(processes).chain([kernel])
+    }
+
+    /// Ends a window: forgets what goes beyond the budget, what was used longest ago first.
     pub fn end_window(&mut self) {
         self.age += 1;
-        let mut names: usize = self.files.values().map(|file| file.bytes).sum();
+        let mut held: Vec<(Holder, u64, usize)> = self.held().collect();
+        held.sort_unstable_by_key(|(holder, used, _)| (*used, *holder));
+        let mut names: usize = held.iter().map(|(_, _, bytes)| bytes).sum();
+        for (holder, _, bytes) in held {
+            if names <= self.budget.names() {
+                break;
+            }
+            names -= bytes;
+            match holder {
+                Holder::File(id) => {
+                    if let Some(file) = self.files.get_mut(&id) {
+                        file.names = Ranges::default();
+                    }
+                }
+                Holder::Process(key) => self.run_times.forget(key),
+                Holder::Kernel => self.kernel.names = Ranges::default(),
+            }
+        }
         let mut indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
         let mut by_age: Vec<(u64, FileId)> = self.files.iter().map(|(id, file)| (file.used, *id)).collect();
         by_age.sort_unstable();
         for (_, id) in by_age {
-            let over_names = names > self.budget.names();
-            let over_indexes = indexes > self.budget.indexes();
-            if !over_names && !over_indexes {
-                return;
+            if indexes <= self.budget.indexes() {
+                break;
             }
-            let Some(file) = self.files.get_mut(&id) else {
-                continue;
-            };
-            if over_indexes {
+            if let Some(file) = self.files.get_mut(&id) {
                 indexes -= file.index_bytes();
                 file.functions = None;
             }
-            if over_names {
-                names -= file.bytes;
-                file.bytes = 0;
-                file.names = Ranges::default();
-            }
-            if file.functions.is_none() && file.bytes == 0 {
-                self.files.remove(&id);
-            }
         }
+        self.files
+            .retain(|_, file| file.functions.is_some() || !file.names.is_empty());
     }
+}
+
+/// Whose names they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder {
+    File(FileId),
+    /// A process that makes code.
+    Process(ProcessKey),
+    Kernel,
 }
 
 impl FileNames {
@@ -150,10 +173,8 @@ struct KernelNames {
     names: Ranges,
     /// The list hides its addresses.
     hidden: bool,
+    used: u64,
 }
-
-/// Kernel functions whose names are kept; there are some ten thousand that ever run.
-const MAX_KERNEL_NAMES: usize = 50_000;
 
 /// A binary in the profile's table of mappings.
 struct Listed {
@@ -181,9 +202,7 @@ impl<'a> Namer<'a> {
         if self.cache.kernel.hidden {
             return;
         }
-        if self.cache.kernel.names.len() > MAX_KERNEL_NAMES {
-            self.cache.kernel.names = Ranges::default();
-        }
+        self.cache.kernel.used = self.cache.age;
         let mut missing: Vec<u64> = window
             .processes
             .values()
@@ -306,7 +325,7 @@ impl<'a> Namer<'a> {
             let addresses: Vec<u64> = group.iter().map(|frame| frame.address).collect();
             let names = match first.file {
                 FileId::KERNEL => Some(&self.cache.kernel.names),
-                FileId::ANONYMOUS => Some(self.cache.run_times.resolve(process, &addresses)),
+                FileId::ANONYMOUS => Some(self.cache.run_times.resolve(process, &addresses, self.cache.age)),
                 FileId::UNKNOWN => None,
                 file => places
                     .binaries
@@ -445,5 +464,31 @@ impl<'a> Builder<'a> {
         profile.values.push(nanos);
         profile.sample_starts.push(profile.sample_locations.len() as u32);
         profile.label_starts.push(profile.labels.len() as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_kernel_are_within_the_budget_and_the_longest_unused_goes_first() {
+        let mut cache = NameCache::new(Budget::new(Budget::SMALLEST));
+        let fill = |names: &mut Ranges| {
+            for start in 0..6_000 {
+                names.insert(start, start + 1, format!("a_function_of_some_length_{start}").into());
+            }
+            names.bytes()
+        };
+        let one = fill(&mut cache.kernel.names);
+        assert!(one < cache.budget.names() && one * 2 > cache.budget.names(), "{one}");
+        cache.end_window();
+        assert_eq!(cache.bytes(), one, "all of it has room");
+        let file = cache.files.entry(FileId(20)).or_default();
+        file.used = 1;
+        fill(&mut file.names);
+        cache.end_window();
+        assert!(cache.kernel.names.is_empty());
+        assert_eq!(cache.bytes(), one);
     }
 }

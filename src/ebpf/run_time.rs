@@ -1,6 +1,6 @@
 //! Names of code that a runtime made: its perf map and its jitdump file.
 //!
-//! Files are read only when an address is asked for that is not known, or when they grew; what is known is kept a process, bounded in number.
+//! Files are read only when an address is asked for that is not known, or when they grew; what is known is kept a process, for as long as its owner has room.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,32 +15,43 @@ use crate::symbols::bytes::Bytes;
 use crate::symbols::latest::Latest;
 use crate::symbols::{Ranges, jitdump, perf_map};
 
-/// Functions of all processes that are kept at most.
-const MAX_NAMES: usize = 50_000;
-
 /// Names of all processes that make code.
 #[derive(Debug, Default)]
 pub struct RunTimes {
-    processes: HashMap<(u32, u64), RunTime>,
+    processes: HashMap<ProcessKey, RunTime>,
 }
+
+/// Id and start of a process.
+pub type ProcessKey = (u32, u64);
 
 #[derive(Debug, Default)]
 struct RunTime {
     names: Ranges,
     /// Bytes of the perf map and of the jitdump file that were read.
     read: (u64, u64),
+    /// When it was asked for last, as its owner counts.
+    used: u64,
 }
 
 impl RunTimes {
-    /// The names of a process for sorted addresses.
-    pub fn resolve(&mut self, process: &ProcessInfo, addresses: &[u64]) -> &Ranges {
-        let all: usize = self.processes.values().map(|known| known.names.len()).sum();
-        if all > MAX_NAMES {
-            self.processes.clear();
-        }
+    /// The names of a process for sorted addresses, asked for at `now`.
+    pub fn resolve(&mut self, process: &ProcessInfo, addresses: &[u64], now: u64) -> &Ranges {
         let known = self.processes.entry((process.pid, process.start)).or_default();
+        known.used = now;
         known.learn(process, addresses);
         &known.names
+    }
+
+    /// The processes: when each was asked for last, and bytes of its names.
+    pub fn held(&self) -> impl Iterator<Item = (ProcessKey, u64, usize)> {
+        self.processes
+            .iter()
+            .map(|(key, known)| (*key, known.used, known.names.bytes()))
+    }
+
+    /// Forgets the names of a process; they are read again when they are asked for.
+    pub fn forget(&mut self, key: ProcessKey) {
+        self.processes.remove(&key);
     }
 }
 

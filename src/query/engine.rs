@@ -115,7 +115,16 @@ impl QueryEngine {
         matchers: &[Vec<Matcher>],
         range: TimeRange,
     ) -> Result<Vec<String>, QueryError> {
-        let sets = self.label_sets(tenant, matchers, range).await?;
+        let sets = if matchers.iter().all(Vec::is_empty) {
+            // Without matchers nobody asks which type goes with which series: one series with one type has all names that types make.
+            let (mut own, types) = self.occurring(tenant, range).await?;
+            if let (Some(first), Some(of_type)) = (own.first_mut(), types.first()) {
+                *first = series::Synthetic::of(of_type).with(first);
+            }
+            own
+        } else {
+            self.label_sets(tenant, matchers, range).await?
+        };
         let names: BTreeSet<&str> = sets
             .iter()
             .flat_map(|labels| labels.iter().map(|(name, _)| name))
@@ -134,7 +143,11 @@ impl QueryEngine {
         if name.is_empty() {
             return Err(QueryError::invalid("name is required"));
         }
-        let sets = self.label_sets(tenant, matchers, range).await?;
+        let sets = if matchers.iter().all(Vec::is_empty) && !name.starts_with("__") {
+            self.occurring(tenant, range).await?.0
+        } else {
+            self.label_sets(tenant, matchers, range).await?
+        };
         let values: BTreeSet<&str> = sets.iter().filter_map(|labels| labels.get(name)).collect();
         Ok(values.into_iter().map(str::to_owned).collect())
     }
@@ -235,6 +248,11 @@ impl QueryEngine {
 
     pub(crate) fn template(&self) -> &sql::Template {
         &self.shared.template
+    }
+
+    async fn occurring(&self, tenant: &str, range: TimeRange) -> Result<(Vec<Labels>, Vec<ProfileType>), QueryError> {
+        range.check(self.shared.limits.max_query_length)?;
+        self.limited(series::occurring(self.context(tenant), range)).await
     }
 
     async fn label_sets(

@@ -150,7 +150,7 @@ pub(crate) fn active(
         // Runs of a file stand type by type, and types are few.
         let mut found: Vec<(Arc<str>, HashSet<i64>)> = Vec::new();
         let mut last = 0;
-        for run in chosen.runs().filter(|run| run.between(time).len() > 0) {
+        for run in chosen.runs().filter(|run| run.occurs(time)) {
             let is_its = |(kind, _): &(Arc<str>, HashSet<i64>)| *kind == run.profile_type;
             if !found.get(last).is_some_and(is_its) {
                 last = found.iter().position(is_its).unwrap_or(found.len());
@@ -226,6 +226,32 @@ impl Synthetic {
         let service = service.map(|(_, service)| (self.service.clone(), service.clone()));
         Labels::from_pairs(pairs.iter().chain(self.of_type.pairs()).cloned().chain(service))
     }
+}
+
+/// The labels of the series that occur in the range, each once and without synthetic ones, and the types they occur with, ascending.
+pub(crate) fn occurring(
+    context: Arc<Context>,
+    range: TimeRange,
+) -> BoxFuture<'static, Result<(Vec<Labels>, Vec<ProfileType>), QueryError>> {
+    Box::pin(async move {
+        let time = range.micros();
+        let labels = load(
+            context.runtime.clone(),
+            context.series.clone(),
+            context.snapshot.clone(),
+            context.tenant.clone(),
+            time,
+        )
+        .await?;
+        let active = active(context, Some(time)).await?;
+        let mut types: Vec<&Arc<str>> = active.iter().map(|pair| &pair.profile_type).collect();
+        types.dedup();
+        let types = types.into_iter().filter_map(|text| text.parse().ok()).collect();
+        let mut seen = HashSet::new();
+        let fresh = active.iter().filter(|pair| seen.insert(pair.series));
+        let own = fresh.filter_map(|pair| labels.get(&pair.series).cloned()).collect();
+        Ok((own, types))
+    })
 }
 
 /// All label sets, synthetic labels included, of series that occur in the range and that at least one group of matchers accepts.

@@ -54,6 +54,18 @@ struct Entry {
 const COLUMNS: [&str; 5] = ["series", "profile_type", "time", "total", "period"];
 
 impl Run {
+    /// Whether there is a profile with `start <= time < end`; its ends nearly always say so without a search.
+    pub(crate) fn occurs(&self, time: Option<(i64, i64)>) -> bool {
+        let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else {
+            return false;
+        };
+        let Some((start, end)) = time else {
+            return true;
+        };
+        let inside = |time: &i64| start <= *time && *time < end;
+        inside(first) || inside(last) || (*first < start && end <= *last && !self.rows(time).is_empty())
+    }
+
     /// Time and total of the profiles with `start <= time < end`.
     pub(crate) fn between(&self, time: Option<(i64, i64)>) -> impl ExactSizeIterator<Item = (i64, i64)> {
         let rows = self.rows(time);
@@ -273,4 +285,25 @@ fn finish(states: Vec<Builder>) -> Runs {
     let mut runs: Vec<Run> = states.into_iter().flat_map(|state| state.runs).collect();
     runs.iter_mut().for_each(Run::finish);
     runs.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_occurs_where_one_of_its_profiles_lies_and_not_in_a_gap() {
+        let run = Run {
+            times: vec![10, 20, 50, 60],
+            totals: vec![0; 4],
+            ..Run::default()
+        };
+        for start in 0..70 {
+            for end in start..70 {
+                let time = Some((start, end));
+                assert_eq!(run.occurs(time), run.between(time).len() > 0, "{start} {end}");
+            }
+        }
+        assert!(run.occurs(None) && !Run::default().occurs(None));
+    }
 }

@@ -290,6 +290,8 @@ impl Store {
     fn stop(&self) {
         self.shared.closing.store(true, Ordering::Release);
         self.shared.stopped.store(true, Ordering::Release);
+        // As in `Desk::wake`: not between the flusher's look and its wait.
+        drop(self.shared.requests.lock());
         self.shared.wake.notify_all();
         self.shared.maintenance.wake();
         // Ends the applier too: its events stop.

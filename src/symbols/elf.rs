@@ -215,13 +215,14 @@ impl Index {
         self.functions[..after].iter().rev().take(NESTED).find_map(|entry| {
             let end = match entry.size {
                 // Only up to the address: what follows may belong to nobody.
-                0 => (address + 1).min(next),
+                0 => address.saturating_add(1).min(next),
                 size => entry.start.saturating_add(u64::from(size)),
             };
             (address < end).then_some(Place {
                 start: entry.start,
-                end: end.min(next.max(address + 1)),
-                name: self.strings[usize::from(entry.name & DYNAMIC != 0)] + u64::from(entry.name & !DYNAMIC),
+                end: end.min(next.max(address.saturating_add(1))),
+                name: self.strings[usize::from(entry.name & DYNAMIC != 0)]
+                    .saturating_add(u64::from(entry.name & !DYNAMIC)),
             })
         })
     }

@@ -69,15 +69,14 @@ impl<S: Source> Functions<S> {
     }
 
     /// Looks up sorted `addresses` where `names` does not have them yet. `lines` is asked for the calls at addresses by the DWARF of a file
-    /// ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once. Answers with the bytes by which `names` grew.
+    /// ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once.
     pub fn resolve(
         &self,
         addresses: &[u64],
         how: Demangle,
         names: &mut Ranges,
         lines: impl FnOnce(&S, &[u64]) -> Vec<(u64, Vec<Call>)>,
-    ) -> usize {
-        let mut grown = 0;
+    ) {
         let go = self.go.as_ref().map(|(table, source)| (table, Bytes::new(source)));
         if let Some(debug) = &self.debug
             && go.is_none()
@@ -98,8 +97,7 @@ impl<S: Source> Functions<S> {
                         last.name = symbol.name;
                     }
                     calls.retain(|call| !call.name.is_empty());
-                    grown += calls.iter().map(Call::bytes).sum::<usize>();
-                    names.insert_calls(address, address + 1, calls.into());
+                    names.insert_calls(address, address.saturating_add(1), calls.into());
                 }
             }
         }
@@ -109,17 +107,19 @@ impl<S: Source> Functions<S> {
             }
             let by_go = go.as_ref().and_then(|(table, bytes)| table.find(bytes, *address));
             let (start, end, calls): (_, _, Arc<[Call]>) = match by_go {
-                Some(located) => (*address, *address + 1, located.calls.into()),
+                Some(located) => (*address, address.saturating_add(1), located.calls.into()),
                 None => match self.symbol(*address, how) {
                     Some(Located { start, end, calls }) => (start, end, calls.into()),
                     // What has no name is not searched for again.
-                    None => (*address, *address + 1, Arc::new([Call::named(Arc::from(""))])),
+                    None => (
+                        *address,
+                        address.saturating_add(1),
+                        Arc::new([Call::named(Arc::from(""))]),
+                    ),
                 },
             };
-            grown += calls.iter().map(Call::bytes).sum::<usize>();
             names.insert_calls(start, end, calls);
         }
-        grown
     }
 
     fn symbol(&self, address: u64, how: Demangle) -> Option<Located> {

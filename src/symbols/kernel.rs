@@ -55,8 +55,8 @@ pub fn resolve(list: impl io::Read, addresses: &[u64], ranges: &mut Ranges) -> i
                 .iter()
                 .map(|(_, next)| *next)
                 .find(|next| *next > *address && *next != u64::MAX)
-                .unwrap_or(address + 1);
-            ranges.insert(*start, end.max(address + 1), name.clone());
+                .unwrap_or(address.saturating_add(1));
+            ranges.insert(*start, end.max(address.saturating_add(1)), name.clone());
         }
     }
     Ok(visible)

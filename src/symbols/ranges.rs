@@ -16,10 +16,18 @@ struct Symbol {
     calls: Arc<[Call]>,
 }
 
+impl Symbol {
+    /// Bytes of a symbol with these calls: its place in the tree, and what the calls take. Texts that are shared count as often as they are there.
+    fn bytes(calls: &[Call]) -> usize {
+        2 * size_of::<u64>() + size_of::<Self>() + calls.iter().map(Call::bytes).sum::<usize>()
+    }
+}
+
 /// Functions by their first address, or single addresses where lines are known; no two overlap.
 #[derive(Debug, Default)]
 pub struct Ranges {
     by_start: BTreeMap<u64, Symbol>,
+    bytes: usize,
 }
 
 impl Ranges {
@@ -41,7 +49,15 @@ impl Ranges {
 
     /// Remembers what is at some addresses.
     pub fn insert_calls(&mut self, start: u64, end: u64, calls: Arc<[Call]>) {
-        self.by_start.insert(start, Symbol { end, calls });
+        self.bytes += Symbol::bytes(&calls);
+        if let Some(before) = self.by_start.insert(start, Symbol { end, calls }) {
+            self.bytes -= Symbol::bytes(&before.calls);
+        }
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Number of functions.
@@ -69,5 +85,9 @@ mod tests {
         assert_eq!(ranges.find(0x20), None);
         assert_eq!(ranges.find(0x30).map(|name| &**name), Some("outer"));
         assert_eq!(ranges.find_calls(0x30).map(|calls| calls.len()), Some(2));
+        let bytes = ranges.bytes();
+        assert!(bytes > "firstinnerouter".len());
+        ranges.insert(0x10, 0x20, "other".into());
+        assert_eq!(ranges.bytes(), bytes, "what is put in place of another takes its room");
     }
 }

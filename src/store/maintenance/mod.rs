@@ -134,6 +134,8 @@ impl Desk {
 
     /// Wakes the thread, so that it sees that it must end.
     pub fn wake(&self) {
+        // The thread looks whether it must end while it holds the lock. A call between that look and its wait would be lost, and the wait is long.
+        drop(self.requests.lock());
         self.wake.notify_one();
     }
 }
