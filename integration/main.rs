@@ -9,6 +9,7 @@
 )]
 
 mod client;
+mod collector;
 #[cfg(feature = "server")]
 mod disk;
 mod docs;

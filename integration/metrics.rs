@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium::app::remote::{MODULE, Remote};
 use alluvium::base::Shutdown;
 use alluvium::components::ALL;
 use alluvium::pipeline::{Controller, Options};
@@ -55,6 +56,12 @@ pyroscope.write "a" {{
         metrics: metrics.clone(),
         ..Options::new(folder.path())
     };
+    let remote = Options {
+        metrics: Scope::new(),
+        module: MODULE.into(),
+        ..Options::new(folder.path())
+    };
+    let _remote = Remote::new(Controller::new(ALL, remote), folder.path(), folder.path(), "", &metrics);
     let controller = Controller::new(ALL, options);
     controller.load(vec![("a.alloy".to_owned(), text)]).await.unwrap();
     let text = metrics.encode();

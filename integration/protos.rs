@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 /// Package, file of the package, packages it refers to.
-const PACKAGES: [(&str, &str, &[&str]); 4] = [
+const PACKAGES: [(&str, &str, &[&str]); 5] = [
+    ("collector", "collector/v1/collector.proto", &[]),
     ("google", "google/v1/profile.proto", &[]),
     ("types", "types/v1/types.proto", &[]),
     ("push", "push/v1/push.proto", &["types"]),

@@ -1,7 +1,8 @@
 //! Modules as text: archives of files, loads, and changes of files while the configuration runs.
 //!
 //! Sections of a case, in order: `main.alloy` (perhaps with words after it) is loaded; any other name is a file that is written before; `update/NAME`
-//! and `remove/NAME` change a file while the configuration runs. `$DIR` is the folder of the files.
+//! and `remove/NAME` change a file while the configuration runs; `commit/NAME` commits a file to the repository `$DIR/repository`. `$DIR` is the folder of the files, `$HTTP` the
+//! URL of a server that has them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +12,7 @@ use alluvium::pipeline::component::Stability;
 use alluvium::pipeline::{Controller, Options};
 
 use super::components::DEFINITIONS;
-use super::{Section, check, events, settled, short, state};
+use super::{Section, Watch, check_running, short, state};
 
 #[test]
 fn modules_are_run_reloaded_and_updated() {
@@ -20,13 +21,27 @@ fn modules_are_run_reloaded_and_updated() {
         .enable_all()
         .build()
         .unwrap();
-    check("modules", 36, |sections| runtime.block_on(run(sections)));
+    check_running("modules", 38, |sections, expected| {
+        runtime.block_on(run(sections, expected))
+    });
 }
 
-async fn run(sections: &[Section]) -> String {
+async fn run(sections: &[Section], expected: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let files = tempfile::tempdir().unwrap();
     let place = files.path().display().to_string();
+    let server = sections
+        .iter()
+        .any(|(_, text)| text.contains("$HTTP"))
+        .then(|| Server::start(files.path()));
+    let address = server.as_ref().map(|server| server.url.clone()).unwrap_or_default();
+    let plain = |text: &str| {
+        let text = sorted_stops(&text.replace(&place, "$DIR"));
+        match address.as_str() {
+            "" => text,
+            address => text.replace(address, "$HTTP"),
+        }
+    };
     let mut options = Options::new(folder.path());
     options.stability = match sections.iter().any(|(_, text)| text.contains("foreach")) {
         true => Stability::Experimental,
@@ -39,8 +54,9 @@ async fn run(sections: &[Section]) -> String {
         async move { controller.run(stop).await }
     });
     let mut out = String::new();
+    let mut watch = Watch::new(folder.path(), expected);
     for (name, text) in sections {
-        let text = text.replace("$DIR", &place);
+        let text = text.replace("$DIR", &place).replace("$HTTP", &address);
         if let Some(name) = name.strip_prefix("update/") {
             let _ = writeln!(out, "# {name} changes");
             change(&controller, || write(files.path(), name, &text)).await;
@@ -58,17 +74,79 @@ async fn run(sections: &[Section]) -> String {
                     }
                 }
             }
+        } else if let Some(name) = name.strip_prefix("commit/") {
+            commit(&files.path().join("repository"), name, &text);
+            continue;
         } else {
             write(files.path(), name, &text);
             continue;
         }
-        out.push_str(&settled(&controller, folder.path()).await);
+        watch.settle(&controller, &mut out, &plain).await;
     }
     stop.cancel();
     running.await.unwrap();
     out.push_str("# stop\n");
-    out.push_str(&events(folder.path()));
-    sorted_stops(&out.replace(&place, "$DIR"))
+    out.push_str(&watch.events());
+    plain(&out)
+}
+
+/// Serves the files of a case over HTTP.
+struct Server {
+    url: String,
+    task: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+impl Server {
+    fn start(folder: &Path) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        let folder = folder.to_owned();
+        let routes = axum::Router::new().fallback(async move |uri: axum::http::Uri| {
+            std::fs::read(folder.join(uri.path().trim_start_matches('/')))
+                .map_err(|_| axum::http::StatusCode::NOT_FOUND)
+        });
+        let task = tokio::spawn(async move { axum::serve(listener, routes).await });
+        Self { url, task }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Commits a file to the branch `main` of a repository, which is made with its first; every commit has a tag, `v1`, `v2` and so on.
+fn commit(repository: &Path, name: &str, text: &str) {
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git")
+            .arg("-C")
+            .arg(repository)
+            .args([
+                "-c",
+                "user.name=t",
+                "-c",
+                "user.email=t@t",
+                "-c",
+                "commit.gpgsign=false",
+            ])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    if !repository.exists() {
+        std::fs::create_dir_all(repository).unwrap();
+        git(&["init", "--quiet", "--initial-branch=main"]);
+    }
+    write(repository, name, text);
+    git(&["add", name]);
+    git(&["commit", "--quiet", "-m", "m"]);
+    let count = git(&["rev-list", "--count", "HEAD"]);
+    git(&["tag", &format!("v{}", count.trim())]);
 }
 
 /// What does not depend on each other stops at the same time: lines about it come sorted.

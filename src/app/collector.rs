@@ -13,15 +13,18 @@ use tokio::net::TcpListener;
 use crate::admin::{self, AdminState, Support};
 use crate::app::door::{Door, from_within};
 use crate::app::reload::{Reloader, shared};
+use crate::app::remote::{MODULE, Remote};
 use crate::app::support::SupportBundle;
-use crate::app::web::CollectorWeb;
+use crate::app::web::{CollectorWeb, Controllers};
 use crate::app::{USER_AGENT, live, sources};
 use crate::base::Shutdown;
 use crate::base::net::listen_reason;
 use crate::components;
 use crate::pipeline::component::Stability;
 use crate::pipeline::http::HttpSettings;
+use crate::pipeline::live::LiveHub;
 use crate::pipeline::own_http::OwnHttp;
+use crate::pipeline::remote::RemoteSettings;
 use crate::pipeline::{Controller, LoggingSettings, Options};
 use crate::telemetry::logs::{LogHandle, Settings};
 use crate::telemetry::metrics::Scope;
@@ -93,32 +96,63 @@ pub fn parse_stability(text: &str) -> anyhow::Result<Stability> {
     }
 }
 
-/// A controller over all components whose `logging` block sets `logs`. Without a block, what the command line said stays. Its `http` block is about `listener`.
-pub(crate) fn controller(
-    options: &CollectorOptions,
-    listener: Option<&Door>,
-    metrics: Scope,
-    logs: LogHandle,
-    flags: Settings,
-) -> Controller {
+/// A controller over all components whose `logging` block sets `logs`. Without a block, what the command line said stays. It has no listener of its own and asks no server for
+/// a configuration.
+#[cfg_attr(not(feature = "server"), expect(dead_code, reason = "the demo's"))]
+pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
     let settings = Options {
+        on_logging: Arc::new(move |asked: &LoggingSettings| apply_logging(&logs, asked, flags)),
+        ..engine(options, metrics)
+    };
+    Controller::new(components::ALL, settings)
+}
+
+/// What the options say to every controller.
+fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
+    Options {
         metrics,
         user_agent: Arc::from(options.user_agent.as_str()),
         stability: options.stability,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         shutdown_deadline: options.shutdown_deadline,
-        on_logging: Arc::new(move |asked: &LoggingSettings| apply_logging(&logs, asked, flags)),
         ..Options::new(&options.storage_path)
+    }
+}
+
+/// The controller of a collector with endpoints of its own behind `door`, and what runs beside it when a server has a configuration for it.
+fn controllers(
+    options: &CollectorOptions,
+    door: &Door,
+    metrics: &Scope,
+    logs: LogHandle,
+    flags: Settings,
+) -> (Controller, Remote) {
+    let (own_http, live) = (OwnHttp::new(&options.memory_address), LiveHub::default());
+    let remote = Options {
+        own_http: own_http.clone(),
+        live: live.clone(),
+        module: MODULE.into(),
+        ..engine(options, metrics.clone())
     };
-    let settings = match listener.cloned() {
-        None => settings,
-        Some(door) => Options {
-            own_http: OwnHttp::new(&options.memory_address),
-            on_http: Arc::new(move |asked: &HttpSettings| door.prepare(asked)),
-            ..settings
-        },
+    let remote = Remote::new(
+        Controller::new(components::ALL, remote),
+        &options.config_path,
+        &options.storage_path,
+        &options.user_agent,
+        metrics,
+    );
+    let (door, asked) = (door.clone(), remote.clone());
+    let settings = Options {
+        on_logging: Arc::new(move |asked: &LoggingSettings| apply_logging(&logs, asked, flags)),
+        on_http: Arc::new(move |asked: &HttpSettings| door.prepare(asked)),
+        on_remote: Some(Arc::new(move |settings: Option<&RemoteSettings>| {
+            asked.prepare(settings)
+        })),
+        own_http,
+        live,
+        ..engine(options, metrics.clone())
     };
-    Controller::new(components::ALL, settings)
+    (Controller::new(components::ALL, settings), remote)
 }
 
 /// Runs a collector until `shutdown`.
@@ -134,7 +168,7 @@ pub async fn run(
     metrics.register_collector(ProcessMetrics::new());
     metrics.register_collector(ResourceMetrics::new());
     let door = Door::default();
-    let controller = controller(&options, Some(&door), metrics.clone(), logs.clone(), flags);
+    let (controller, remote) = controllers(&options, &door, &metrics, logs.clone(), flags);
     let listener = TcpListener::bind(&options.listen)
         .await
         .map_err(|error| anyhow::anyhow!("cannot listen on {}: {}", options.listen, listen_reason(&error)))?;
@@ -149,11 +183,16 @@ pub async fn run(
     }
     let address = listener.local_addr()?;
     tracing::info!(%address, config = %options.config_path.display(), "collecting");
+    let controllers = Controllers {
+        own: controller.clone(),
+        remote: Some(remote.controller().clone()),
+    };
     let routes = Routes {
-        controller: controller.clone(),
+        controllers: controllers.clone(),
+        remote: remote.clone(),
         reloader: reloader.clone(),
         web: Arc::new(CollectorWeb {
-            controller: controller.clone(),
+            controllers,
             node_name: node_name(&options),
             address,
         }),
@@ -173,7 +212,7 @@ pub async fn run(
     if let Some(settle) = options.watch {
         tokio::spawn(reloader.on_change(settle, shutdown.clone()));
     }
-    controller.run(shutdown).await;
+    tokio::join!(controller.run(shutdown.clone()), remote.run(shutdown));
     http.abort();
     tracing::info!("stopped");
     Ok(())
@@ -181,7 +220,8 @@ pub async fn run(
 
 /// What the HTTP endpoints are made of.
 struct Routes {
-    controller: Controller,
+    controllers: Controllers,
+    remote: Remote,
     reloader: Arc<Reloader>,
     web: Arc<CollectorWeb>,
     metrics: Scope,
@@ -191,9 +231,9 @@ struct Routes {
 impl Routes {
     fn build(self, options: &CollectorOptions, shutdown: &Shutdown) -> axum::Router {
         let (ready, healthy, noted) = (
-            self.controller.clone(),
-            self.controller.clone(),
-            self.controller.clone(),
+            self.controllers.own.clone(),
+            self.controllers.clone(),
+            self.controllers.clone(),
         );
         let reloader = self.reloader.clone();
         // One for both: there is one CPU profile at a time.
@@ -207,11 +247,18 @@ impl Routes {
                     Err("Alluvium is not ready.".to_owned())
                 }
             }),
-            healthy: Arc::new(move || match healthy.unhealthy() {
-                ids if ids.is_empty() => Ok(()),
-                ids => Err(format!("unhealthy components: {}", ids.join(", "))),
+            healthy: Arc::new(move || {
+                let ids: Vec<String> = healthy.iter().flat_map(Controller::unhealthy).collect();
+                match ids.is_empty() {
+                    true => Ok(()),
+                    false => Err(format!("unhealthy components: {}", ids.join(", "))),
+                }
             }),
-            note: Arc::new(move || last_reload(&noted)),
+            note: Arc::new(move || {
+                let remote = noted.remote.as_ref();
+                let remote = remote.map(|remote| last_load(remote, "load of the configuration from the server"));
+                last_load(&noted.own, "last reload") + &remote.unwrap_or_default()
+            }),
             profiling: options.enable_pprof.then(|| profiling.clone()),
             reload: Some(Arc::new(move || {
                 let reloader = reloader.clone();
@@ -222,7 +269,7 @@ impl Routes {
                 .then(|| self.support(profiling, options.flags.clone())),
         };
         let page =
-            admin::web::router(self.web.clone()).merge(admin::live::router(live::state(&self.controller, shutdown)));
+            admin::web::router(self.web.clone()).merge(admin::live::router(live::state(&self.controllers, shutdown)));
         admin::router(state)
             .merge(admin::web::component_router(self.web))
             .merge(nested(page, &options.ui_path_prefix))
@@ -231,7 +278,8 @@ impl Routes {
 
     fn support(&self, profiling: Profiling, flags: Vec<String>) -> Support {
         let bundle = Arc::new(SupportBundle {
-            controller: self.controller.clone(),
+            controllers: self.controllers.clone(),
+            remote: self.remote.clone(),
             reloader: self.reloader.clone(),
             web: self.web.clone(),
             metrics: self.metrics.clone(),
@@ -248,12 +296,12 @@ impl Routes {
     }
 }
 
-/// A line for `/-/healthy` when the last reload failed: the components are well, and they are not those that were asked for.
-fn last_reload(controller: &Controller) -> String {
+/// A line for `/-/healthy` when the last load failed: the components are well, and they are not those that were asked for.
+fn last_load(controller: &Controller, what: &str) -> String {
     let failed = controller.last_load_view().filter(|load| !load.success);
     failed.map_or_else(String::new, |load| {
         format!(
-            "The last reload, at {}, failed; the configuration before it is in force.\n",
+            "The {what}, at {}, failed; the configuration before it is in force.\n",
             load.time
         )
     })

@@ -76,14 +76,15 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
         shutdown_deadline: Duration::from_secs(2),
         ..CollectorOptions::new(&config_path, storage)
     };
-    let controller = collector::controller(&collector, None, metrics, logs, flags);
+    let controller = collector::controller(&collector, metrics, logs, flags);
     // The page shows the collector, too.
     let web = CollectorWeb {
-        controller: controller.clone(),
+        controllers: controller.clone().into(),
         node_name: hostname(),
         address,
     };
-    let routes = admin::web::router(Arc::new(web)).merge(admin::live::router(live::state(&controller, &shutdown)));
+    let routes = admin::web::router(Arc::new(web))
+        .merge(admin::live::router(live::state(&controller.clone().into(), &shutdown)));
     server.add_routes(axum::Router::new().nest(&prefix, routes.clone()));
     server.add_routes(routes);
     // The server must outlive the collector, whose last profiles go to it.

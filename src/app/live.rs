@@ -1,6 +1,6 @@
 //! Joins the engine's live debugging with its routes: entries and flow counts as streams of text that end with the program.
 //!
-//! In: a controller. Out: the state of `admin::live`. Writing entries (which may look into profiles) happens off the runtime's threads.
+//! In: the controllers. Out: the state of `admin::live`. Writing entries (which may look into profiles) happens off the runtime's threads.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,21 +12,22 @@ use futures::stream::{self, BoxStream};
 use serde_json::json;
 
 use crate::admin::live::{Form, LiveState, Refusal, SEPARATOR};
+use crate::app::web::Controllers;
 use crate::base::Shutdown;
 use crate::pipeline::Controller;
 use crate::pipeline::live::{Batch, WatchError};
 
-/// The routes' view of a controller; streams end at `shutdown`.
-pub fn state(controller: &Controller, shutdown: &Shutdown) -> LiveState {
-    let (watched, flowing, seen) = (controller.clone(), controller.clone(), controller.clone());
+/// The routes' view of what runs; streams end at `shutdown`.
+pub fn state(controllers: &Controllers, shutdown: &Shutdown) -> LiveState {
+    let (watched, flowing, seen) = (controllers.clone(), controllers.clone(), controllers.own.clone());
     let (until_watched, until_flowing) = (shutdown.clone(), shutdown.clone());
     LiveState {
         watch: Arc::new(move |id, probability, form| {
-            let entries = watch(&watched, id, probability, form)?;
+            let entries = watch(watched.of(id), id, probability, form)?;
             Ok(entries.take_until(until_watched.clone().cancelled_owned()).boxed())
         }),
         flow: Arc::new(move |module, window| {
-            let counts = flow(&flowing, module, window);
+            let counts = flow(flowing.of(module), module, window);
             counts.take_until(until_flowing.clone().cancelled_owned()).boxed()
         }),
         overview: Arc::new(move || {

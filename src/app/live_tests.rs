@@ -30,7 +30,7 @@ impl Served {
         let controller = Controller::new(components::ALL, Options::new(folder.path()));
         load(&controller, config).await;
         let shutdown = Shutdown::new();
-        let (url, server) = serve(admin::live::router(state(&controller, &shutdown))).await;
+        let (url, server) = serve(admin::live::router(state(&controller.clone().into(), &shutdown))).await;
         Self {
             controller,
             shutdown,
@@ -72,8 +72,8 @@ impl Entries {
                 self.1 = rest.to_owned();
                 return Some(entry);
             }
-            let chunk = tokio::time::timeout(Duration::from_secs(10), self.0.chunk()).await;
-            let chunk = chunk.expect("ten seconds without a word").unwrap()?;
+            let chunk = tokio::time::timeout(Duration::from_secs(60), self.0.chunk()).await;
+            let chunk = chunk.expect("a minute without a word").unwrap()?;
             self.1.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     }

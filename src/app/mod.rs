@@ -15,6 +15,7 @@ pub mod collector;
 mod door;
 pub mod live;
 pub mod reload;
+pub mod remote;
 pub mod signals;
 pub mod sources;
 pub mod support;

@@ -160,7 +160,7 @@ impl Reloader {
 }
 
 /// A load leaves as much behind as it has made. A moment later, when what it started has started and who asked for it has the answer, it is given back.
-async fn give_back_later() {
+pub(crate) async fn give_back_later() {
     tokio::time::sleep(AFTER_LOAD).await;
     // Nobody waits for it.
     drop(tokio::task::spawn_blocking(memory::give_back));

@@ -11,8 +11,10 @@ use crate::admin::SupportError;
 use crate::admin::web::Web;
 use crate::admin::zip::{ZipError, ZipWriter};
 use crate::app::reload::Reloader;
+use crate::app::remote::{MODULE, Remote};
+use crate::app::web::Controllers;
 use crate::components;
-use crate::pipeline::{Controller, redact};
+use crate::pipeline::redact;
 use crate::telemetry::logs::{LogHandle, without_userinfo};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::profiling::Profiling;
@@ -40,7 +42,9 @@ const ENVIRONMENT: [&str; 13] = [
 /// Takes bundles, one at a time.
 pub struct SupportBundle {
     /// What runs.
-    pub controller: Controller,
+    pub controllers: Controllers,
+    /// Where the text from a server is.
+    pub remote: Remote,
     /// The texts in force.
     pub reloader: Arc<Reloader>,
     /// Peers and components as the API shows them.
@@ -91,12 +95,16 @@ impl SupportBundle {
                 Err(error) => (format!("pprof/{name}.txt"), error.to_string().into_bytes()),
             });
         }
-        for (path, text) in self.reloader.in_force() {
+        let texts = self.reloader.in_force().into_iter();
+        let texts = texts.map(|(path, text)| {
             let name = Path::new(&*path).file_name().unwrap_or_default().to_string_lossy();
-            files.push((
-                format!("sources/{name}"),
-                redact(&path, &text, components::ALL).into_bytes(),
-            ));
+            (format!("sources/{name}"), path, text)
+        });
+        let remote = self.remote.in_force();
+        // Alloy's place for it.
+        let remote = remote.map(|(path, text)| ("sources/remote-config/remote.alloy".to_owned(), path, text));
+        for (name, path, text) in texts.chain(remote) {
+            files.push((name, redact(&path, &text, components::ALL).into_bytes()));
         }
         let packed = tokio::task::spawn_blocking(move || pack(&files)).await;
         packed
@@ -120,9 +128,10 @@ impl SupportBundle {
     /// All components with their values, those of modules behind the components that made them.
     fn components(&self) -> serde_json::Value {
         let mut all = Vec::new();
-        let mut modules = vec![String::new()];
+        let mut modules = vec![MODULE.to_owned(), String::new()];
         while let Some(module) = modules.pop() {
-            for view in self.controller.components(&module).unwrap_or_default() {
+            let controller = self.controllers.of(&module);
+            for view in controller.components(&module).unwrap_or_default() {
                 let id = match module.as_str() {
                     "" => view.local_id.clone(),
                     module => format!("{module}/{}", view.local_id),

@@ -8,38 +8,68 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::admin::web::{Answer, Web};
+use crate::app::remote::MODULE;
 use crate::pipeline::Controller;
 
 /// The collector as its API shows it.
 pub struct CollectorWeb {
     /// What runs.
-    pub controller: Controller,
+    pub controllers: Controllers,
     /// Name of this node.
     pub node_name: String,
     /// Where it listens.
     pub address: SocketAddr,
 }
 
-/// The module in which the remote configuration's components run.
-const REMOTE: &str = "remotecfg";
+/// Who runs components. Clones are handles of the same.
+#[derive(Clone)]
+pub struct Controllers {
+    /// Of the files.
+    pub own: Controller,
+    /// Of the configuration from a server, in a program that asks for one.
+    pub remote: Option<Controller>,
+}
+
+impl Controllers {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Controller> {
+        std::iter::once(&self.own).chain(&self.remote)
+    }
+
+    /// Who runs a component or module of this whole id.
+    pub fn of(&self, id: &str) -> &Controller {
+        match (&self.remote, id.split('/').next()) {
+            (Some(remote), Some(MODULE)) => remote,
+            _ => &self.own,
+        }
+    }
+}
+
+impl From<Controller> for Controllers {
+    fn from(own: Controller) -> Self {
+        Self { own, remote: None }
+    }
+}
 
 impl Web for CollectorWeb {
     fn components(&self, module: &str) -> Option<Value> {
-        self.controller.components(module).map(to_json)
+        self.controllers.of(module).components(module).map(to_json)
     }
 
     fn remote_components(&self, module: &str) -> Option<Value> {
         // Without a remote configuration its root is there, and empty.
-        let found = self.controller.components(&remote(module)).map(to_json);
+        let id = remote(module);
+        let found = self.controllers.of(&id).components(&id).map(to_json);
         found.or_else(|| module.is_empty().then(|| json!([])))
     }
 
     fn component(&self, id: &str) -> Option<Value> {
-        self.controller.component(id).map(to_json)
+        self.controllers.of(id).component(id).map(to_json)
     }
 
     fn remote_component(&self, id: &str) -> Option<Value> {
-        self.controller.component(&remote(id)).map(to_json)
+        let id = remote(id);
+        self.controllers.of(&id).component(&id).map(to_json)
     }
 
     /// A cluster of one, in the shape of Alloy's peers.
@@ -53,22 +83,22 @@ impl Web for CollectorWeb {
     }
 
     fn last_load(&self) -> Value {
-        to_json(self.controller.last_load_view())
+        to_json(self.controllers.own.last_load_view())
     }
 
     fn has_component(&self, id: &str) -> bool {
-        self.controller.has_component(id)
+        self.controllers.of(id).has_component(id)
     }
 
     fn serve(&self, id: &str, request: http::Request<Bytes>) -> Answer {
-        self.controller.serve(id, request)
+        self.controllers.of(id).serve(id, request)
     }
 }
 
 fn remote(id: &str) -> String {
     match id {
-        "" => REMOTE.to_owned(),
-        id => format!("{REMOTE}/{id}"),
+        "" => MODULE.to_owned(),
+        id => format!("{MODULE}/{id}"),
     }
 }
 

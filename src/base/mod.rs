@@ -1,9 +1,10 @@
-//! What std lacks and every layer needs: durations, byte sizes, backoff, record files, shutdown.
+//! What std lacks and every layer needs: durations, byte sizes, backoff, record files, files replaced as a whole, shutdown.
 //!
 //! Nothing here knows of profiles or configuration.
 
 pub mod duration;
 pub mod encoding;
+pub mod file;
 pub mod net;
 pub mod segment;
 

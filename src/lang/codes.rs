@@ -66,7 +66,7 @@ codes! {
     SELF_REFERENCE "E0406" "a component that refers to itself";
     STABILITY "E0407" "a component below the minimum stability level";
     TOP_LEVEL_ATTRIBUTE "E0408" "an attribute outside of every block";
-    UNSUPPORTED_BLOCK "E0409" "a configuration block that this version does not run";
+    UNSUPPORTED_BLOCK "E0409" "a configuration block that this program does not act on";
     UNKNOWN_EXPORT "E0410" "an export that the component does not have";
     NOT_BUILT "E0411" "a component that is known but not built yet, in a configuration that is to run";
     FOREIGN_COMPONENT "E0412" "a component of Alloy that Alluvium does not have";

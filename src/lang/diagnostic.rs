@@ -304,28 +304,37 @@ fn json_place(source: &Source, span: Span) -> serde_json::Map<String, serde_json
 
 /// The candidate nearest to `name`, if one is near enough to be a slip of the keyboard.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let chars: Vec<char> = name.chars().collect();
     candidates
         .into_iter()
-        .map(|candidate| (distance(name, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= (candidate.len().max(name.len()) / 3).max(1))
+        .filter_map(|candidate| {
+            let most = (candidate.len().max(name.len()) / 3).max(1);
+            distance(&chars, candidate, most).map(|distance| (distance, candidate))
+        })
         .min()
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance in characters, two swapped neighbours counting once; long names are not compared (`usize::MAX`).
-fn distance(left: &str, right: &str) -> usize {
-    let left: Vec<char> = left.chars().collect();
+/// Edit distance in characters, two swapped neighbours counting once; `None` above `most`, and for long names, which are not compared.
+fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
+    // Each character more has to be put in: most names need no more than this look.
+    if left.len() > 200 || left.len().abs_diff(right.chars().count()) > most {
+        return None;
+    }
     let right: Vec<char> = right.chars().collect();
-    if left.len() > 200 || right.len() > 200 {
-        return usize::MAX;
+    if right.len() > 200 {
+        return None;
     }
     let width = right.len() + 1;
     let mut cells: Vec<usize> = vec![0; (left.len() + 1) * width];
+    let mut least_before = 0;
     for row in 0..=left.len() {
+        let mut least = usize::MAX;
         for column in 0..width {
             let at = row * width + column;
             if row == 0 || column == 0 {
                 cells[at] = row + column;
+                least = least.min(cells[at]);
                 continue;
             }
             let same = left[row - 1] == right[column - 1];
@@ -335,9 +344,15 @@ fn distance(left: &str, right: &str) -> usize {
                 best = best.min(cells[at - 2 * width - 2] + 1);
             }
             cells[at] = best;
+            least = least.min(best);
         }
+        // What comes after two rows (a swap looks back two) is not less than the lesser of them.
+        if least.min(least_before) > most {
+            return None;
+        }
+        least_before = least;
     }
-    cells[cells.len() - 1]
+    cells.last().copied().filter(|distance| *distance <= most)
 }
 
 fn floor_boundary(text: &str, offset: usize) -> usize {

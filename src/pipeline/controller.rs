@@ -30,6 +30,7 @@ use crate::pipeline::names::{Common, constants};
 use crate::pipeline::node::{Changes, RestartPolicy, Surroundings};
 use crate::pipeline::own_http::OwnHttp;
 use crate::pipeline::plan::Running;
+use crate::pipeline::remote;
 use crate::pipeline::stop::stop_all;
 use crate::telemetry::metrics::Scope;
 
@@ -53,8 +54,15 @@ pub struct Options {
     pub on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
     /// Called in every load with what the `http` block says; what it answers is called when the load has succeeded.
     pub on_http: Prepare,
+    /// Called in every load with what the `remotecfg` block says; what it answers is called when the load has succeeded. None in a program that runs no
+    /// configuration from a server: it refuses the block.
+    pub on_remote: Option<remote::Prepare>,
     /// The program's own endpoints, for components that fetch from them.
     pub own_http: OwnHttp,
+    /// Where components tell what flows through them.
+    pub live: LiveHub,
+    /// Id of the configuration itself, before those of all its components: empty, or a name for one from elsewhere, which may not configure the program.
+    pub module: Arc<str>,
 }
 
 impl Options {
@@ -70,7 +78,10 @@ impl Options {
             shutdown_deadline: Duration::from_secs(600),
             on_logging: Arc::new(|_| {}),
             on_http: Arc::new(no_listener),
+            on_remote: None,
             own_http: OwnHttp::default(),
+            live: LiveHub::default(),
+            module: Arc::default(),
         }
     }
 }
@@ -96,6 +107,7 @@ pub(crate) struct Inner {
     shutdown_deadline: Duration,
     pub(super) on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
     pub(super) on_http: Prepare,
+    pub(super) on_remote: Option<remote::Prepare>,
     pub(super) changes: Arc<Changes>,
     /// Held through a load from its first step to its last.
     loading: tokio::sync::Mutex<Phase>,
@@ -134,11 +146,13 @@ impl Controller {
         let metrics = Metrics::register(
             &options.metrics,
             &options.version,
+            &options.module,
             move || count_by_health(&look()),
             move || connections(&looked()),
         );
         let inner = Inner {
             engine: Engine {
+                module: options.module,
                 catalog: Catalog::new(definitions),
                 stability: options.stability,
                 common: Common {
@@ -150,7 +164,7 @@ impl Controller {
                     storage_path: options.storage_path,
                     metrics: options.metrics,
                     user_agent: options.user_agent,
-                    live: LiveHub::default(),
+                    live: options.live,
                     changes: changes.clone(),
                     names: Arc::default(),
                     own_http: options.own_http,
@@ -160,6 +174,7 @@ impl Controller {
             shutdown_deadline: options.shutdown_deadline,
             on_logging: options.on_logging,
             on_http: options.on_http,
+            on_remote: options.on_remote,
             changes,
             loading: tokio::sync::Mutex::new(Phase::Open),
             changing: Mutex::new(()),
@@ -356,7 +371,10 @@ impl Inner {
         let in_force = self.in_force.lock();
         let in_force = in_force.as_ref().filter(|known| *known.sources == sources)?;
         let running = self.running();
-        if !running.is_well_evaluated() || running.root.graph.settings.contains_key("http") {
+        let read_again = ["http", "remotecfg"]
+            .iter()
+            .any(|name| running.root.graph.settings.contains_key(name));
+        if !running.is_well_evaluated() || read_again {
             return None;
         }
         *self.last_load.lock() = Some(LastLoad {

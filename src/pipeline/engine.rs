@@ -1,5 +1,7 @@
 //! What every evaluation needs and no load changes.
 
+use std::sync::Arc;
+
 use crate::pipeline::component::Stability;
 use crate::pipeline::graph::Catalog;
 use crate::pipeline::metrics::Metrics;
@@ -8,6 +10,8 @@ use crate::pipeline::node::Surroundings;
 
 /// The unchanging parts of a controller.
 pub(crate) struct Engine {
+    /// Id of the configuration itself: empty, or a name for one from elsewhere.
+    pub(crate) module: Arc<str>,
     /// What components there are.
     pub(crate) catalog: Catalog,
     /// Least stability of what may be used.

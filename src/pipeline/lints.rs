@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 
 use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
-use crate::lang::eval::traversal;
+use crate::lang::eval::{traversal, unquote};
 use crate::lang::schema::Kind;
+use crate::lang::token::TokenKind;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes, parse};
 use crate::pipeline::component::Definition;
 use crate::pipeline::graph::{Graph, NodeKind};
@@ -41,6 +42,23 @@ pub fn known_block(body: &[Statement], at: Span, unknown: &[Span]) -> bool {
             let within = |place: &Span| span.start <= place.start && place.end <= span.end;
             within(&at) && (!unknown.iter().any(within) || known_block(&block.body, at, unknown))
         }
+        Statement::Attribute(_) => false,
+    })
+}
+
+/// True when a refusal of the attribute at `at` cites its text, which is written out: one that is not among the choices, say, whatever else is not known yet.
+pub fn cites_text(body: &[Statement], at: Span, message: &str) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Block(block) => cites_text(&block.body, at, message),
+        Statement::Attribute(attribute) if attribute.span() == at => match &attribute.value.kind {
+            ExpressionKind::Literal {
+                kind: TokenKind::String,
+                text,
+            } => unquote(text).is_some_and(|text| {
+                !text.is_empty() && (message.contains(&format!("\"{text}\"")) || message.contains(&format!("`{text}`")))
+            }),
+            _ => false,
+        },
         Statement::Attribute(_) => false,
     })
 }

@@ -13,7 +13,6 @@ use crate::pipeline::component::HealthState;
 use crate::pipeline::controller::Inner;
 use crate::pipeline::graph::Graph;
 use crate::pipeline::http::{self, Apply, HttpSettings};
-use crate::pipeline::live;
 use crate::pipeline::logging::{self, LoggingSettings};
 use crate::pipeline::modules::instance::Instance;
 use crate::pipeline::modules::library;
@@ -21,7 +20,8 @@ use crate::pipeline::modules::propagate::Propagate;
 use crate::pipeline::modules::stage::{Accept, Stage};
 use crate::pipeline::node::Node;
 use crate::pipeline::plan::{Plan, Running, plan};
-use crate::pipeline::validate::analyze;
+use crate::pipeline::validate::{Extent, analyze};
+use crate::pipeline::{live, remote};
 
 /// What is to be put in force.
 #[derive(Clone)]
@@ -66,8 +66,8 @@ struct Prepared {
     running: Running,
     logging: LoggingSettings,
     live_debugging: bool,
-    /// Protection of the listener; none when it stays as it is.
-    http: Option<Apply>,
+    /// What puts the blocks in force that are about more than components: protection of the listener, the configuration from a server.
+    apply: Vec<Apply>,
     /// What was updated on the way, with the arguments before.
     updated: Vec<(Arc<Node>, Arguments)>,
     /// Imports and `foreach` blocks whose shape changed on the way.
@@ -94,7 +94,7 @@ impl Inner {
             running,
             logging,
             live_debugging,
-            http,
+            apply,
             updated,
             shape,
             warnings,
@@ -112,10 +112,13 @@ impl Inner {
         *self.running.write() = Arc::new(running);
         // Updates on the way may have given an import or a `foreach` another shape.
         self.changes.add_shapes(shape);
-        http.into_iter().for_each(|apply| apply());
+        apply.into_iter().for_each(|apply| apply());
         if matches!(wanted, Wanted::Load(_)) {
             (self.on_logging)(&logging);
-            self.engine.around.live.set_enabled(live_debugging);
+            // Who may look is said by the configuration itself, not by one from elsewhere.
+            if self.engine.module.is_empty() {
+                self.engine.around.live.set_enabled(live_debugging);
+            }
         }
         Ok(Swapped {
             old: current,
@@ -130,7 +133,11 @@ impl Inner {
         current: &Running,
         replace: &BTreeSet<Arc<str>>,
     ) -> Result<Prepared, Refused> {
-        let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, false);
+        let extent = match self.engine.module.is_empty() {
+            true => Extent::Run,
+            false => Extent::RunRemote,
+        };
+        let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, extent);
         let warnings = self.engine.refuse_not_built(found);
         if warnings.has_errors() {
             return Err(warnings.into());
@@ -195,13 +202,15 @@ impl Inner {
                 })
             }
         };
-        let http = match is_load {
-            true => self.protection(graph, &root).unwrap_or_else(|found| {
-                diagnostics.extend(found);
-                None
-            }),
-            false => None,
-        };
+        let mut apply = Vec::new();
+        if is_load {
+            for prepared in [self.protection(graph, &root), self.remote(graph, &root)] {
+                match prepared {
+                    Ok(prepared) => apply.extend(prepared),
+                    Err(found) => diagnostics.extend(found),
+                }
+            }
+        }
         if !diagnostics.has_errors() && root.entries.iter().any(Option::is_none) {
             let message = "a part of the configuration could not be evaluated";
             let source = Source::new("", "");
@@ -233,7 +242,7 @@ impl Inner {
             },
             logging,
             live_debugging,
-            http,
+            apply,
             updated: stage.updated.into_iter().chain(pass.updated).collect(),
             shape: pass.shape,
             warnings: diagnostics,
@@ -250,6 +259,28 @@ impl Inner {
         let settings = http::settings(text, &Evaluate(&names))?;
         let apply = (self.on_http)(&settings).map_err(|wrong| http::refused(text, &wrong))?;
         Ok(Some(apply))
+    }
+
+    /// What the `remotecfg` block asks for, prepared and not yet in force.
+    fn remote(&self, graph: &Graph, root: &Instance) -> Result<Option<Apply>, Diagnostics> {
+        let text = graph.settings.get("remotecfg");
+        let settings = match text {
+            None => None,
+            Some(text) => {
+                let names = root.names(&self.engine.common, None);
+                remote::settings(text, self.engine.catalog.http_client(), &Evaluate(&names))?
+            }
+        };
+        match (&self.on_remote, text) {
+            (Some(prepare), Some(text)) => match prepare(settings.as_ref()) {
+                Ok(apply) => Ok(Some(apply)),
+                Err(wrong) => Err(http::refused(text, &wrong).into()),
+            },
+            // Without a block nothing is asked for: that cannot fail.
+            (Some(prepare), None) => Ok(prepare(None).ok()),
+            (None, Some(text)) if settings.is_some() => Err(remote::unsupported(text).into()),
+            (None, _) => Ok(None),
+        }
     }
 
     /// Evaluates what refers to components whose exports changed, and updates what came out different. The answer are imports and `foreach` blocks that

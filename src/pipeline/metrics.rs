@@ -38,15 +38,20 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the metrics; those of components and of the graph are asked for when somebody looks.
+    /// Registers the metrics; those of components and of the graph are asked for when somebody looks. `module` is the id of the configuration: one that has an id is
+    /// not what metrics about "the configuration" are of.
     pub fn register(
         scope: &Scope,
         version: &str,
+        module: &str,
         components: impl Fn() -> Vec<(&'static str, i64)> + Send + Sync + 'static,
         connections: impl Fn() -> Vec<(String, String)> + Send + Sync + 'static,
     ) -> Self {
         // The labels of Alloy's root controller.
-        let controller = scope.child([("controller_path", "/".to_owned()), ("controller_id", String::new())]);
+        let controller = scope.child([
+            ("controller_path", "/".to_owned()),
+            ("controller_id", module.to_owned()),
+        ]);
         let metrics = Self {
             last_load_successful: Gauge::default(),
             last_success: Gauge::default(),
@@ -59,35 +64,9 @@ impl Metrics {
             queue_size: Gauge::default(),
             _controller: controller.clone(),
         };
-        scope.register(
-            "alloy_config_last_load_successful",
-            "1 when the last load of the configuration succeeded",
-            metrics.last_load_successful.clone(),
-        );
-        scope.register(
-            "alloy_config_last_load_success_timestamp_seconds",
-            "Time of the last successful load",
-            metrics.last_success.clone(),
-        );
-        scope.register(
-            "alloy_config_load_failures",
-            "Loads of the configuration that failed",
-            metrics.failures.clone(),
-        );
-        scope.register(
-            "alloy_config_hash",
-            "Hash of the configuration in force",
-            metrics.hash.clone(),
-        );
-        scope.register(
-            "alloy_build",
-            "Version of the program",
-            Info::new(vec![
-                ("version", format!("v{}", version.trim_start_matches('v'))),
-                ("goos", std::env::consts::OS.to_owned()),
-                ("goarch", arch().to_owned()),
-            ]),
-        );
+        if module.is_empty() {
+            metrics.register_program(scope, version);
+        }
         controller.register(
             "alloy_component_controller_evaluating",
             "1 while the graph is evaluated",
@@ -119,6 +98,38 @@ impl Metrics {
             connections,
         });
         metrics
+    }
+
+    fn register_program(&self, scope: &Scope, version: &str) {
+        scope.register(
+            "alloy_config_last_load_successful",
+            "1 when the last load of the configuration succeeded",
+            self.last_load_successful.clone(),
+        );
+        scope.register(
+            "alloy_config_last_load_success_timestamp_seconds",
+            "Time of the last successful load",
+            self.last_success.clone(),
+        );
+        scope.register(
+            "alloy_config_load_failures",
+            "Loads of the configuration that failed",
+            self.failures.clone(),
+        );
+        scope.register(
+            "alloy_config_hash",
+            "Hash of the configuration in force",
+            self.hash.clone(),
+        );
+        scope.register(
+            "alloy_build",
+            "Version of the program",
+            Info::new(vec![
+                ("version", format!("v{}", version.trim_start_matches('v'))),
+                ("goos", std::env::consts::OS.to_owned()),
+                ("goarch", arch().to_owned()),
+            ]),
+        );
     }
 
     /// Notes that the graph is being evaluated until the answer is dropped.

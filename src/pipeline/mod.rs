@@ -20,6 +20,7 @@ mod node;
 pub mod own_http;
 mod plan;
 mod redact;
+pub mod remote;
 pub mod settings;
 pub mod status;
 mod stop;

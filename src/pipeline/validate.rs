@@ -1,7 +1,9 @@
 //! `validate`: everything that can be said about a configuration without running it.
 //!
 //! Pure: no component is built, no environment is read. Values that are known (literals, and functions of them) are evaluated and converted;
-//! for references the type of the export is compared; a component's own check runs when all its arguments are known.
+//! for references the type of the export is compared; a component's own check runs on what is known, block by block where there may be several.
+
+use std::collections::BTreeMap;
 
 use crate::lang::ast::{Expression, ExpressionKind, Identifier};
 use crate::lang::convert::{convert, full_kind_name, kind_name};
@@ -25,7 +27,8 @@ pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition
         .iter()
         .map(|(path, text)| Source::new(path.as_str(), text.as_str()))
         .collect();
-    let (graph, mut diagnostics) = analyze(&texts, &Catalog::new(definitions), minimum, true);
+    let catalog = Catalog::new(definitions);
+    let (graph, mut diagnostics) = analyze(&texts, &catalog, minimum, Extent::Whole);
     // What is wrong comes first: a component that nobody uses may only seem so.
     if !diagnostics.has_errors() {
         diagnostics.extend(lints::unused(sources, &graph));
@@ -34,9 +37,24 @@ pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition
     diagnostics
 }
 
-/// Parses, builds the graph, checks every block. The graph can be run when there is no error. With `whole`, declarations that nobody
-/// instantiates are checked too.
-pub(crate) fn analyze(sources: &[Source], catalog: &Catalog, minimum: Stability, whole: bool) -> (Graph, Diagnostics) {
+/// What a configuration is analysed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// To be checked: declarations that nobody instantiates are, too.
+    Whole,
+    /// To be run.
+    Run,
+    /// To be run, and it came from a server: it may not configure the program.
+    RunRemote,
+}
+
+/// Parses, builds the graph, checks every block. The graph can be run when there is no error.
+pub(crate) fn analyze(
+    sources: &[Source],
+    catalog: &Catalog,
+    minimum: Stability,
+    extent: Extent,
+) -> (Graph, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let mut files = Vec::new();
     let mut broken = Broken::default();
@@ -50,7 +68,8 @@ pub(crate) fn analyze(sources: &[Source], catalog: &Catalog, minimum: Stability,
     let mut analyzer = Analyzer {
         catalog,
         minimum,
-        whole,
+        whole: extent == Extent::Whole,
+        remote: extent == Extent::RunRemote,
         broken: &broken,
         diagnostics: Diagnostics::new(),
         stack: Vec::new(),
@@ -86,10 +105,7 @@ pub(crate) fn check_graph(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env<
         let found = analyzer.broken.without_missing(text, found);
         analyzer.diagnostics.extend(found);
     }
-    // Components that have an HTTP client have its arguments in this block.
-    let fetching = analyzer.catalog.find("import.http");
-    let client = fetching.and_then(|fetching| fetching.arguments.blocks.iter().find(|block| block.name == "client"));
-    let client = client.map(|client| client.schema);
+    let client = analyzer.catalog.http_client();
     for (name, text) in &graph.settings {
         let found = settings::check(name, text, client, !analyzer.whole, &resolve);
         let found = analyzer.broken.without_missing(text, found);
@@ -107,12 +123,17 @@ fn check_component(definition: &Definition, text: &SourceBlock, resolve: &dyn Re
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, definition.arguments, resolve);
     let mut found = decoded.diagnostics;
-    if !found.has_errors()
-        && let Err(diagnostic) = check_arguments(definition, text, &decoded.arguments)
-        // With unknown values only what is said of an inner block without any can be believed: a bad regular expression in a rule, say.
-        && (decoded.complete || lints::known_block(&block.body, diagnostic.span, &decoded.unknown))
-    {
-        found.push(diagnostic);
+    if !found.has_errors() {
+        for diagnostic in all_mistakes(definition, text, &decoded.arguments) {
+            let at = diagnostic.span;
+            // With unknown values only what is said of an inner block without any can be believed (a bad regular expression in a rule, say), and of a text by itself.
+            let is_believed = decoded.complete
+                || lints::known_block(&block.body, at, &decoded.unknown)
+                || lints::cites_text(&block.body, at, &diagnostic.message);
+            if is_believed {
+                found.push(diagnostic);
+            }
+        }
     }
     found
 }
@@ -192,6 +213,46 @@ pub(crate) fn check_arguments(
     arguments: &Arguments,
 ) -> Result<(), Diagnostic> {
     (definition.validate)(arguments).map_err(|error| argument_error(text, &error))
+}
+
+/// What a component's own check says of its arguments, and of each block of several by itself: the check stops at the first mistake, a person wants to see all.
+fn all_mistakes(definition: &Definition, text: &SourceBlock, arguments: &Arguments) -> Vec<Diagnostic> {
+    let Err(first) = (definition.validate)(arguments) else {
+        return Vec::new();
+    };
+    let mut mistakes = vec![first];
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, block) in arguments.blocks.iter().enumerate() {
+        let index = counts.entry(&block.name).or_default();
+        let own = format!("{}[{index}]", block.name);
+        *index += 1;
+        let several = definition
+            .arguments
+            .blocks
+            .iter()
+            .any(|known| known.many && known.name == &*block.name);
+        if !several {
+            continue;
+        }
+        let others = arguments.blocks.iter().enumerate();
+        let alone = Arguments {
+            attributes: arguments.attributes.clone(),
+            blocks: others
+                .filter(|(other, others)| *other == place || others.name != block.name)
+                .map(|(_, block)| block.clone())
+                .collect(),
+        };
+        // What is said of the rest, that without the others, says nothing.
+        if let Err(error) = (definition.validate)(&alone)
+            && let Some(rest) = error.path.strip_prefix(&format!("{}[0]", block.name))
+        {
+            let path = format!("{own}{rest}");
+            if !mistakes.iter().any(|known| known.path == path) {
+                mistakes.push(ArgumentError { path, ..error });
+            }
+        }
+    }
+    mistakes.iter().map(|error| argument_error(text, error)).collect()
 }
 
 /// Knows the types of references, not their values.

@@ -5,6 +5,7 @@
 
 pub mod call;
 pub mod client;
+pub mod collector;
 pub mod connect;
 pub mod graph_json;
 pub mod ingest;

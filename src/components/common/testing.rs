@@ -239,11 +239,11 @@ impl Running {
     }
 }
 
-/// Waits until `check` is true; panics with `what` after ten seconds.
+/// Waits until `check` is true; panics with `what` after a minute.
 pub async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !check() {
-        assert!(Instant::now() < deadline, "waited ten seconds for: {what}");
+        assert!(Instant::now() < deadline, "waited a minute for: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::lang::ast::{Block, ExpressionKind, File, Identifier, Statement};
 use crate::lang::diagnostic::nearest;
 use crate::lang::eval::unquote;
+use crate::lang::schema::Schema;
 use crate::lang::token::TokenKind;
 use crate::lang::{Diagnostic, Diagnostics, Source, codes, is_identifier};
 use crate::pipeline::component::{Definition, Stability};
@@ -46,6 +47,13 @@ impl Catalog {
         self.by_name.get(name).copied()
     }
 
+    /// The arguments of HTTP clients: components that have one have them in this block.
+    pub(crate) fn http_client(&self) -> Option<&'static Schema> {
+        let fetching = self.find("import.http")?;
+        let client = fetching.arguments.blocks.iter().find(|block| block.name == "client");
+        client.map(|client| client.schema)
+    }
+
     /// All names, sorted.
     fn names(&self) -> Vec<&'static str> {
         let mut names: Vec<_> = self.by_name.keys().copied().collect();
@@ -62,6 +70,8 @@ pub(crate) struct Analyzer<'a> {
     pub(crate) minimum: Stability,
     /// True to analyse declarations too that nobody instantiates.
     pub(crate) whole: bool,
+    /// True for a configuration from a server: it configures components, not the program.
+    pub(crate) remote: bool,
     /// Where the syntax is broken.
     pub(crate) broken: &'a Broken,
     /// What was found.
@@ -255,6 +265,14 @@ impl Analyzer<'_> {
             return;
         };
         match reading.kind {
+            ScopeKind::Root if self.remote => {
+                let message = format!("{name} not allowed in a configuration from a server");
+                return self.misplaced(
+                    &text,
+                    message,
+                    "it configures the program: write it into the configuration file",
+                );
+            }
             ScopeKind::Root => {}
             ScopeKind::Template => {
                 let message = format!("{name} not allowed in foreach");

@@ -21,7 +21,7 @@ use crate::pipeline::node::{Health, Node};
 /// A running scope.
 #[derive(Default)]
 pub struct Instance {
-    /// Module id: ids of what is around and its own, with `/` between; empty for the configuration itself.
+    /// Module id: ids of what is around and its own, with `/` between; empty for the configuration itself, a name for one from elsewhere.
     pub path: Arc<str>,
     /// Its text.
     pub graph: Arc<Graph>,
@@ -252,19 +252,39 @@ impl Instance {
         }
     }
 
-    /// The instance that a module id names.
+    /// The instance that a whole module id names; asked of the root.
     pub fn module(&self, path: &str) -> Option<&Instance> {
+        self.inner_module(self.local(path)?)
+    }
+
+    fn inner_module(&self, path: &str) -> Option<&Instance> {
         match path.is_empty() {
             true => Some(self),
-            false => self.step(path).and_then(|(inner, rest)| inner.module(rest)),
+            false => self.step(path).and_then(|(inner, rest)| inner.inner_module(rest)),
         }
     }
 
-    /// The node that an id names among all nodes: the instance it is in, and its index there.
+    /// The node that a whole id names: the instance it is in, and its index there; asked of the root.
     pub fn locate(&self, id: &str) -> Option<(&Instance, usize)> {
+        self.inner_locate(self.local(id)?)
+    }
+
+    fn inner_locate(&self, id: &str) -> Option<(&Instance, usize)> {
         match self.graph.find(id) {
             Some(index) => Some((self, index)),
-            None => self.step(id).and_then(|(inner, rest)| inner.locate(rest)),
+            None => self.step(id).and_then(|(inner, rest)| inner.inner_locate(rest)),
+        }
+    }
+
+    /// A whole id as it is in the root: without the root's own.
+    fn local<'p>(&self, id: &'p str) -> Option<&'p str> {
+        if self.path.is_empty() {
+            return Some(id);
+        }
+        let rest = id.strip_prefix(&*self.path)?;
+        match rest.is_empty() {
+            true => Some(rest),
+            false => rest.strip_prefix('/'),
         }
     }
 
@@ -281,9 +301,13 @@ impl Instance {
         }
     }
 
-    /// Has the nodes referring to the node of this id evaluated, and all modules around it looked at. False when its exports are those
-    /// that they know, or there is no such node.
+    /// Has the nodes referring to the node of this whole id evaluated, and all modules around it looked at; asked of the root. False when its exports are
+    /// those that they know, or there is no such node.
     pub fn mark_changed(&self, id: &str) -> bool {
+        self.local(id).is_some_and(|id| self.inner_mark_changed(id))
+    }
+
+    fn inner_mark_changed(&self, id: &str) -> bool {
         if let Some(index) = self.graph.find(id) {
             let changed = match self.entry(index) {
                 Some(entry) => match &entry.what {
@@ -300,7 +324,7 @@ impl Instance {
         let Some((inner, rest)) = self.step(id) else {
             return false;
         };
-        let changed = inner.mark_changed(rest);
+        let changed = inner.inner_mark_changed(rest);
         if changed {
             let first = id.split('/').next().and_then(|first| self.graph.find(first));
             first.into_iter().for_each(|index| self.mark(index, false));

@@ -128,7 +128,7 @@ impl<'a> Stage<'a> {
     /// The tree of a configuration. It may be used when there are no errors among the diagnostics.
     pub(crate) fn root(&mut self, graph: Arc<Graph>, module_path: Arc<str>) -> Instance {
         let spec = Spec {
-            path: Arc::default(),
+            path: self.engine.module.clone(),
             graph,
             surroundings: Surroundings::new(None, module_path),
             arguments: Arguments::default(),
@@ -468,6 +468,7 @@ impl<'a> Stage<'a> {
                 catalog: &self.engine.catalog,
                 minimum: self.engine.stability,
                 whole: false,
+                remote: false,
                 broken: &Broken::default(),
                 diagnostics: Diagnostics::new(),
                 stack: Vec::new(),

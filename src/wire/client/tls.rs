@@ -8,6 +8,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::wire::client::ClientError;
 
@@ -110,7 +111,7 @@ pub fn configure(options: &TlsOptions, enable_http2: bool) -> Result<ClientConfi
 
 fn verifier(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, ClientError> {
     if options.insecure_skip_verify {
-        return Ok(Arc::new(TrustEverything(provider)));
+        return Ok(Unconfigured::new(provider, Trust::Everything));
     }
     let verifier: Arc<dyn ServerCertVerifier> = match &options.ca {
         Some(ca) => {
@@ -124,10 +125,7 @@ fn verifier(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Arc<d
                 .build()
                 .map_err(|error| ClientError::Tls(error.to_string()))?
         }
-        None => Arc::new(SystemAuthorities {
-            provider,
-            verifier: OnceLock::new(),
-        }),
+        None => Unconfigured::new(provider, Trust::System(OnceLock::new())),
     };
     let Some(name) = &options.server_name else {
         return Ok(verifier);
@@ -180,15 +178,39 @@ impl ServerCertVerifier for OtherName {
     }
 }
 
-/// Trusts the system's authorities. They are read at the first handshake: there are some hundred and fifty of them, and most clients of a collector speak plain HTTP.
+/// Who is trusted where no authority is configured. Signatures of the handshake are always checked.
 #[derive(Debug)]
-struct SystemAuthorities {
+struct Unconfigured {
     provider: Arc<CryptoProvider>,
-    /// None on a machine without any (a scratch container).
-    verifier: OnceLock<Option<rustls_platform_verifier::Verifier>>,
+    trust: Trust,
 }
 
-impl ServerCertVerifier for SystemAuthorities {
+#[derive(Debug)]
+enum Trust {
+    /// `insecure_skip_verify`: any certificate will do.
+    Everything,
+    /// The system's authorities. They are read at the first handshake: there are some hundred and fifty of them, and most clients of a collector speak plain HTTP. None on a
+    /// machine without any (a scratch container).
+    System(OnceLock<Option<rustls_platform_verifier::Verifier>>),
+}
+
+impl Unconfigured {
+    fn new(provider: Arc<CryptoProvider>, trust: Trust) -> Arc<Self> {
+        Arc::new(Self { provider, trust })
+    }
+
+    /// Reads the system's store, which takes some milliseconds. A handshake is in the hands of a thread of the runtime: its other tasks go to another thread meanwhile.
+    fn read_system(&self) -> Option<rustls_platform_verifier::Verifier> {
+        let read = || rustls_platform_verifier::Verifier::new(self.provider.clone()).ok();
+        let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+        match flavor {
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(read),
+            _ => read(),
+        }
+    }
+}
+
+impl ServerCertVerifier for Unconfigured {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -197,8 +219,11 @@ impl ServerCertVerifier for SystemAuthorities {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let read = || rustls_platform_verifier::Verifier::new(self.provider.clone()).ok();
-        match self.verifier.get_or_init(read) {
+        let system = match &self.trust {
+            Trust::Everything => return Ok(ServerCertVerified::assertion()),
+            Trust::System(system) => system.get_or_init(|| self.read_system()),
+        };
+        match system {
             Some(verifier) => verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now),
             None => Err(rustls::CertificateError::UnknownIssuer.into()),
         }
@@ -224,44 +249,5 @@ impl ServerCertVerifier for SystemAuthorities {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// `insecure_skip_verify`: any certificate will do; signatures of the handshake are still checked.
-#[derive(Debug)]
-struct TrustEverything(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for TrustEverything {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -7,6 +7,8 @@
 #![allow(unused_qualifications, reason = "generated")]
 
 #[rustfmt::skip]
+pub mod collector;
+#[rustfmt::skip]
 pub mod google;
 #[rustfmt::skip]
 pub mod push;

@@ -17,9 +17,9 @@ use crate::pipeline::own_http::OwnHttp;
 use crate::pipeline::{Controller, Options};
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
 
-const CA: &str = include_str!("../wire/client/testdata/ca.pem");
-const CERTIFICATE: &str = include_str!("../wire/client/testdata/server.pem");
-const KEY: &str = include_str!("../wire/client/testdata/server.key");
+const CA: &str = include_str!("../../wire/client/testdata/ca.pem");
+const CERTIFICATE: &str = include_str!("../../wire/client/testdata/server.pem");
+const KEY: &str = include_str!("../../wire/client/testdata/server.key");
 
 struct House {
     controller: Controller,

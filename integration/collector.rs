@@ -1,0 +1,269 @@
+//! The collector as a process: what protects its listener, through reloads, and the configuration from a server.
+//!
+//! In: our program, the certificates of the client's tests, a server of ours that speaks `collector.v1`. Waits are for conditions, with the patience of `program`.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use alluvium::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
+use alluvium::wire::proto::collector::{GetConfigRequest, GetConfigResponse};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use prost::Message as _;
+
+use crate::program::{PATIENCE, Program, free_address};
+
+const OWN: &str = "discovery.relabel \"own\" {\n\ttargets = []\n}\n";
+
+fn certificates(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wire/client/testdata");
+    folder.join(name)
+}
+
+/// A client with a password or without, that trusts the authority of the tests.
+fn client(password: Option<&str>) -> HttpClient {
+    let mut options = ClientOptions::new("test".into());
+    options.tls = TlsOptions {
+        ca: Some(Pem::File(certificates("ca.pem"))),
+        server_name: Some("server.test".into()),
+        ..TlsOptions::default()
+    };
+    if let Some(password) = password {
+        options.credential = Credential::Basic {
+            username: "u".into(),
+            password: Secret::Text(password.into()),
+        };
+    }
+    HttpClient::new(&options).unwrap()
+}
+
+/// Status and body; 0 when there is no answer.
+async fn get(client: &HttpClient, url: &str) -> (u16, String) {
+    let request = client.get(url.parse().unwrap()).await.unwrap();
+    match request.send().await {
+        Ok(answer) => (answer.status().as_u16(), answer.text().await.unwrap_or_default()),
+        Err(error) => (0, error.to_string()),
+    }
+}
+
+struct Collector {
+    program: Program,
+    address: String,
+    config: PathBuf,
+}
+
+impl Collector {
+    /// Starts the program on a configuration and waits until it is ready.
+    async fn start(folder: &Path, text: &str) -> Self {
+        let config = folder.join("config.alloy");
+        std::fs::write(&config, text).unwrap();
+        let address = free_address();
+        let (data, path) = (folder.join("data"), config.display().to_string());
+        let data = data.display().to_string();
+        let flags = [
+            "run",
+            &path,
+            "--server.http.listen-addr",
+            &address,
+            "--storage.path",
+            &data,
+        ];
+        let mut collector = Self {
+            program: Program::alluvium(&flags, &folder.join("log")),
+            address,
+            config,
+        };
+        let url = collector.url("/-/ready");
+        let plain = client(None);
+        collector
+            .until("ready", async || get(&plain, &url).await.0 == 200)
+            .await;
+        collector
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    fn secure(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    async fn until(&mut self, what: &str, mut done: impl AsyncFnMut() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !done().await {
+            self.program.check();
+            assert!(
+                Instant::now() < deadline,
+                "waited in vain: {what}\n{}",
+                self.program.tail()
+            );
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_http_block_protects_the_listener_and_a_reload_changes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), OWN).await;
+    let (nobody, known, other) = (client(None), client(Some("p")), client(Some("q")));
+    let write = |block: &str| std::fs::write(&collector.config, format!("{OWN}\n{block}")).unwrap();
+    assert_eq!(get(&nobody, &collector.url("/metrics")).await.0, 200);
+
+    write("http {\n\tauth {\n\t\tbasic {\n\t\t\tusername = \"u\"\n\t\t\tpassword = \"p\"\n\t\t}\n\t}\n}\n");
+    assert_eq!(
+        get(&nobody, &collector.url("/-/reload")).await,
+        (200, "config reloaded\n".to_owned())
+    );
+    assert_eq!(get(&nobody, &collector.url("/metrics")).await.0, 401);
+    assert_eq!(get(&other, &collector.url("/metrics")).await.0, 401);
+    assert_eq!(get(&known, &collector.url("/metrics")).await.0, 200);
+
+    let (cert, key) = (certificates("server.pem"), certificates("server.key"));
+    let tls = |cert: &Path| {
+        format!(
+            "http {{\n\tauth {{\n\t\tbasic {{\n\t\t\tusername = \"u\"\n\t\t\tpassword = \"p\"\n\t\t}}\n\t}}\n\n\ttls {{\n\t\tcert_file = \"{}\"\n\t\tkey_file  = \"{}\"\n\t}}\n}}\n",
+            cert.display(),
+            key.display()
+        )
+    };
+    write(&tls(&cert));
+    assert_eq!(get(&known, &collector.url("/-/reload")).await.0, 200);
+    assert_eq!(get(&known, &collector.secure("/metrics")).await.0, 200);
+    assert_eq!(get(&nobody, &collector.secure("/metrics")).await.0, 401);
+    // Connections that were made before stay what they are; a new one has to be secure.
+    assert_eq!(get(&client(Some("p")), &collector.url("/metrics")).await.0, 0);
+
+    // What cannot be used changes nothing.
+    write(&tls(Path::new("/no/such/certificate")));
+    let (status, text) = get(&known, &collector.secure("/-/reload")).await;
+    assert_eq!(status, 400, "{text}");
+    assert!(text.contains("/no/such/certificate"), "{text}");
+    assert_eq!(get(&client(Some("p")), &collector.secure("/metrics")).await.0, 200);
+
+    write("");
+    assert_eq!(get(&known, &collector.secure("/-/reload")).await.0, 200);
+    assert_eq!(get(&client(None), &collector.url("/metrics")).await.0, 200);
+}
+
+/// A server of configurations.
+#[derive(Default)]
+struct Fleet {
+    content: String,
+    is_away: bool,
+    /// States that it was told of, with their texts.
+    told: Vec<(i32, String)>,
+}
+
+type Shared = Arc<Mutex<Fleet>>;
+
+async fn answer(State(fleet): State<Shared>, uri: Uri, body: Bytes) -> Response {
+    let mut fleet = fleet.lock().unwrap();
+    if fleet.is_away {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let message = match uri.path().rsplit('/').next() {
+        Some("GetConfig") => {
+            let request = GetConfigRequest::decode(body).unwrap();
+            let status = request.remote_config_status;
+            fleet
+                .told
+                .extend(status.map(|status| (status.status, status.error_message)));
+            let answer = GetConfigResponse {
+                content: fleet.content.clone(),
+                hash: fleet.content.chars().rev().collect(),
+                not_modified: false,
+            };
+            match request.hash == answer.hash {
+                true => GetConfigResponse {
+                    not_modified: true,
+                    ..GetConfigResponse::default()
+                },
+                false => answer,
+            }
+            .encode_to_vec()
+        }
+        // Registered, and unregistered: both are answered with a message of no fields.
+        _ => Vec::new(),
+    };
+    ([("content-type", "application/proto")], message).into_response()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_configuration_from_a_server_runs_follows_it_and_survives_its_absence() {
+    let fleet = Shared::default();
+    let set = |change: &dyn Fn(&mut Fleet)| change(&mut fleet.lock().unwrap());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = format!("http://{}/api", listener.local_addr().unwrap());
+    let routes = Router::new().fallback(answer).with_state(fleet.clone());
+    let serving = tokio::spawn(async move { axum::serve(listener, routes).await });
+
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{OWN}\nremotecfg {{\n\turl = \"{server}\"\n\tid  = \"me\"\n}}\n");
+    set(&|fleet| fleet.content = "discovery.relabel \"a\" {\n\ttargets = []\n}\n".to_owned());
+    let mut collector = Collector::start(folder.path(), &text).await;
+    let plain = client(None);
+    let (reload, list) = (
+        collector.url("/-/reload"),
+        collector.url("/api/v0/web/remotecfg/components"),
+    );
+    let runs = async |name: &str| {
+        get(&plain, &list)
+            .await
+            .1
+            .contains(&format!("\"localID\":\"discovery.relabel.{name}\""))
+    };
+    collector.until("a runs", async || runs("a").await).await;
+    let own = get(&plain, &collector.url("/api/v0/web/components")).await.1;
+    assert!(
+        own.contains("discovery.relabel.own") && !own.contains("discovery.relabel.a\""),
+        "{own}"
+    );
+    let one = get(
+        &plain,
+        &collector.url("/api/v0/web/remotecfg/components/discovery.relabel.a"),
+    )
+    .await
+    .1;
+    assert!(one.contains("\"moduleID\":\"remotecfg\""), "{one}");
+
+    set(&|fleet| fleet.content = "discovery.relabel \"bc\" {\n\ttargets = []\n}\n".to_owned());
+    assert_eq!(get(&plain, &reload).await.0, 200);
+    collector
+        .until("bc runs", async || runs("bc").await && !runs("a").await)
+        .await;
+
+    set(&|fleet| fleet.content = "discovery.relabel \"bad\" {\n\ttargets = 5 +\n}\n".to_owned());
+    assert_eq!(get(&plain, &reload).await.0, 200);
+    collector
+        .until("the server knows that it is bad", async || {
+            fleet
+                .lock()
+                .unwrap()
+                .told
+                .iter()
+                .any(|(status, text)| *status == 3 && text.contains("remotecfg:3:1: "))
+        })
+        .await;
+    assert!(runs("bc").await);
+    let healthy = get(&plain, &collector.url("/-/healthy")).await;
+    assert_eq!(healthy.0, 200);
+    assert!(healthy.1.contains("configuration from the server"), "{}", healthy.1);
+    assert!(collector.program.terminate().success());
+
+    set(&|fleet| fleet.is_away = true);
+    let mut collector = Collector::start(folder.path(), &text).await;
+    let list = collector.url("/api/v0/web/remotecfg/components");
+    collector
+        .until("bc runs again", async || {
+            get(&plain, &list).await.1.contains("discovery.relabel.bc")
+        })
+        .await;
+    assert!(collector.program.terminate().success());
+    serving.abort();
+}

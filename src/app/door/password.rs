@@ -1,0 +1,83 @@
+//! The password of the door: basic authentication of every request whose path needs it.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use sha2::{Digest, Sha256};
+
+use crate::app::door::Door;
+use crate::pipeline::http::AuthSettings;
+
+/// Who is let in where.
+pub(super) struct Auth {
+    /// Of user and password, so that a comparison tells nothing of how much of them is right.
+    expected: [[u8; 32]; 2],
+    paths: Vec<Arc<str>>,
+    matching: bool,
+}
+
+impl Auth {
+    pub(super) fn new(settings: &AuthSettings) -> Self {
+        Self {
+            expected: [
+                digest(settings.username.as_bytes()),
+                digest(settings.password.as_bytes()),
+            ],
+            paths: settings.paths.clone(),
+            matching: settings.matching,
+        }
+    }
+
+    fn lets_in(&self, request: &Request) -> bool {
+        !self.is_asked(request.uri().path()) || self.knows(request)
+    }
+
+    /// True when the path needs the password. Paths are compared as they stand and with their escapes undone; where the two differ, the stricter counts.
+    fn is_asked(&self, path: &str) -> bool {
+        let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+        let named = |path: &str| self.paths.iter().any(|start| path.starts_with(&**start));
+        [path, &*decoded].into_iter().any(|path| named(path) == self.matching)
+    }
+
+    fn knows(&self, request: &Request) -> bool {
+        let given = request.headers().get(header::AUTHORIZATION);
+        let given = given.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let Some((scheme, encoded)) = given.split_once(' ') else {
+            return false;
+        };
+        let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim());
+        let Ok(decoded) = decoded else { return false };
+        let Some(colon) = decoded.iter().position(|byte| *byte == b':') else {
+            return false;
+        };
+        let given = [digest(&decoded[..colon]), digest(&decoded[colon + 1..])];
+        let different = given
+            .iter()
+            .flatten()
+            .zip(self.expected.iter().flatten())
+            .fold(0, |different, (left, right)| different | (left ^ right));
+        scheme.eq_ignore_ascii_case("basic") && different == 0
+    }
+}
+
+fn digest(text: &[u8]) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+/// Hands a request on that may pass; answers the others.
+pub(super) async fn ask_for_password(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let auth = door.0.read().auth.clone();
+    match auth {
+        Some(auth) if !auth.lets_in(&request) => (
+            StatusCode::UNAUTHORIZED,
+            [(header::WWW_AUTHENTICATE, "Basic realm=\"Restricted\"")],
+            "unauthorized\n",
+        )
+            .into_response(),
+        _ => next.run(request).await,
+    }
+}

@@ -1,0 +1,118 @@
+//! What became of the configuration from the server, under Alloy's names.
+
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+
+use crate::telemetry::metrics::Scope;
+
+type Hashes = Family<Vec<(&'static str, String)>, Gauge>;
+
+/// Go's default buckets, 5 ms to 10 s.
+const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+pub(super) struct RemoteMetrics {
+    hash: Hashes,
+    received: Hashes,
+    successful: Gauge,
+    not_modified: Gauge,
+    failures: Counter,
+    attempts: Counter,
+    success_time: Gauge<f64, AtomicU64>,
+    request_seconds: Histogram,
+}
+
+impl RemoteMetrics {
+    pub(super) fn register(scope: &Scope) -> Self {
+        let metrics = Self {
+            hash: Family::default(),
+            received: Family::default(),
+            successful: Gauge::default(),
+            not_modified: Gauge::default(),
+            failures: Counter::default(),
+            attempts: Counter::default(),
+            success_time: Gauge::default(),
+            request_seconds: Histogram::new(BUCKETS),
+        };
+        scope.register(
+            "remotecfg_hash",
+            "Hash of the configuration from the server that is in force",
+            metrics.hash.clone(),
+        );
+        scope.register(
+            "remotecfg_last_received_hash",
+            "Hash of the configuration that the server sent last",
+            metrics.received.clone(),
+        );
+        scope.register(
+            "remotecfg_last_load_successful",
+            "1 when the last look at the server gave a configuration that is in force",
+            metrics.successful.clone(),
+        );
+        scope.register(
+            "remotecfg_last_load_not_modified",
+            "1 when the server said at the last look that nothing has changed",
+            metrics.not_modified.clone(),
+        );
+        scope.register(
+            "remotecfg_load_failures",
+            "Looks at the server that failed, and configurations of it that were refused",
+            metrics.failures.clone(),
+        );
+        scope.register(
+            "remotecfg_load_attempts",
+            "Looks at the server",
+            metrics.attempts.clone(),
+        );
+        scope.register(
+            "remotecfg_last_load_success_timestamp_seconds",
+            "Time of the last configuration that the server sent",
+            metrics.success_time.clone(),
+        );
+        scope.register(
+            "remotecfg_request_duration_seconds",
+            "Time taken by requests for the configuration that were answered",
+            metrics.request_seconds.clone(),
+        );
+        metrics
+    }
+
+    pub(super) fn asks(&self) {
+        self.attempts.inc();
+    }
+
+    pub(super) fn answered(&self, after: Duration, not_modified: bool) {
+        self.request_seconds.observe(after.as_secs_f64());
+        self.not_modified.set(i64::from(not_modified));
+        if !not_modified {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+            self.success_time.set(now.as_secs_f64());
+        }
+    }
+
+    pub(super) fn received(&self, hash: &str) {
+        show(&self.received, Some(hash));
+    }
+
+    pub(super) fn failed(&self) {
+        self.failures.inc();
+        self.successful.set(0);
+    }
+
+    /// The configuration of this hash is in force, or none.
+    pub(super) fn in_force(&self, hash: Option<&str>) {
+        self.successful.set(i64::from(hash.is_some()));
+        show(&self.hash, hash);
+    }
+}
+
+fn show(hashes: &Hashes, hash: Option<&str>) {
+    hashes.clear();
+    if let Some(hash) = hash {
+        hashes.get_or_create(&vec![("hash", hash.to_owned())]).set(1);
+    }
+}

@@ -1,0 +1,55 @@
+//! The id of this collector where none is configured: made once and kept under the storage path in Alloy's file, so that a collector which takes over an Alloy's
+//! folder keeps its id.
+
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::base::file::replace;
+
+/// Alloy's name of the file.
+const FILE: &str = "alloy_seed.json";
+
+/// The id kept under `storage`; one is made when there is none that can be read.
+pub(super) fn id(storage: &Path) -> io::Result<String> {
+    let path = storage.join(FILE);
+    if let Ok(bytes) = std::fs::read(&path) {
+        let known = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
+        let known = known.as_ref().and_then(|seed| seed["UID"].as_str());
+        if let Some(id) = known.filter(|id| !id.is_empty()) {
+            return Ok(id.to_owned());
+        }
+        tracing::warn!(path = %path.display(), "the file holds no id of the collector; another one is made");
+    }
+    let id = Uuid::new_v4().to_string();
+    let created = chrono::DateTime::<chrono::Utc>::from(SystemTime::now());
+    let seed = json!({
+        "UID": id,
+        "created_at": created.to_rfc3339_opts(chrono::SecondsFormat::Nanos, true),
+        "version": concat!("v", env!("CARGO_PKG_VERSION")),
+    });
+    std::fs::create_dir_all(storage)?;
+    replace(&path, seed.to_string().as_bytes())?;
+    Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_is_made_once_and_one_of_alloys_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = id(folder.path()).unwrap();
+        assert_eq!(first.len(), 36);
+        assert_eq!(id(folder.path()).unwrap(), first);
+        let alloys = r#"{"UID":"u","created_at":"2026-01-01T00:00:00Z","version":"v1"}"#;
+        std::fs::write(folder.path().join(FILE), alloys).unwrap();
+        assert_eq!(id(folder.path()).unwrap(), "u");
+        std::fs::write(folder.path().join(FILE), "{").unwrap();
+        assert_ne!(id(folder.path()).unwrap(), "u");
+    }
+}

@@ -1,0 +1,219 @@
+//! One server and what it was told and has said: registration, looks, and what became of what it sent.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::app::remote::{Inner, Wanted, hash, keep};
+use crate::base::Shutdown;
+use crate::lang::Diagnostics;
+use crate::wire::call::{CallError, Caller};
+use crate::wire::collector::{self, Answer, Status};
+use crate::wire::connect::Code;
+
+/// Longest time that a request may take.
+const REQUEST: Duration = Duration::from_secs(30);
+/// Longest time that the farewell may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// A server that is being asked.
+pub(super) struct Session {
+    pub(super) wanted: Arc<Wanted>,
+    is_registered: bool,
+    /// The server's name of what it sent last.
+    hash: String,
+    /// What it sent last, good or bad.
+    received: Option<Arc<str>>,
+    /// What became of it.
+    status: Option<Status>,
+    /// What the server knows of that.
+    told: Option<Status>,
+}
+
+impl Session {
+    pub(super) fn new(wanted: Arc<Wanted>) -> Self {
+        Self {
+            wanted,
+            is_registered: false,
+            hash: String::new(),
+            received: None,
+            status: None,
+            told: None,
+        }
+    }
+
+    /// Asks for the first time; what was kept on disk runs when the server gives nothing.
+    pub(super) async fn begin(&mut self, inner: &Inner, shutdown: &Shutdown) {
+        if self.look(inner, shutdown).await || shutdown.is_cancelled() {
+            return;
+        }
+        let path = self.wanted.cache.clone();
+        let text = match tokio::fs::read_to_string(&path).await {
+            Ok(text) => Arc::<str>::from(text),
+            Err(error) => {
+                tracing::warn!(%error, "there is no configuration of the server on disk either; it is asked again later");
+                return;
+            }
+        };
+        if inner.in_force.lock().as_ref() == Some(&text) {
+            return;
+        }
+        match inner.load(&text).await {
+            Ok(()) => tracing::info!(
+                hash = hash(&text),
+                "the last good configuration of the server is in force"
+            ),
+            Err(error) => {
+                tracing::error!(%error, "the configuration of the server that was kept on disk cannot be loaded");
+            }
+        }
+    }
+
+    /// Asks, and runs what has changed. False when there was no answer that is in force now.
+    pub(super) async fn look(&mut self, inner: &Inner, shutdown: &Shutdown) -> bool {
+        inner.metrics.asks();
+        match shutdown.run_until_cancelled(self.ask()).await {
+            None => false,
+            Some(Ok((answer, after))) => {
+                inner.metrics.answered(after, answer == Answer::NotModified);
+                match answer {
+                    Answer::NotModified => self.retry(inner, shutdown).await,
+                    Answer::Config { content, hash } => {
+                        self.hash = hash;
+                        self.take(inner, content.into(), shutdown).await
+                    }
+                }
+            }
+            Some(Err(error)) => {
+                inner.metrics.failed();
+                tracing::error!(error, "no configuration from the server; what runs stays");
+                false
+            }
+        }
+    }
+
+    /// Says good-bye, unless whoever asks next is the same to the same server.
+    pub(super) async fn leave(self, next: Option<&Wanted>) {
+        let own = &self.wanted;
+        let is_same = next.is_some_and(|next| next.base == own.base && next.identity.id == own.identity.id);
+        if is_same || !self.is_registered {
+            return;
+        }
+        let farewell = async {
+            let caller = self.caller().await?;
+            collector::unregister(&caller, &own.identity.id)
+                .await
+                .map_err(|error| error.to_string())
+        };
+        match tokio::time::timeout(FAREWELL, farewell).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(error, "the server could not be told that this collector is gone"),
+            Err(_) => tracing::warn!("the server did not take in time that this collector is gone"),
+        }
+    }
+
+    async fn caller(&self) -> Result<Caller, String> {
+        let wanted = &self.wanted;
+        let headers = wanted.client.headers().await.map_err(|error| error.to_string())?;
+        let caller = Caller::new(wanted.client.client().clone(), wanted.base.clone());
+        Ok(caller.with_headers(headers).with_timeout(REQUEST))
+    }
+
+    async fn ask(&mut self) -> Result<(Answer, Duration), String> {
+        let caller = self.caller().await?;
+        let identity = &self.wanted.identity;
+        if !self.is_registered {
+            let registered = collector::register(&caller, identity).await;
+            registered.map_err(|error| format!("cannot register this collector: {error}"))?;
+            self.is_registered = true;
+        }
+        let news = self.status.as_ref().filter(|status| self.told.as_ref() != Some(status));
+        let started = Instant::now();
+        let answer = collector::get_config(&caller, identity, &self.hash, news).await;
+        match answer {
+            Ok(answer) => {
+                self.told.clone_from(&self.status);
+                Ok((answer, started.elapsed()))
+            }
+            Err(error) => {
+                // A server that has forgotten us is told again.
+                let forgot = matches!(
+                    &error,
+                    CallError::Refused {
+                        code: Some(Code::NotFound),
+                        ..
+                    }
+                );
+                self.is_registered &= !forgot;
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// What was refused may have been for want of something that is there now.
+    async fn retry(&mut self, inner: &Inner, shutdown: &Shutdown) -> bool {
+        match (&self.status, &self.received) {
+            (Some(Status::Failed(_)), Some(text)) => {
+                let text = text.clone();
+                self.run(inner, &text, shutdown).await
+            }
+            _ => true,
+        }
+    }
+
+    async fn take(&mut self, inner: &Inner, text: Arc<str>, shutdown: &Shutdown) -> bool {
+        if self.received.as_ref() == Some(&text) {
+            return self.retry(inner, shutdown).await;
+        }
+        inner.metrics.received(&hash(&text));
+        self.received = Some(text.clone());
+        self.run(inner, &text, shutdown).await
+    }
+
+    async fn run(&mut self, inner: &Inner, text: &Arc<str>, shutdown: &Shutdown) -> bool {
+        let is_in_force = inner.in_force.lock().as_ref() == Some(text);
+        let result = match is_in_force {
+            true => {
+                inner.metrics.in_force(Some(&hash(text)));
+                Ok(())
+            }
+            false => inner.load(text).await,
+        };
+        let status = match result {
+            Ok(()) => {
+                if !is_in_force {
+                    tracing::info!(hash = hash(text), "a configuration from the server is in force");
+                }
+                keep(self.wanted.cache.clone(), text.clone()).await;
+                Status::Applied
+            }
+            Err(diagnostics) => {
+                inner.metrics.failed();
+                tracing::error!(
+                    hash = hash(text),
+                    errors = diagnostics.len(),
+                    "the configuration from the server was refused; what ran before stays"
+                );
+                Status::Failed(messages(&diagnostics))
+            }
+        };
+        let is_well = status == Status::Applied;
+        if self.status.as_ref() != Some(&status) {
+            self.status = Some(status);
+            self.tell(shutdown).await;
+        }
+        is_well
+    }
+
+    /// Has the server know at once what became of what it sent. What it answers is taken at the next look.
+    async fn tell(&mut self, shutdown: &Shutdown) {
+        if let Some(Err(error)) = shutdown.run_until_cancelled(self.ask()).await {
+            tracing::debug!(error, "the server could not be told what became of the configuration");
+        }
+    }
+}
+
+/// One line for each mistake.
+fn messages(diagnostics: &Diagnostics) -> String {
+    let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,404 @@
+//! A server that speaks the protocol over real HTTP, and what the collector makes of what it says.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::IntoResponse as _;
+use axum::routing::post;
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
+use prost::Message as _;
+
+use crate::app::remote::{MODULE, Remote};
+use crate::base::Shutdown;
+use crate::components;
+use crate::components::common::testing::{Server, serve};
+use crate::pipeline::{Controller, Options};
+use crate::telemetry::metrics::Scope;
+use crate::wire::proto::collector::{
+    GetConfigRequest, GetConfigResponse, RegisterCollectorRequest, RemoteConfigStatuses, UnregisterCollectorRequest,
+};
+
+/// What the server has and what it was told.
+#[derive(Default)]
+struct Office {
+    content: String,
+    is_away: bool,
+    registered: Vec<RegisterCollectorRequest>,
+    unregistered: Vec<String>,
+    asked: Vec<GetConfigRequest>,
+    authorization: Option<String>,
+}
+
+type Shared = Arc<Mutex<Office>>;
+
+/// The hash is the server's business: here the text backwards.
+fn hash(content: &str) -> String {
+    content.chars().rev().collect()
+}
+
+fn away() -> axum::response::Response {
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        r#"{"code":"unavailable","message":"closed today"}"#,
+    )
+        .into_response()
+}
+
+fn proto(message: &impl prost::Message) -> axum::response::Response {
+    ([("content-type", "application/proto")], message.encode_to_vec()).into_response()
+}
+
+fn routes(office: Shared) -> Router {
+    let route = |name: &str| format!("/fleet/collector.v1.CollectorService/{name}");
+    Router::new()
+        .route(
+            &route("RegisterCollector"),
+            post(|State(office): State<Shared>, body: Bytes| async move {
+                let mut office = office.lock();
+                if office.is_away {
+                    return away();
+                }
+                office.registered.push(RegisterCollectorRequest::decode(body).unwrap());
+                proto(&())
+            }),
+        )
+        .route(
+            &route("UnregisterCollector"),
+            post(|State(office): State<Shared>, body: Bytes| async move {
+                let request = UnregisterCollectorRequest::decode(body).unwrap();
+                office.lock().unregistered.push(request.id);
+                proto(&())
+            }),
+        )
+        .route(
+            &route("GetConfig"),
+            post(
+                |State(office): State<Shared>, headers: HeaderMap, body: Bytes| async move {
+                    let mut office = office.lock();
+                    if office.is_away {
+                        return away();
+                    }
+                    let authorization = headers.get("authorization");
+                    office.authorization = authorization.map(|value| value.to_str().unwrap().to_owned());
+                    let request = GetConfigRequest::decode(body).unwrap();
+                    let not_modified = !request.hash.is_empty() && request.hash == hash(&office.content);
+                    office.asked.push(request);
+                    proto(&match not_modified {
+                        true => GetConfigResponse {
+                            not_modified,
+                            ..GetConfigResponse::default()
+                        },
+                        false => GetConfigResponse {
+                            content: office.content.clone(),
+                            hash: hash(&office.content),
+                            not_modified,
+                        },
+                    })
+                },
+            ),
+        )
+        .with_state(office)
+}
+
+/// A collector whose file has the block, and the server that it asks.
+struct Fleet {
+    office: Shared,
+    url: String,
+    _server: Server,
+    folder: tempfile::TempDir,
+}
+
+impl Fleet {
+    async fn start(content: &str) -> Self {
+        let office = Shared::default();
+        content.clone_into(&mut office.lock().content);
+        let (url, server) = serve(routes(office.clone())).await;
+        Self {
+            office,
+            url: format!("{url}/fleet"),
+            _server: server,
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn collector(&self) -> Collector {
+        Collector::start(self.folder.path())
+    }
+
+    /// The block, with more in it.
+    fn block(&self, more: &str) -> String {
+        format!("remotecfg {{\n\turl = \"{}\"\n{more}\n}}\n", self.url)
+    }
+
+    /// The states that the server was told of, in order.
+    fn told(&self) -> Vec<(i32, String)> {
+        let office = self.office.lock();
+        let told = office
+            .asked
+            .iter()
+            .filter_map(|asked| asked.remote_config_status.clone());
+        told.map(|status| (status.status, status.error_message)).collect()
+    }
+}
+
+struct Collector {
+    own: Controller,
+    remote: Remote,
+    metrics: Scope,
+    shutdown: Shutdown,
+    tasks: [tokio::task::JoinHandle<()>; 2],
+}
+
+impl Collector {
+    fn start(storage: &Path) -> Self {
+        let (metrics, shutdown) = (Scope::new(), Shutdown::new());
+        let options = Options {
+            metrics: metrics.clone(),
+            module: MODULE.into(),
+            ..Options::new(storage)
+        };
+        let controller = Controller::new(components::ALL, options);
+        let remote = Remote::new(controller, &storage.join("config.alloy"), storage, "test", &metrics);
+        let asked = remote.clone();
+        let options = Options {
+            metrics: metrics.clone(),
+            on_remote: Some(Arc::new(move |settings| asked.prepare(settings))),
+            ..Options::new(storage)
+        };
+        let own = Controller::new(components::ALL, options);
+        let running = tokio::spawn({
+            let (own, shutdown) = (own.clone(), shutdown.clone());
+            async move { own.run(shutdown).await }
+        });
+        let asking = tokio::spawn(remote.clone().run(shutdown.clone()));
+        Self {
+            own,
+            remote,
+            metrics,
+            shutdown,
+            tasks: [running, asking],
+        }
+    }
+
+    async fn load(&self, text: &str) {
+        let loaded = self.own.load(vec![("config.alloy", text)]).await;
+        loaded.unwrap_or_else(|found| panic!("{}", found.render(false)));
+    }
+
+    /// Ids of what runs of the server's configuration.
+    fn running(&self) -> Vec<String> {
+        let views = self.remote.controller().components(MODULE).unwrap_or_default();
+        views
+            .into_iter()
+            .map(|view| format!("{}/{}", view.module_id, view.local_id))
+            .collect()
+    }
+
+    fn has(&self, line: &str) -> bool {
+        self.metrics.encode().lines().any(|other| other == line)
+    }
+
+    async fn stop(self) {
+        self.shutdown.cancel();
+        for task in self.tasks {
+            task.await.unwrap();
+        }
+    }
+}
+
+async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn relabel(label: &str) -> String {
+    format!("discovery.relabel \"{label}\" {{\n\ttargets = []\n}}\n")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
+    let fleet = Fleet::start(&relabel("a")).await;
+    let collector = fleet.collector();
+    let block = fleet.block(
+        "\tid = \"me\"\n\tname = \"My name\"\n\tattributes = {team = \"x\"}\n\tbasic_auth {\n\t\tusername = \"u\"\n\t\tpassword = \"p\"\n\t}",
+    );
+    let text = format!("{}{block}", relabel("own"));
+    collector.load(&text).await;
+    until("it runs", || collector.running() == ["remotecfg/discovery.relabel.a"]).await;
+    until("the server knows that it runs", || {
+        fleet.told() == [(RemoteConfigStatuses::Applied.into(), String::new())]
+    })
+    .await;
+    assert!(collector.own.has_component("discovery.relabel.own"));
+    assert!(!collector.own.has_component("remotecfg/discovery.relabel.a"));
+    assert!(
+        collector
+            .remote
+            .controller()
+            .has_component("remotecfg/discovery.relabel.a")
+    );
+    assert!(
+        collector
+            .metrics
+            .encode()
+            .contains("controller_id=\"remotecfg\",health_type=")
+    );
+    {
+        let office = fleet.office.lock();
+        assert_eq!(office.authorization.as_deref(), Some("Basic dTpw"));
+        let registered = &office.registered[0];
+        assert_eq!((registered.id.as_str(), registered.name.as_str()), ("me", "My name"));
+        let expected = HashMap::from([
+            ("team".to_owned(), "x".to_owned()),
+            ("collector.os".to_owned(), "linux".to_owned()),
+            (
+                "collector.version".to_owned(),
+                format!("v{}", env!("CARGO_PKG_VERSION")),
+            ),
+        ]);
+        assert_eq!(registered.local_attributes, expected);
+        assert_eq!(office.asked[0].local_attributes, expected);
+        assert_eq!(office.asked[0].hash, "");
+        assert_eq!(office.asked[1].hash, hash(&relabel("a")));
+    }
+    assert!(
+        collector.has("remotecfg_last_load_successful 1"),
+        "{}",
+        collector.metrics.encode()
+    );
+    // A reload asks at once; what has not changed is not loaded again.
+    let first = collector.remote.controller().last_load().unwrap().time;
+    collector.load(&text).await;
+    until("the server was asked", || {
+        collector.has("remotecfg_last_load_not_modified 1")
+    })
+    .await;
+    assert_eq!(collector.remote.controller().last_load().unwrap().time, first);
+    // And what has changed is.
+    fleet.office.lock().content = relabel("a") + &relabel("b");
+    collector.load(&text).await;
+    until("both run", || collector.running().len() == 2).await;
+    assert_eq!(fleet.office.lock().registered.len(), 1);
+    // Without the block nobody is asked and nothing runs.
+    collector.load(&relabel("own")).await;
+    until("nothing runs", || collector.running().is_empty()).await;
+    assert_eq!(fleet.office.lock().unregistered, ["me"]);
+    assert!(collector.own.has_component("discovery.relabel.own"));
+    collector.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bad_configuration_changes_nothing_and_the_server_is_told_why() {
+    let fleet = Fleet::start(&relabel("good")).await;
+    let collector = fleet.collector();
+    let block = fleet.block("\tid = \"me\"");
+    collector.load(&block).await;
+    until("it runs", || {
+        collector.running() == ["remotecfg/discovery.relabel.good"]
+    })
+    .await;
+    until("the server knows", || fleet.told().len() == 1).await;
+    fleet.office.lock().content = format!("{}nonsense \"x\" {{ }}\n\nlogging {{ }}\n", relabel("new"));
+    collector.load(&block).await;
+    until("the server knows that it is wrong", || fleet.told().len() == 2).await;
+    let (status, message) = fleet.told().remove(1);
+    assert_eq!(status, i32::from(RemoteConfigStatuses::Failed));
+    assert!(
+        message.contains("cannot find the definition of component name \"nonsense\""),
+        "{message}"
+    );
+    assert!(
+        message.contains("logging not allowed in a configuration from a server"),
+        "{message}"
+    );
+    assert_eq!(collector.running(), ["remotecfg/discovery.relabel.good"]);
+    assert!(collector.has("remotecfg_last_load_successful 0"));
+    assert!(collector.has("remotecfg_load_failures_total 1"));
+    assert!(!collector.remote.controller().last_load_view().unwrap().success);
+    // What is on disk is the good one.
+    collector.stop().await;
+    fleet.office.lock().is_away = true;
+    let collector = fleet.collector();
+    collector.load(&block).await;
+    until("the last good one runs", || {
+        collector.running() == ["remotecfg/discovery.relabel.good"]
+    })
+    .await;
+    collector.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_server_is_away_what_it_sent_last_runs() {
+    let fleet = Fleet::start(&relabel("a")).await;
+    let collector = fleet.collector();
+    // Without an id one is made and kept.
+    let block = fleet.block("");
+    collector.load(&block).await;
+    until("it runs", || collector.running().len() == 1).await;
+    until("the server knows", || fleet.told().len() == 1).await;
+    let id = fleet.office.lock().registered[0].id.clone();
+    fleet.office.lock().is_away = true;
+    collector.load(&block).await;
+    until("the failure is counted", || {
+        collector.has("remotecfg_load_failures_total 1")
+    })
+    .await;
+    assert_eq!(collector.running().len(), 1);
+    collector.stop().await;
+
+    let collector = fleet.collector();
+    collector.load(&block).await;
+    until("it runs again", || {
+        collector.running() == ["remotecfg/discovery.relabel.a"]
+    })
+    .await;
+    {
+        let mut office = fleet.office.lock();
+        office.is_away = false;
+        office.content = relabel("b");
+        office.registered.clear();
+    }
+    collector.load(&block).await;
+    until("what the server has now runs", || {
+        collector.running() == ["remotecfg/discovery.relabel.b"]
+    })
+    .await;
+    assert_eq!(fleet.office.lock().registered[0].id, id);
+    // Another collector's configuration is not this one's.
+    fleet.office.lock().is_away = true;
+    collector.load(&fleet.block("\tid = \"other\"")).await;
+    until("the failure is counted", || {
+        collector.has("remotecfg_load_failures_total 2")
+    })
+    .await;
+    assert_eq!(collector.running(), ["remotecfg/discovery.relabel.b"]);
+    collector.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_block_that_cannot_be_used_fails_the_load() {
+    let fleet = Fleet::start("").await;
+    let collector = fleet.collector();
+    let refused = async |text: String| {
+        let found = collector.own.load(vec![("config.alloy", text)]).await.unwrap_err();
+        found.to_string()
+    };
+    let found = refused(fleet.block("\ttls_config {\n\t\tca_file = \"/no/such/file\"\n\t}")).await;
+    assert!(found.contains("cannot read /no/such/file"), "{found}");
+    let found = refused("remotecfg {\n\turl = \"ftp://x\"\n}\n".to_owned()).await;
+    assert!(
+        found.contains("config.alloy:2:2: ") && found.contains("is not an http:// or https:// URL"),
+        "{found}"
+    );
+    assert!(fleet.office.lock().asked.is_empty());
+    collector.stop().await;
+}
