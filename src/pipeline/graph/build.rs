@@ -6,61 +6,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::lang::ast::{Block, ExpressionKind, File, Identifier, Statement};
-use crate::lang::diagnostic::nearest;
+use crate::lang::ast::{Block, ExpressionKind, File, Statement};
 use crate::lang::eval::unquote;
-use crate::lang::schema::Schema;
 use crate::lang::token::TokenKind;
 use crate::lang::{Diagnostic, Diagnostics, Source, codes, is_identifier};
 use crate::pipeline::component::{Definition, Stability};
-use crate::pipeline::foreign;
+use crate::pipeline::graph::definitions::{Catalog, below_minimum};
 use crate::pipeline::graph::scope::{Declares, Instantiated, Misuse};
-use crate::pipeline::graph::{
-    Call, Env, Foreach, Graph, NodeKind, ScopeKind, SourceBlock, links, order, stability_name,
-};
+use crate::pipeline::graph::{Call, Env, Foreach, Graph, NodeKind, ScopeKind, SourceBlock, links, order};
 use crate::pipeline::modules::declare::Declare;
 use crate::pipeline::validate::{Broken, check_graph};
 
 /// Blocks that configure the program; each at most once, in the root, without a label.
-const SETTINGS: [&str; 5] = ["http", "livedebugging", "logging", "remotecfg", "tracing"];
+pub(super) const SETTINGS: [&str; 5] = ["http", "livedebugging", "logging", "remotecfg", "tracing"];
 /// Blocks that build modules.
-const MODULE_BLOCKS: [&str; 4] = ["argument", "declare", "export", "foreach"];
+pub(super) const MODULE_BLOCKS: [&str; 4] = ["argument", "declare", "export", "foreach"];
 /// Prefix of the blocks that bring declarations from elsewhere.
 pub(crate) const IMPORT: &str = "import.";
-
-/// The definitions by name.
-pub(crate) struct Catalog {
-    by_name: HashMap<&'static str, &'static Definition>,
-}
-
-impl Catalog {
-    /// A catalog of these definitions.
-    pub(crate) fn new(definitions: &[&'static Definition]) -> Self {
-        let by_name = definitions.iter().map(|definition| (definition.name, *definition));
-        Self {
-            by_name: by_name.collect(),
-        }
-    }
-
-    /// The definition of this name.
-    pub(crate) fn find(&self, name: &str) -> Option<&'static Definition> {
-        self.by_name.get(name).copied()
-    }
-
-    /// The arguments of HTTP clients: components that have one have them in this block.
-    pub(crate) fn http_client(&self) -> Option<&'static Schema> {
-        let fetching = self.find("import.http")?;
-        let client = fetching.arguments.blocks.iter().find(|block| block.name == "client");
-        client.map(|client| client.schema)
-    }
-
-    /// All names, sorted.
-    fn names(&self) -> Vec<&'static str> {
-        let mut names: Vec<_> = self.by_name.keys().copied().collect();
-        names.sort_unstable();
-        names
-    }
-}
 
 /// Analyses scopes and collects what is wrong with them.
 pub(crate) struct Analyzer<'a> {
@@ -536,66 +498,4 @@ impl Analyzer<'_> {
         self.diagnostics.extend(found.clone());
         declare.set_analysis(graph, found);
     }
-
-    fn definition(&mut self, env: &Env<'_>, source: &Source, name: &Identifier) -> Option<&'static Definition> {
-        let found = self.catalog.find(&name.name);
-        if found.is_none() {
-            let diagnostic = self.no_such_component(env, source, name);
-            self.diagnostics.push(diagnostic);
-        }
-        found
-    }
-
-    /// What is to be said of a definition that is used: not stable enough, not built yet.
-    fn check_definition(&mut self, source: &Source, name: &Identifier, what: &str, definition: &'static Definition) {
-        if definition.stability < self.minimum {
-            self.diagnostics.push(below_minimum(
-                source,
-                name,
-                &format!("{what} \"{}\"", name.name),
-                definition.stability,
-                self.minimum,
-            ));
-        }
-        if definition.build.is_none() {
-            self.diagnostics.push(
-                Diagnostic::warning(codes::WILL_NOT_RUN, source, name.span, definition.not_built())
-                    .hint("the configuration is checked, and `run` refuses it"),
-            );
-        }
-    }
-
-    fn no_such_component(&self, env: &Env<'_>, source: &Source, name: &Identifier) -> Diagnostic {
-        if foreign::is_foreign(&name.name) {
-            let message = format!(
-                "component \"{}\" is one of Alloy's that Alluvium does not have",
-                name.name
-            );
-            return Diagnostic::error(codes::FOREIGN_COMPONENT, source, name.span, message)
-                .hint("Alluvium collects profiles only: leave the block to an Alloy that runs beside it");
-        }
-        let own = env.declared_names().into_iter().chain(self.catalog.names());
-        let own = own.chain(SETTINGS).chain(MODULE_BLOCKS);
-        let near = nearest(&name.name, own.chain(foreign::NAMES.iter().copied()));
-        let message = format!("cannot find the definition of component name \"{}\"", name.name);
-        Diagnostic::error(codes::UNKNOWN_COMPONENT, source, name.span, message)
-            .maybe_hint(near.map(|name| format!("did you mean `{name}`?")))
-    }
-}
-
-/// The refusal of something that is not stable enough for the level that was asked for.
-pub fn below_minimum(
-    source: &Source,
-    name: &Identifier,
-    what: &str,
-    level: Stability,
-    minimum: Stability,
-) -> Diagnostic {
-    let message = format!(
-        "{what} is at stability level \"{}\", which is below the minimum allowed stability level \"{}\"",
-        stability_name(level),
-        stability_name(minimum),
-    );
-    Diagnostic::error(codes::STABILITY, source, name.span, message)
-        .hint(format!("use `--stability.level {}`", stability_name(level)))
 }

@@ -13,7 +13,8 @@ use crate::lang::schema::Kind;
 use crate::lang::value::{Number, Value};
 use crate::lang::{Diagnostic, Source, Span, codes, stdlib};
 use crate::pipeline::component::Stability;
-use crate::pipeline::graph::build::{Analyzer, below_minimum};
+use crate::pipeline::graph::build::Analyzer;
+use crate::pipeline::graph::definitions::below_minimum;
 use crate::pipeline::graph::{
     CONSTANTS, Call, Env, Graph, MODULE_PATH, NodeKind, ScopeKind, SourceBlock, prefixes, walk_body,
 };

@@ -15,12 +15,14 @@ use crate::pipeline::component::{Definition, Stability};
 use crate::pipeline::modules::declare::Declare;
 
 mod build;
+mod definitions;
 mod links;
 mod order;
 mod scope;
 
-pub use build::below_minimum;
-pub(crate) use build::{Analyzer, Catalog, IMPORT};
+pub(crate) use build::{Analyzer, IMPORT};
+pub(crate) use definitions::Catalog;
+pub use definitions::below_minimum;
 pub(crate) use scope::{Declares, Env, ScopeKind};
 
 /// Constants of the program that expressions may use.

@@ -5,6 +5,7 @@
 
 pub mod blocks;
 pub mod declare;
+mod evaluate;
 pub mod identity;
 pub mod instance;
 pub mod library;

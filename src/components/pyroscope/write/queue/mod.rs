@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -21,19 +21,19 @@ use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
 use crate::profile::RawProfile;
 
 mod cursor;
+mod files;
 pub mod record;
 #[cfg(test)]
 mod tests;
 
 use cursor::Cursor;
+use files::{lock, segment_files, segment_path};
 use record::Encoded;
 
 /// A segment is closed at this size; it is the step in which disk space is given back.
 const SEGMENT_BYTES: u64 = 8 << 20;
 /// An append syncs by itself when so much is not synced yet.
 const UNSYNCED_BYTES: u64 = 4 << 20;
-/// How long opening waits for the folder's lock: a predecessor may still be closing.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Bounds of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -491,45 +491,6 @@ fn read(file: &File, entry: &Entry) -> Option<RawProfile> {
         return None;
     }
     record::decode(&payload).map(|(_, profile)| profile)
-}
-
-fn segment_path(folder: &Path, number: u64) -> PathBuf {
-    folder.join(format!("{number:016}.seg"))
-}
-
-/// Segments in a folder, oldest first.
-fn segment_files(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "seg")
-            && let Some(number) = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok())
-        {
-            files.push((number, path));
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-fn lock(path: &Path) -> io::Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(path)?;
-    let deadline = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(fs::TryLockError::WouldBlock) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            Err(fs::TryLockError::WouldBlock) => {
-                return Err(io::Error::new(
-                    io::ErrorKind::ResourceBusy,
-                    format!("{} is held by another process", path.display()),
-                ));
-            }
-            Err(fs::TryLockError::Error(error)) => return Err(error),
-        }
-    }
 }
 
 /// Unix time in milliseconds.
