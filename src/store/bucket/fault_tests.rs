@@ -289,56 +289,59 @@ async fn work(store: &Store) -> Vec<String> {
 
 #[tokio::test]
 async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
-    for fault in [Fault::Refused, Fault::Unanswered, Fault::AnswerLost] {
-        for change in 1.. {
-            let (dir, other) = (scratch(), scratch());
-            let bucket = Faulty::new(fault);
-            let store = open(dir.path(), &bucket);
-            // One that is deleted, some in files, and some in memory.
-            assert!(store.append("t", vec![numbered(1, "gone")]).await.is_empty());
-            for number in [2, 3] {
-                assert!(store.append("t", vec![numbered(number, "shop")]).await.is_empty());
-                store.flush().await.unwrap();
-            }
-            bucket.left.store(change, Ordering::SeqCst);
-            // The log is on the local disk: it is acknowledged whatever the bucket does.
-            assert!(store.append("t", vec![numbered(4, "shop")]).await.is_empty());
-            let failed = work(&store).await;
-            let was_met = bucket.left.swap(0, Ordering::SeqCst) == 0;
-            bucket.away.store(false, Ordering::SeqCst);
-            let case = format!("{fault:?}, change {change}: {failed:?}");
-            let check = |found: [BTreeMap<i64, usize>; 2], when: &str, done: bool| {
-                let whole = found == once([1, 2, 3, 4]) || found == once([2, 3, 4]);
-                // A deletion is published when all tables have it.
-                assert!(
-                    whole && (!done || found == once([2, 3, 4])),
-                    "{case}, {when}: {found:?}"
-                );
-            };
-            check(found(&store, &bucket).await, "after the fault", failed.is_empty());
-            let crashes = change % 2 == 0;
-            let store = match crashes {
-                false => store,
-                true => {
-                    drop(store);
-                    open(dir.path(), &bucket)
-                }
-            };
-            assert!(store.append("t", vec![numbered(5, "shop")]).await.is_empty());
-            let again = work(&store).await;
-            assert!(again.is_empty(), "{case}: {again:?}");
-            assert_eq!(found(&store, &bucket).await, once([2, 3, 4, 5]), "{case}, at the end");
-            drop(store);
-            let seen = open(other.path(), &bucket.whole());
-            assert_eq!(
-                found(&seen, &bucket).await,
-                once([2, 3, 4, 5]),
-                "{case}, by another server"
+    // Each change in turn, by one kind of fault after the other: all kinds for each would take a minute.
+    for (change, fault) in (1..).zip(
+        [Fault::Refused, Fault::Unanswered, Fault::AnswerLost]
+            .into_iter()
+            .cycle(),
+    ) {
+        let (dir, other) = (scratch(), scratch());
+        let bucket = Faulty::new(fault);
+        let store = open(dir.path(), &bucket);
+        // One that is deleted, some in files, and some in memory.
+        assert!(store.append("t", vec![numbered(1, "gone")]).await.is_empty());
+        for number in [2, 3] {
+            assert!(store.append("t", vec![numbered(number, "shop")]).await.is_empty());
+            store.flush().await.unwrap();
+        }
+        bucket.left.store(change, Ordering::SeqCst);
+        // The log is on the local disk: it is acknowledged whatever the bucket does.
+        assert!(store.append("t", vec![numbered(4, "shop")]).await.is_empty());
+        let failed = work(&store).await;
+        let was_met = bucket.left.swap(0, Ordering::SeqCst) == 0;
+        bucket.away.store(false, Ordering::SeqCst);
+        let case = format!("{fault:?}, change {change}: {failed:?}");
+        let check = |found: [BTreeMap<i64, usize>; 2], when: &str, done: bool| {
+            let whole = found == once([1, 2, 3, 4]) || found == once([2, 3, 4]);
+            // A deletion is published when all tables have it.
+            assert!(
+                whole && (!done || found == once([2, 3, 4])),
+                "{case}, {when}: {found:?}"
             );
-            if !was_met {
-                assert!(change > 20, "{case}: the changes must be met");
-                break;
+        };
+        check(found(&store, &bucket).await, "after the fault", failed.is_empty());
+        let crashes = change % 2 == 0;
+        let store = match crashes {
+            false => store,
+            true => {
+                drop(store);
+                open(dir.path(), &bucket)
             }
+        };
+        assert!(store.append("t", vec![numbered(5, "shop")]).await.is_empty());
+        let again = work(&store).await;
+        assert!(again.is_empty(), "{case}: {again:?}");
+        assert_eq!(found(&store, &bucket).await, once([2, 3, 4, 5]), "{case}, at the end");
+        drop(store);
+        let seen = open(other.path(), &bucket.whole());
+        assert_eq!(
+            found(&seen, &bucket).await,
+            once([2, 3, 4, 5]),
+            "{case}, by another server"
+        );
+        if !was_met {
+            assert!(change > 20, "{case}: the changes must be met");
+            break;
         }
     }
 }
