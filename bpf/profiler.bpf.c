@@ -172,13 +172,14 @@ static long step(u32 index, struct walk *walk)
 #endif
 	u32 key = mapping->table;
 	if (key) {
+		/* Tables are made when the first stack asks for them. */
 		void *rows = map_lookup(&tables, &key);
-		if (rows) {
-			struct row *size = map_lookup(rows, &first);
-			if (!size) {
-				walk->stop = STOP_NO_RULE;
-				return 1;
-			}
+		struct row *size = rows ? map_lookup(rows, &first) : NULL;
+		if (!size) {
+			walk->stop = STOP_NO_TABLE;
+			return 1;
+		}
+		if (size->pc) {
 			u64 relative = address - mapping->bias;
 			u32 pc = relative > 0xffffffffULL ? 0xffffffff : relative;
 			u32 at = find_row(rows, size->pc, pc);
@@ -521,8 +522,8 @@ INLINE int sample(struct perf_context *context, u64 now)
 		} else {
 			walk.stop = STOP_NEW_PROCESS;
 		}
-		/* What is not mapped was mapped a moment ago: outside, the walk can wait for the news of it. */
-		if (walk.stop == STOP_NEW_PROCESS || walk.stop == STOP_NO_MAPPING) {
+		/* What is not mapped was mapped a moment ago: outside, the walk can wait for the news of it, and for tables. */
+		if (walk.stop == STOP_NEW_PROCESS || walk.stop == STOP_NO_MAPPING || walk.stop == STOP_NO_TABLE) {
 			if (snapshots && !write_snapshot(&start, walk.stop)) {
 				count(COUNT_SNAPSHOT);
 				return 0;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes small programs as seeds of `elf`, and their sections as seeds of `cfi` and `names`: fuzz/seed-elf.sh FOLDER
 set -eu
+seed_names=$(cd "$(dirname "$0")" && pwd)/seed-names.py
 mkdir -p "$1/elf" "$1/cfi" "$1/names"
 cd "$1"
 printf 'int f(int a){return a?f(a-1)*3:1;}int main(int c,char**v){(void)v;return f(c);}' >small.c
@@ -18,6 +19,7 @@ if command -v go >/dev/null; then
     (cd program && go build -ldflags='-s -w' -o ../bare .)
     objcopy -O binary --only-section=.gopclntab bare table && { printf g; head -c 65536 table; } >names/go
 fi
+"$seed_names" names
 printf 'p1000 10 LazyCompile:~work a.js:3\n0x1008 0x8 void A.b(int)\n' >names/map
 printf 'kffffffff81000000 T first\n0000000000001000 t second [m]\n' >names/list
 printf 'j\104\124\151\112\001\000\000\000\050\000\000\000' >names/dump

@@ -4,13 +4,13 @@
 //! points. Needs root, or the capabilities that `alluvium record` names.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use crate::program::{PATIENCE, insist, other};
+use crate::program::{insist, other};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -63,7 +63,7 @@ fn shares(folder: &Path, flags: &[&str]) -> PathBuf {
 }
 
 /// Compiles a program of `fixtures/ebpf` with these flags.
-fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
+pub fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let program = folder.join(name);
     let status = Command::new("gcc")
         .args(flags)
@@ -171,8 +171,8 @@ impl Recorded {
         ]
     }
 
-    /// CPU time of ticks of `program` that may be among those that were due and did not come, or were lost: on a busy machine that is counted, and no error. As
-    /// a part of what it used, at this rate.
+    /// Ticks that were due and did not come, or were lost, may all have been the program's: on a busy machine that is counted, and no error. As a part of what it
+    /// used. (More than it used is there when a tick comes late, to whoever runs then; the bounds above one are for that.)
     fn unseen(&self, hertz: u32, used: u64) -> f64 {
         let [_, _, lost, _, _, missed] = self.balance();
         (lost + missed) as f64 * 1e9 / f64::from(hertz) / used as f64
@@ -194,7 +194,7 @@ impl Recorded {
         let ratio = self.of("main") as f64 / process as f64;
         println!("sampled {:.4} of the CPU time; {}", ratio, self.summary.trim());
         let least = 0.97 - self.unseen(hertz, process);
-        if (least..1.03).contains(&ratio) {
+        if (least..1.06).contains(&ratio) {
             return Ok(());
         }
         Err(format!("{ratio} of the CPU time is there"))
@@ -239,89 +239,6 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
     );
 }
 
-/// Runs `alluvium record -- true` behind a launcher: whether it ended well, what it said, and whether it wrote its file.
-fn record_behind(launcher: &[&str]) -> (bool, String, bool) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("out.pb.gz");
-    let output = Command::new(launcher[0])
-        .args(&launcher[1..])
-        .arg(env!("CARGO_BIN_EXE_alluvium"))
-        .args(["record", "-o"])
-        .arg(&file)
-        .args(["--", "true"])
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.success(), text, file.exists())
-}
-
-#[test]
-fn without_a_capability_the_command_says_which_one_and_writes_nothing() {
-    let Some(_) = other("setpriv", &["--version"], "util-linux") else {
-        return;
-    };
-    for (dropped, name) in [
-        ("-perfmon,-sys_admin", "missing capability CAP_PERFMON"),
-        ("-bpf,-perfmon,-sys_admin", "missing capability CAP_PERFMON"),
-        ("-sys_ptrace", "missing capability CAP_SYS_PTRACE"),
-        ("-all", "missing capability"),
-    ] {
-        let (is_well, text, is_written) = record_behind(&["setpriv", &format!("--bounding-set={dropped}"), "--"]);
-        assert!(!is_well && text.contains(name), "{dropped}: {text}");
-        assert!(!is_written);
-    }
-}
-
-#[test]
-fn where_only_the_program_is_refused_perf_events_are_used_and_the_reason_is_told() {
-    let Some(_) = other("setpriv", &["--version"], "util-linux") else {
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let refuse = compile(folder.path(), "refuse", &["-O1"]);
-    let refuse = refuse.to_str().unwrap();
-    // bpf(2) is 321 on x86-64.
-    for (launcher, reason) in [
-        (
-            vec!["setpriv", "--bounding-set=-bpf,-sys_admin", "--"],
-            "missing capability CAP_BPF",
-        ),
-        (vec![refuse, "321"], "the kernel refuses the BPF program"),
-        (
-            vec![
-                "unshare",
-                "-m",
-                "sh",
-                "-c",
-                "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"",
-                "sh",
-            ],
-            "the kernel has no BTF",
-        ),
-    ] {
-        let (is_well, text, is_written) = record_behind(&launcher);
-        assert!(is_well && is_written, "{launcher:?}: {text}");
-        assert!(
-            text.contains("by perf events without a BPF program"),
-            "{launcher:?}: {text}"
-        );
-        assert!(text.contains(reason), "{launcher:?}: {text}");
-    }
-}
-
-#[test]
-fn where_both_calls_are_refused_the_command_says_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let refuse = compile(folder.path(), "refuse", &["-O1"]);
-    // bpf(2) and perf_event_open(2).
-    let (is_well, text, is_written) = record_behind(&[refuse.to_str().unwrap(), "321,298"]);
-    assert!(!is_well && !is_written);
-    assert!(text.contains("the kernel refuses the BPF program"), "{text}");
-    let (is_well, text, _) = record_behind(&[refuse.to_str().unwrap(), "298"]);
-    assert!(!is_well && text.contains("cannot open a perf event on cpu"), "{text}");
-}
-
 #[test]
 fn perf_events_alone_see_the_same_shares() {
     let folder = tempfile::tempdir().unwrap();
@@ -348,7 +265,7 @@ fn every_due_tick_of_one_and_of_two_busy_threads_is_in_one_account() {
                 let used = recorded.truth["process"];
                 let ratio = recorded.of_process("shares") as f64 / used as f64;
                 let least = 0.98 - recorded.unseen(997, used);
-                if (least..1.02).contains(&ratio) {
+                if (least..1.06).contains(&ratio) {
                     return Ok(());
                 }
                 Err(format!("{ratio} of the CPU time is there"))
@@ -405,7 +322,7 @@ fn the_time_of_programs_that_live_fifty_milliseconds_is_theirs() {
                 recorded.summary.trim()
             );
             let least = 0.95 - recorded.unseen(997, used);
-            if (least..1.04).contains(&ratio) && whole >= 0.85 {
+            if (least..1.06).contains(&ratio) && whole >= 0.85 {
                 return Ok(());
             }
             Err(format!("{ratio} of wait4's CPU time, {whole} to the end"))
@@ -432,82 +349,53 @@ fn a_process_with_ten_thousand_mappings_is_profiled_like_any_other() {
     );
 }
 
-/// Numbers that the kernel gave to the program and the maps that a process holds.
-fn kernel_ids(pid: u32) -> (Vec<u32>, Vec<u32>) {
-    let (mut programs, mut maps) = (Vec::new(), Vec::new());
-    for entry in std::fs::read_dir(format!("/proc/{pid}/fdinfo"))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-        for line in text.lines() {
-            let number = |prefix| {
-                line.strip_prefix(prefix)
-                    .and_then(|id: &str| id.trim().parse::<u32>().ok())
-            };
-            programs.extend(number("prog_id:"));
-            maps.extend(number("map_id:"));
-        }
-    }
-    (programs, maps)
+/// Runs a tool of binutils, which is there where gcc is.
+fn tool(name: &str, arguments: &[&str], paths: &[&Path]) {
+    let done = Command::new(name).args(arguments).args(paths).status().unwrap();
+    assert!(done.success(), "{name} {arguments:?} failed");
 }
 
 #[test]
-fn killed_at_any_moment_it_leaves_nothing_in_the_kernel() {
+fn names_of_a_stripped_program_come_from_its_debug_file_or_from_what_is_packed_in_it() {
     let folder = tempfile::tempdir().unwrap();
-    let mut seen = 0;
-    for round in 0..8_u64 {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_alluvium"))
-            .args(["record", "--all", "-F", "499", "-o"])
-            .arg(folder.path().join("never.pb.gz"))
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        // Each round a little later: while it loads, while it runs.
-        let until = Instant::now() + Duration::from_millis(round * 150);
-        let (mut programs, mut maps) = (Vec::new(), Vec::new());
-        while Instant::now() < until || (round > 3 && maps.len() < 4 && Instant::now() < until + PATIENCE) {
-            (programs, maps) = kernel_ids(child.id());
-            std::thread::sleep(Duration::from_millis(10));
+    // Without a build id the debug file is known by its checksum.
+    for (name, flag) in [
+        ("by-id", "-Wl,--build-id"),
+        ("by-sum", "-Wl,--build-id=none"),
+        ("packed", "-Wl,--build-id"),
+    ] {
+        let folder = folder.path().join(name);
+        std::fs::create_dir_all(folder.join(".debug")).unwrap();
+        let program = shares(&folder, &["-O2", "-fomit-frame-pointer", flag]);
+        let debug = folder.join(".debug/shares.debug");
+        tool("objcopy", &["--only-keep-debug"], &[&program, &debug]);
+        tool("objcopy", &["--strip-all"], &[&program]);
+        if name == "packed" {
+            let packed = folder.join("packed.xz");
+            let mut bytes = Vec::new();
+            liblzma::read::XzEncoder::new(std::fs::File::open(&debug).unwrap(), 6)
+                .read_to_end(&mut bytes)
+                .unwrap();
+            std::fs::write(&packed, bytes).unwrap();
+            std::fs::remove_file(&debug).unwrap();
+            let section = format!(".gnu_debugdata={}", packed.display());
+            tool("objcopy", &["--add-section", &section], &[&program]);
+        } else {
+            let link = format!("--add-gnu-debuglink={}", debug.display());
+            tool("objcopy", &[&link], &[&program]);
         }
-        seen += maps.len();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let left = aya::programs::loaded_programs()
-                .flatten()
-                .any(|info| programs.contains(&info.id()))
-                || aya::maps::loaded_maps().flatten().any(|info| maps.contains(&info.id()));
-            if !left {
-                break;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "round {round}: something is left of {programs:?} {maps:?}"
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        insist(
+            || record(&program, 499, &["1"]),
+            |recorded| {
+                let missing: Vec<&str> = ["half", "third", "fifth", "work", "main"]
+                    .into_iter()
+                    .filter(|name| recorded.of(name) == 0)
+                    .collect();
+                if missing.is_empty() {
+                    return Ok(());
+                }
+                Err(format!("{name}: no {missing:?} in {:?}", recorded.stacks))
+            },
+        );
     }
-    assert!(seen >= 12, "no maps were seen");
-    assert!(!folder.path().join("never.pb.gz").exists());
-}
-
-#[test]
-fn bad_requests_are_refused_in_one_line() {
-    let run = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_alluvium"))
-            .arg("record")
-            .args(arguments)
-            .output()
-            .unwrap();
-        assert!(!output.status.success());
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    assert!(run(&[]).contains("nothing to record"));
-    assert!(run(&["--pid", "4194305"]).contains("there is no process 4194305"));
-    assert!(run(&["-o", "x.txt", "--", "true"]).contains("cannot tell the format of x.txt"));
-    assert!(run(&["--", "/no/such/program"]).contains("cannot start /no/such/program"));
 }

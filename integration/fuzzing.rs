@@ -1,6 +1,6 @@
 //! The promises of `fuzz/` kept for the committed seeds, for every input that broke one once, and for random changes of both.
 //!
-//! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures. Out: the input that breaks a promise, by name and
+//! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures, a shell. Out: the input that breaks a promise, by name and
 //! number of its change. The changes are the same every time. Minutes of real fuzzing are `make fuzz-smoke`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,6 +12,8 @@ use crate::tidy::root;
 
 #[path = "../fuzz/promises.rs"]
 mod promises;
+#[path = "../fuzz/promises_code.rs"]
+mod promises_code;
 
 /// Changes made of each seed.
 const CHANGES: u64 = 3;
@@ -171,4 +173,40 @@ fn any_bytes_are_a_profile_or_an_error() {
         seeds.into_iter().map(unpacked).collect(),
         promises::pprof_decode,
     );
+}
+
+#[test]
+fn any_bytes_are_a_program_or_none() {
+    let shell = std::fs::read("/bin/sh").unwrap();
+    // Its start has the headers, its end the sections' ones.
+    let cuts = (0..64).map(|cut| shell[..shell.len() - cut * 61].to_vec());
+    let seeds = cuts.chain((1..64).map(|cut| shell[..cut * 60].to_vec()));
+    let seeds = seeds.map(|bytes| ("/bin/sh, cut".to_owned(), bytes));
+    keep("elf", seeds.collect(), promises_code::elf);
+}
+
+#[test]
+fn any_bytes_are_call_frames_or_none() {
+    // What clang makes of a function for 64-bit Arm, and gcc of one for x86-64.
+    let arm = "\x10\0\0\0\0\0\0\0\x01zR\0\x01|\x1e\x01\x1b\x0c\x1f\0 \0\0\0\x18\0\0\0\0\0\0\0$\0\0\0\0D-D\x0e\x10";
+    let intel = "\x14\0\0\0\0\0\0\0\x01zR\0\x01x\x10\x01\x1b\x0c\x07\x08\0\0\0\0\x10\0\0\0\x1c\0\0\0$\0\0\0\x26\0\0\0\0D\x07\x10\0\0\0\0";
+    let mut seeds = Vec::new();
+    for (number, text) in [intel, arm].into_iter().cycle().take(300).enumerate() {
+        let mut bytes = vec![number as u8];
+        bytes.extend(text.bytes());
+        seeds.push((format!("frames {number}"), bytes));
+    }
+    keep("cfi", seeds, promises_code::cfi);
+}
+
+#[test]
+fn any_bytes_are_names_or_none() {
+    let seeds = [
+        "p1000 10 LazyCompile:~work a.js:3\n0x1008 0x8 void A.b(int)\n",
+        "kffffffff81000000 T first\n0000000000001000 t second [m]\n",
+        "jDTiJ\x01\0\0\0(\0\0\0>\0\0\0\0\0\0\0\x07\0\0\0",
+    ];
+    let seeds = std::iter::repeat_n(seeds, 100).flatten();
+    let seeds = seeds.map(|text| (text.to_owned(), text.as_bytes().to_vec()));
+    keep("names", seeds.collect(), promises_code::names);
 }

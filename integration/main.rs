@@ -12,6 +12,7 @@ mod client;
 mod collector;
 mod docs;
 mod ebpf;
+mod ebpf_rights;
 mod fuzzing;
 #[cfg(feature = "server")]
 mod go_target;

@@ -44,6 +44,8 @@ enum stop {
 	STOP_ORDER = 7,
 	/* The mappings of the process are not known yet. */
 	STOP_NEW_PROCESS = 8,
+	/* The table of the file is not there yet. */
+	STOP_NO_TABLE = 9,
 };
 
 struct record {
@@ -90,7 +92,7 @@ struct mapping {
 	u64 end;
 	/* Address in the process minus address in the file's tables. */
 	u64 bias;
-	/* Key of the unwind table; 0: none, walk by frame pointers. */
+	/* Key of the unwind table; 0: none, walk by frame pointers. A file whose table has no rows is walked so too. */
 	u32 table;
 	u32 reserved;
 };

@@ -263,6 +263,7 @@ fn name_all(window: &Window, span: Span, args: &RecordArgs) -> Vec<u8> {
     let mut names = NameCache::new(Budget::new((args.memory_budget as usize) << 20));
     let mut namer = Namer::new(&mut names, style);
     namer.learn_kernel(window);
+    namer.learn(parts.iter().map(|(_, stacks)| *stacks), &window.places);
     namer.profile(&parts, &window.places, span)
 }
 

@@ -4,7 +4,9 @@
     reason = "an array of the kernel is filled through shared memory, one copy instead of a system call an element"
 )]
 
+use std::fmt;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd};
 
 use aya::maps::MapData;
@@ -66,7 +68,50 @@ unsafe impl Plain for Row {
 /// Makes an array that holds a header element, with the number of elements, and `elements`.
 pub fn array<T: Plain>(name: &str, elements: &[T]) -> io::Result<MapData> {
     let count = u32::try_from(elements.len()).map_err(io::Error::other)?;
+    array_after(name, T::header(count), elements).map(|(map, _)| map)
+}
+
+/// The same, and its elements to be read here without a copy.
+pub fn shared<T: Plain>(name: &str, elements: &[T]) -> io::Result<(MapData, Shared<T>)> {
+    let count = u32::try_from(elements.len()).map_err(io::Error::other)?;
     array_after(name, T::header(count), elements)
+}
+
+/// The elements of an array in the kernel, which are written no more.
+pub struct Shared<T> {
+    /// Where the memory begins, with the header.
+    first: *const T,
+    /// Elements after it.
+    count: usize,
+    /// Bytes of the memory.
+    length: usize,
+}
+
+// SAFETY: the memory is only read, from here and from the kernel, and belongs to this value until it is dropped.
+unsafe impl<T: Plain + Send> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Plain + Sync> Sync for Shared<T> {}
+
+impl<T> Deref for Shared<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory holds the header and `count` elements, which were written before and are plain data.
+        unsafe { std::slice::from_raw_parts(self.first.add(1), self.count) }
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length and nobody has a reference into it any more.
+        unsafe { libc::munmap(self.first.cast_mut().cast(), self.length) };
+    }
+}
+
+impl<T> fmt::Debug for Shared<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} elements in the kernel", self.count)
+    }
 }
 
 /// The mappings of a process that is not looked at.
@@ -75,10 +120,10 @@ pub fn ignored() -> io::Result<MapData> {
         start: KernelMapping::IGNORED,
         ..KernelMapping::default()
     };
-    array_after("mappings", header, &[])
+    array_after("mappings", header, &[]).map(|(map, _)| map)
 }
 
-fn array_after<T: Plain>(name: &str, header: T, elements: &[T]) -> io::Result<MapData> {
+fn array_after<T: Plain>(name: &str, header: T, elements: &[T]) -> io::Result<(MapData, Shared<T>)> {
     let size = size_of::<T>();
     let count = u32::try_from(elements.len()).map_err(io::Error::other)?;
     let entries = count
@@ -104,12 +149,17 @@ fn array_after<T: Plain>(name: &str, header: T, elements: &[T]) -> io::Result<Ma
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the memory is ours, page aligned and long enough for the header and all elements; nobody reads the map
-    // before it is put into an outer one. It is unmapped once, with its length.
+    // before it is put into an outer one.
     unsafe {
         let first = memory.cast::<T>();
         first.write(header);
         std::ptr::copy_nonoverlapping(elements.as_ptr(), first.add(1), elements.len());
-        libc::munmap(memory, length);
+        libc::mprotect(memory, length, libc::PROT_READ);
     }
-    Ok(map)
+    let shared = Shared {
+        first: memory.cast::<T>().cast_const(),
+        count: elements.len(),
+        length,
+    };
+    Ok((map, shared))
 }

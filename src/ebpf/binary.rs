@@ -5,8 +5,9 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use object::Object;
 use object::read::ReadCache;
@@ -18,6 +19,7 @@ use crate::symbols::calls::Call;
 use crate::symbols::elf::{self, Limited, Segment};
 use crate::symbols::functions::{Functions, has_symbols};
 use crate::symbols::pclntab::Pclntab;
+use crate::symbols::separate::{self, Link};
 use crate::symbols::{self, Demangle, Ranges, dwarf};
 use crate::unwind::{Arch, Table, eh_frame};
 
@@ -31,6 +33,8 @@ pub struct Binary {
     /// Its code, for addresses.
     segments: Vec<Segment>,
     source: Source,
+    /// The process that it was first seen in, whose world may have its debug file.
+    pid: u32,
 }
 
 /// Where the bytes of a file come from.
@@ -61,6 +65,7 @@ impl Binary {
             build_id: build_id.into(),
             segments,
             source,
+            pid,
         }
     }
 
@@ -94,24 +99,59 @@ impl Binary {
         table
     }
 
-    /// Reads its functions, also from its separate debug file when it was stripped and there is one.
+    /// Reads its functions; when it was stripped, also from its separate debug file or from what is packed in itself.
     pub fn functions(&self) -> BinaryFunctions {
         let mut own = Functions::default();
-        let mut is_stripped = false;
+        let mut stripped = None;
         visit(&self.source, |file| {
             own = file.functions(&self.source);
-            is_stripped = !file.has_symbols();
+            if !file.has_symbols() {
+                stripped = Some((file.link(), file.packed()));
+            }
         });
-        if is_stripped
-            && let Some(path) = elf::debug_file(&self.build_id)
-            && let Ok(file) = File::open(path)
-        {
-            let debug = Source::File(Arc::new(file));
+        let Some((link, packed)) = stripped else {
+            return BinaryFunctions(own);
+        };
+        if let Some(debug) = self.debug_file(link.as_ref()) {
             visit(&debug, |file| {
                 own = file.with_debug_file(std::mem::take(&mut own), &debug);
             });
+        } else if let Some(unpacked) = packed.and_then(|packed| separate::unpack(&packed)) {
+            let symbols = Source::Bytes(unpacked.into());
+            visit(&symbols, |file| {
+                own = file.with_packed(std::mem::take(&mut own), &symbols);
+            });
         }
         BinaryFunctions(own)
+    }
+
+    /// Its separate debug file, in the world of its process or in ours.
+    fn debug_file(&self, link: Option<&Link>) -> Option<Source> {
+        let places = separate::places(&self.build_id, link, &self.path);
+        let mut paths = places
+            .iter()
+            .flat_map(|place| [proc::path_in_root(self.pid, place), place.into()]);
+        paths.find_map(|path| {
+            // Whoever made the folder may have put a pipe there.
+            let file = File::options()
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open(path)
+                .ok()?;
+            let is_file = file.metadata().is_ok_and(|found| found.is_file());
+            let source = Source::File(Arc::new(file));
+            (is_file && self.is_debug_file(&source, link)).then_some(source)
+        })
+    }
+
+    /// True for the debug file that was made with this binary.
+    fn is_debug_file(&self, source: &Source, link: Option<&Link>) -> bool {
+        let mut build_id = String::new();
+        visit(source, |file| build_id = file.build_id());
+        if build_id.is_empty() || self.build_id.is_empty() {
+            return link.is_some_and(|link| separate::checksum(source) == Some(link.checksum));
+        }
+        *build_id == *self.build_id
     }
 }
 
@@ -120,16 +160,29 @@ impl Binary {
 pub struct BinaryFunctions(Functions<Source>);
 
 impl BinaryFunctions {
-    /// Looks up sorted `addresses` where `names` does not have them yet.
-    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges) {
-        self.0.resolve(addresses, how, names, |source, missing| {
+    /// Looks up sorted `addresses` where `names` does not have them yet, with lines if there are some and if it `may` look for them. Answers with the time that the
+    /// lines took, and the addresses that are without because it may not.
+    pub fn resolve(
+        &self,
+        addresses: &[u64],
+        how: Demangle,
+        names: &mut Ranges,
+        may: bool,
+    ) -> (Option<Duration>, Vec<u64>) {
+        let mut time = None;
+        let later = self.0.resolve(addresses, how, names, |source, missing| {
             let mut found = Vec::new();
-            visit(source, |file| found = file.lines(missing, how));
-            found
+            if may {
+                let started = Instant::now();
+                visit(source, |file| found = file.lines(missing, how));
+                time = Some(started.elapsed());
+            }
+            may.then_some(found)
         });
+        (time, later)
     }
 
-    /// Bytes of the index.
+    /// Bytes of its indexes and of what is kept unpacked.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
     }
@@ -141,6 +194,13 @@ impl symbols::bytes::Source for Source {
             Self::File(file) => symbols::bytes::Source::read_at(file.as_ref(), offset, into),
             Self::Bytes(bytes) => symbols::bytes::Source::read_at(&bytes.as_ref(), offset, into),
             Self::None => 0,
+        }
+    }
+
+    fn held(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::File(_) | Self::None => 0,
         }
     }
 }
@@ -177,6 +237,27 @@ impl Elf<'_, '_> {
         match self {
             Self::File(file) => functions.with_debug_file(file, source.clone()),
             Self::Bytes(file) => functions.with_debug_file(file, source.clone()),
+        }
+    }
+
+    fn with_packed(&self, functions: Functions<Source>, source: &Source) -> Functions<Source> {
+        match self {
+            Self::File(file) => functions.with_packed(file, source.clone()),
+            Self::Bytes(file) => functions.with_packed(file, source.clone()),
+        }
+    }
+
+    fn link(&self) -> Option<Link> {
+        match self {
+            Self::File(file) => separate::link(file),
+            Self::Bytes(file) => separate::link(file),
+        }
+    }
+
+    fn packed(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::File(file) => separate::packed(file),
+            Self::Bytes(file) => separate::packed(file),
         }
     }
 
@@ -236,6 +317,7 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
         Source::None => {}
     }
 }
+
 /// Opens the file of a mapping: by its path in the process's world, in ours when the process is gone already, by the mapping itself when the
 /// path leads to another file.
 fn open(pid: u32, line: &MapsLine) -> io::Result<File> {

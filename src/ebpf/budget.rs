@@ -17,7 +17,7 @@ impl Budget {
         }
     }
 
-    /// Unwind tables. Each lies in the kernel and here, for copied stacks, so their rows may be half of it.
+    /// Rows of unwind tables, which lie in the kernel.
     pub fn tables(self) -> usize {
         self.bytes / 8 * 3
     }

@@ -1,17 +1,20 @@
 //! The binaries that run, each known once, and their unwind tables.
 //!
-//! Tables are compiled on a thread of their own and handed over by [`Files::ready`]. Their bytes are bounded at every moment: what was used longest
-//! ago goes first, and what does not fit at all is left out. Names are not here but in `names`, for another thread looks them up.
+//! A table is compiled when a stack first needs it, on a thread of its own, and handed over by [`Files::changes`]. Bytes are bounded at every moment: what
+//! did not run of late makes room, the longest unused first; what finds no room is left out until there is some, so no table is made again and again.
+//! Names are not here but in `names`, for another thread looks them up.
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
+use crate::ebpf::arrays::Shared;
 use crate::ebpf::binary::Binary;
 use crate::ebpf::cost::Cost;
 use crate::ebpf::proc::MapsLine;
-use crate::unwind::Table;
+use crate::unwind::{Row, Table, row};
 
 /// A binary, or one of the places that have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,8 +29,13 @@ impl FileId {
     pub const UNKNOWN: Self = Self(2);
     /// The name of a thread, not an address.
     pub const COMM: Self = Self(3);
-    /// First id of a real file; also the key of its table in the kernel.
+    /// First id of a real file.
     const FIRST: u32 = 16;
+
+    /// The key of its table in the kernel; 0 for places without a file.
+    pub fn table_key(self) -> u32 {
+        if self.0 < Self::FIRST { 0 } else { self.0 }
+    }
 }
 
 /// How many files are kept open at most.
@@ -46,8 +54,62 @@ pub struct Files {
     bytes: usize,
     /// Counts windows; what is used gets the present number.
     age: u64,
-    /// Files whose tables were thrown away and are to be taken from the kernel.
-    gone: Vec<FileId>,
+    /// What the program is to be told.
+    changes: Vec<(FileId, Change)>,
+}
+
+/// What became of a file's table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It is there.
+    Made(Arc<Rows>),
+    /// There is none, or no room for it: frame pointers are followed.
+    Absent,
+    /// Nothing is known any more: a stack that needs it asks for it.
+    Gone,
+}
+
+/// The rows of a table.
+#[derive(Debug)]
+pub enum Rows {
+    /// In our memory.
+    Own(Table),
+    /// In the kernel's.
+    Shared(Shared<Row>),
+}
+
+impl Rows {
+    /// All of them, sorted.
+    pub fn all(&self) -> &[Row] {
+        match self {
+            Self::Own(table) => table.rows(),
+            Self::Shared(rows) => rows,
+        }
+    }
+
+    /// The row that holds at `pc`.
+    pub fn find(&self, pc: u32) -> Option<&Row> {
+        row::find(self.all(), pc)
+    }
+}
+
+impl PartialEq for Rows {
+    fn eq(&self, other: &Self) -> bool {
+        self.all() == other.all()
+    }
+}
+
+impl Eq for Rows {}
+
+/// How an address of a file is walked.
+#[derive(Debug, Clone, Copy)]
+pub enum Lookup<'a> {
+    /// By its table.
+    Table(&'a Rows),
+    /// By frame pointers.
+    FramePointers,
+    /// That shows when the table was asked for and is made.
+    Later,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -61,15 +123,19 @@ struct Entry {
     key: Key,
     binary: Arc<Binary>,
     state: TableState,
+    /// Bytes of its table, once it was made.
+    table_bytes: Option<usize>,
     used: u64,
 }
 
 enum TableState {
     NotAsked,
     Building,
-    Ready(Arc<Table>),
-    /// It has none, it could not be made, or there is no room: frame pointers are followed.
+    Ready(Arc<Rows>),
+    /// It has none, or it could not be made: frame pointers are followed.
     Absent,
+    /// There is no room for it at present: frame pointers are followed.
+    NoRoom,
 }
 
 impl Files {
@@ -99,7 +165,7 @@ impl Files {
             limit,
             bytes: 0,
             age: 0,
-            gone: Vec::new(),
+            changes: Vec::new(),
         })
     }
 
@@ -126,6 +192,7 @@ impl Files {
                 key,
                 binary: Arc::new(Binary::open(pid, line)),
                 state: TableState::NotAsked,
+                table_bytes: None,
                 used: self.age,
             },
         );
@@ -137,40 +204,44 @@ impl Files {
         self.entries.get(&id).map(|entry| &entry.binary)
     }
 
-    /// The finished table of a binary.
-    pub fn table(&self, id: FileId) -> Option<&Arc<Table>> {
-        match &self.entries.get(&id)?.state {
-            TableState::Ready(table) => Some(table),
-            _ => None,
+    /// How addresses of a file are walked at present.
+    pub fn lookup(&self, id: FileId) -> Lookup<'_> {
+        match self.entries.get(&id).map(|entry| &entry.state) {
+            Some(TableState::Ready(table)) => Lookup::Table(table),
+            Some(TableState::NotAsked | TableState::Building) => Lookup::Later,
+            Some(TableState::Absent | TableState::NoRoom) | None => Lookup::FramePointers,
         }
     }
 
-    /// Asks for the tables of some files and tells whether there is nothing to wait for any more.
-    pub fn want_tables(&mut self, files: impl Iterator<Item = FileId>) -> bool {
-        let mut ready = true;
-        for file in files {
-            // Every one is asked for, whatever the others answer.
-            ready &= self.want_table(file);
-        }
-        ready
-    }
-
-    fn want_table(&mut self, id: FileId) -> bool {
+    /// Asks for the table of a file and tells whether there is nothing to wait for any more.
+    pub fn want_table(&mut self, id: FileId) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return true;
         };
         entry.used = self.age;
         match entry.state {
-            TableState::NotAsked => {
-                entry.state = match self.jobs.send((id, entry.binary.clone())) {
-                    Ok(()) => TableState::Building,
-                    Err(_) => TableState::Absent,
-                };
-                false
-            }
-            TableState::Building => false,
-            TableState::Ready(_) | TableState::Absent => true,
+            TableState::NotAsked => {}
+            TableState::Building => return false,
+            TableState::Ready(_) | TableState::Absent | TableState::NoRoom => return true,
         }
+        let (binary, known) = (entry.binary.clone(), entry.table_bytes);
+        // To make it again only to find that there is no room would be in vain.
+        let has_room = known.is_none_or(|bytes| self.has_room(bytes));
+        let next = if !has_room {
+            TableState::NoRoom
+        } else if self.jobs.send((id, binary)).is_ok() {
+            TableState::Building
+        } else {
+            TableState::Absent
+        };
+        let waits = matches!(next, TableState::Building);
+        if !waits {
+            self.changes.push((id, Change::Absent));
+        }
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.state = next;
+        }
+        !waits
     }
 
     /// Notes that code of a file ran.
@@ -180,42 +251,79 @@ impl Files {
         }
     }
 
-    /// Tables that were finished since the last call and have room.
-    pub fn ready(&mut self) -> Vec<(FileId, Arc<Table>)> {
-        let mut ready = Vec::new();
+    /// What changed since the last call, in order.
+    pub fn changes(&mut self) -> Vec<(FileId, Change)> {
         while let Ok((id, table)) = self.done.try_recv() {
-            let fits = self.make_room(table.bytes());
-            let Some(entry) = self.entries.get_mut(&id) else {
-                continue;
-            };
-            if table.is_empty() {
-                entry.state = TableState::Absent;
-            } else if fits {
-                let table = Arc::new(table);
-                self.bytes += table.bytes();
-                entry.state = TableState::Ready(table.clone());
-                ready.push((id, table));
-            } else {
-                tracing::warn!(
-                    path = %entry.binary.path, bytes = table.bytes(), limit = self.limit,
-                    "the budget has no room for an unwind table, frame pointers are followed instead"
-                );
-                entry.state = TableState::Absent;
-            }
+            self.made(id, table);
         }
-        ready
+        std::mem::take(&mut self.changes)
     }
 
-    /// Throws away tables, the longest unused first, until so many bytes fit. Answers false when they never will.
+    /// Waits until a table is made, or so long.
+    pub fn wait(&mut self, time: Duration) {
+        if let Ok((id, table)) = self.done.recv_timeout(time) {
+            self.made(id, table);
+        }
+    }
+
+    fn made(&mut self, id: FileId, table: Table) {
+        let bytes = table.bytes();
+        let fits = self.make_room(bytes);
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return;
+        };
+        let is_first = entry.table_bytes.replace(bytes).is_none();
+        let change = if table.is_empty() {
+            entry.state = TableState::Absent;
+            Change::Absent
+        } else if fits {
+            let table = Arc::new(Rows::Own(table));
+            self.bytes += bytes;
+            entry.state = TableState::Ready(table.clone());
+            Change::Made(table)
+        } else {
+            if is_first {
+                tracing::warn!(
+                    path = %entry.binary.path, bytes, limit = self.limit,
+                    "the budget has no room for an unwind table, frame pointers are followed instead"
+                );
+            }
+            entry.state = TableState::NoRoom;
+            Change::Absent
+        };
+        self.changes.push((id, change));
+    }
+
+    /// Takes the kernel's rows in place of ours.
+    pub fn share(&mut self, id: FileId, rows: Shared<Row>) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && matches!(entry.state, TableState::Ready(_))
+        {
+            entry.state = TableState::Ready(Arc::new(Rows::Shared(rows)));
+        }
+    }
+
+    /// True for a table that may make room: its file did not run in this window or in the last one.
+    fn is_idle(&self, entry: &Entry) -> bool {
+        matches!(entry.state, TableState::Ready(_)) && entry.used + 1 < self.age
+    }
+
+    fn has_room(&self, wanted: usize) -> bool {
+        let idle = self.entries.values().filter(|entry| self.is_idle(entry));
+        let idle: usize = idle.filter_map(|entry| entry.table_bytes).sum();
+        (self.bytes - idle.min(self.bytes)).saturating_add(wanted) <= self.limit
+    }
+
+    /// Throws away idle tables, the longest unused first, until so many bytes fit. Answers false when they do not.
     fn make_room(&mut self, wanted: usize) -> bool {
-        if wanted > self.limit {
+        if !self.has_room(wanted) {
             return false;
         }
         while self.bytes + wanted > self.limit {
             let oldest = self
                 .entries
                 .iter()
-                .filter(|(_, entry)| matches!(entry.state, TableState::Ready(_)))
+                .filter(|(_, entry)| self.is_idle(entry))
                 .min_by_key(|(id, entry)| (entry.used, **id))
                 .map(|(id, _)| *id);
             let Some(id) = oldest else { return false };
@@ -225,12 +333,12 @@ impl Files {
     }
 
     fn drop_table(&mut self, id: FileId) {
-        if let Some(entry) = self.entries.get_mut(&id)
-            && let TableState::Ready(table) = &entry.state
-        {
-            self.bytes = self.bytes.saturating_sub(table.bytes());
+        if let Some(entry) = self.entries.get_mut(&id) {
+            if let TableState::Ready(table) = &entry.state {
+                self.bytes = self.bytes.saturating_sub(size_of_val(table.all()));
+            }
             entry.state = TableState::NotAsked;
-            self.gone.push(id);
+            self.changes.push((id, Change::Gone));
         }
     }
 
@@ -239,14 +347,10 @@ impl Files {
         self.bytes
     }
 
-    /// Files whose tables were thrown away since the last call.
-    pub fn gone(&mut self) -> Vec<FileId> {
-        std::mem::take(&mut self.gone)
-    }
-
     /// Ends a window: closes files that did not run for long when there are too many, and answers with them.
     pub fn age(&mut self) -> Vec<FileId> {
         self.age += 1;
+        self.ask_again();
         let mut closed = Vec::new();
         if self.entries.len() <= MAX_FILES {
             return closed;
@@ -264,6 +368,20 @@ impl Files {
             }
         }
         closed
+    }
+
+    /// Lets those that ran and found no room before be asked for where there is some now.
+    fn ask_again(&mut self) {
+        let again: Vec<FileId> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| matches!(entry.state, TableState::NoRoom) && entry.used + 1 >= self.age)
+            .filter(|(_, entry)| entry.table_bytes.is_some_and(|bytes| self.has_room(bytes)))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in again {
+            self.drop_table(id);
+        }
     }
 }
 
@@ -286,15 +404,21 @@ mod tests {
         }
     }
 
-    fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, Arc<Table>)> {
+    /// Asks for a table, waits for it, and answers with all that changed.
+    fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, Change)> {
         let until = Instant::now() + Duration::from_secs(60);
-        let mut found = Vec::new();
-        while !files.want_tables([id].into_iter()) {
+        let mut changes = files.changes();
+        while !files.want_table(id) {
             assert!(Instant::now() < until, "no table");
-            std::thread::sleep(Duration::from_millis(5));
-            found.extend(files.ready());
+            files.wait(Duration::from_millis(50));
+            changes.extend(files.changes());
         }
-        found
+        changes.extend(files.changes());
+        changes
+    }
+
+    fn has_table(files: &Files, id: FileId) -> bool {
+        matches!(files.lookup(id), Lookup::Table(_))
     }
 
     #[test]
@@ -318,17 +442,53 @@ mod tests {
 
         let mut files = Files::new(one * 2, &Cost::default()).unwrap();
         let ids: Vec<FileId> = copies.iter().map(|path| files.intern(pid, &line(path))).collect();
+        let mut changes = Vec::new();
         for id in &ids {
-            wait_for_table(&mut files, *id);
+            changes.extend(wait_for_table(&mut files, *id));
             assert!(files.table_bytes() <= one * 2);
             files.age();
         }
-        assert_eq!(files.gone(), [ids[0]]);
-        assert!(files.table(ids[0]).is_none() && files.table(ids[2]).is_some());
+        assert!(changes.contains(&(ids[0], Change::Gone)));
+        assert!(!has_table(&files, ids[0]) && has_table(&files, ids[2]));
         // One that never fits is left out, and nobody waits for it.
         let large = files.intern(pid, &line(&own.to_string_lossy()));
-        wait_for_table(&mut files, large);
-        assert!(files.table(large).is_none());
+        let changes = wait_for_table(&mut files, large);
+        assert_eq!(changes, [(large, Change::Absent)]);
+        assert!(matches!(files.lookup(large), Lookup::FramePointers));
         assert!(files.table_bytes() <= one * 2);
+    }
+
+    #[test]
+    fn what_finds_no_room_beside_tables_in_use_is_not_made_again_until_there_is_some() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = std::process::id();
+        let mut files = Files::new(usize::MAX, &Cost::default()).unwrap();
+        let ids: Vec<FileId> = ["first", "second"]
+            .into_iter()
+            .map(|name| {
+                let path = folder.path().join(name);
+                std::fs::copy("/bin/sh", &path).unwrap();
+                files.intern(pid, &line(&path.to_string_lossy()))
+            })
+            .collect();
+        wait_for_table(&mut files, ids[0]);
+        files.limit = files.table_bytes();
+        assert_eq!(wait_for_table(&mut files, ids[1]), [(ids[1], Change::Absent)]);
+        for _ in 0..3 {
+            // Both run in each window: nothing moves.
+            ids.iter().for_each(|id| files.used(*id));
+            files.age();
+            assert_eq!(files.changes(), []);
+            assert!(has_table(&files, ids[0]) && !has_table(&files, ids[1]));
+        }
+        // The first does not run any more.
+        for _ in 0..2 {
+            files.used(ids[1]);
+            files.age();
+        }
+        assert_eq!(files.changes(), [(ids[1], Change::Gone)]);
+        let changes = wait_for_table(&mut files, ids[1]);
+        assert_eq!(changes.first(), Some(&(ids[0], Change::Gone)));
+        assert!(has_table(&files, ids[1]) && !has_table(&files, ids[0]));
     }
 }

@@ -1,17 +1,15 @@
 //! A process's share of a window as a pprof profile with names.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::ebpf::binary::{Binary, BinaryFunctions};
-use crate::ebpf::budget::Budget;
 use crate::ebpf::files::FileId;
-use crate::ebpf::run_time::{ProcessKey, RunTimes};
+use crate::ebpf::name_cache::NameCache;
 use crate::ebpf::window::{Frame, Places, ProcessInfo, Stacks, Weight, Window};
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
 use crate::symbols::calls::Call;
-use crate::symbols::{Demangle, Ranges, kernel};
+use crate::symbols::{Demangle, kernel};
 
 /// What a thread's name becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,131 +47,6 @@ pub struct Span {
     pub duration_nanos: i64,
     /// Nanoseconds of CPU time that a tick stands for.
     pub period_nanos: i64,
-}
-
-/// Names that were looked up, of the kernel and of binaries, bounded in bytes; what was used longest ago goes first.
-#[derive(Debug)]
-pub struct NameCache {
-    kernel: KernelNames,
-    /// Names that runtimes wrote for their own code.
-    run_times: RunTimes,
-    files: HashMap<FileId, FileNames>,
-    budget: Budget,
-    /// Counts windows; what is used gets the present number.
-    age: u64,
-}
-
-/// Names of a binary.
-#[derive(Debug, Default)]
-struct FileNames {
-    names: Ranges,
-    /// All of its functions.
-    functions: Option<BinaryFunctions>,
-    used: u64,
-}
-
-impl NameCache {
-    /// An empty cache within a budget.
-    pub fn new(budget: Budget) -> Self {
-        Self {
-            kernel: KernelNames::default(),
-            run_times: RunTimes::default(),
-            files: HashMap::new(),
-            budget,
-            age: 0,
-        }
-    }
-
-    /// The names of a binary for `addresses`, looked up where they are not known yet.
-    fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
-        let file = self.files.entry(id).or_default();
-        file.used = self.age;
-        let FileNames { names, functions, .. } = file;
-        let functions = functions.get_or_insert_with(|| binary.functions());
-        functions.resolve(addresses, how, names);
-        names
-    }
-
-    /// Bytes of indexes and of names.
-    pub fn bytes(&self) -> usize {
-        let indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
-        indexes + self.held().map(|(_, _, bytes)| bytes).sum::<usize>()
-    }
-
-    /// All names: whose they are, when they were asked for last, and their bytes.
-    fn held(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
-        let files = self
-            .files
-            .iter()
-            .map(|(id, file)| (Holder::File(*id), file.used, file.names.bytes()));
-        let processes = self
-            .run_times
-            .held()
-            .map(|(key, used, bytes)| (Holder::Process(key), used, bytes));
-        let kernel = (Holder::Kernel, self.kernel.used, self.kernel.names.bytes());
-        files.chain(processes).chain([kernel])
-    }
-
-    /// Ends a window: forgets what goes beyond the budget, what was used longest ago first.
-    pub fn end_window(&mut self) {
-        self.age += 1;
-        let mut held: Vec<(Holder, u64, usize)> = self.held().collect();
-        held.sort_unstable_by_key(|(holder, used, _)| (*used, *holder));
-        let mut names: usize = held.iter().map(|(_, _, bytes)| bytes).sum();
-        for (holder, _, bytes) in held {
-            if names <= self.budget.names() {
-                break;
-            }
-            names -= bytes;
-            match holder {
-                Holder::File(id) => {
-                    if let Some(file) = self.files.get_mut(&id) {
-                        file.names = Ranges::default();
-                    }
-                }
-                Holder::Process(key) => self.run_times.forget(key),
-                Holder::Kernel => self.kernel.names = Ranges::default(),
-            }
-        }
-        let mut indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
-        let mut by_age: Vec<(u64, FileId)> = self.files.iter().map(|(id, file)| (file.used, *id)).collect();
-        by_age.sort_unstable();
-        for (_, id) in by_age {
-            if indexes <= self.budget.indexes() {
-                break;
-            }
-            if let Some(file) = self.files.get_mut(&id) {
-                indexes -= file.index_bytes();
-                file.functions = None;
-            }
-        }
-        self.files
-            .retain(|_, file| file.functions.is_some() || !file.names.is_empty());
-    }
-}
-
-/// Whose names they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Holder {
-    File(FileId),
-    /// A process that makes code.
-    Process(ProcessKey),
-    Kernel,
-}
-
-impl FileNames {
-    fn index_bytes(&self) -> usize {
-        self.functions.as_ref().map_or(0, BinaryFunctions::bytes)
-    }
-}
-
-/// Names of the kernel's functions that were met.
-#[derive(Debug, Default)]
-struct KernelNames {
-    names: Ranges,
-    /// The list hides its addresses.
-    hidden: bool,
-    used: u64,
 }
 
 /// A binary in the profile's table of mappings.
@@ -230,7 +103,26 @@ impl<'a> Namer<'a> {
         }
         for address in missing {
             if self.cache.kernel.names.find(address).is_none() {
-                self.cache.kernel.names.insert(address, address + 1, Arc::from(""));
+                let end = address.saturating_add(1);
+                self.cache.kernel.names.insert(address, end, Arc::from(""));
+            }
+        }
+    }
+
+    /// Looks up the functions of binaries in some stacks that are not known yet, those of a binary all at once: its lines may be looked for once a while.
+    pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
+        let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
+        for frame in stacks
+            .flat_map(|stacks| stacks.weights.keys())
+            .flat_map(|stack| stack.iter())
+        {
+            by_file.entry(frame.file).or_default().insert(frame.address);
+        }
+        for (file, addresses) in by_file {
+            if let Some(binary) = places.binaries.get(&file) {
+                let mut addresses: Vec<u64> = addresses.into_iter().collect();
+                addresses.sort_unstable();
+                self.cache.resolve(file, binary, &addresses, self.style.demangle);
             }
         }
     }
@@ -464,31 +356,5 @@ impl<'a> Builder<'a> {
         profile.values.push(nanos);
         profile.sample_starts.push(profile.sample_locations.len() as u32);
         profile.label_starts.push(profile.labels.len() as u32);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_the_kernel_are_within_the_budget_and_the_longest_unused_goes_first() {
-        let mut cache = NameCache::new(Budget::new(Budget::SMALLEST));
-        let fill = |names: &mut Ranges| {
-            for start in 0..6_000 {
-                names.insert(start, start + 1, format!("a_function_of_some_length_{start}").into());
-            }
-            names.bytes()
-        };
-        let one = fill(&mut cache.kernel.names);
-        assert!(one < cache.budget.names() && one * 2 > cache.budget.names(), "{one}");
-        cache.end_window();
-        assert_eq!(cache.bytes(), one, "all of it has room");
-        let file = cache.files.entry(FileId(20)).or_default();
-        file.used = 1;
-        fill(&mut file.names);
-        cache.end_window();
-        assert!(cache.kernel.names.is_empty());
-        assert_eq!(cache.bytes(), one);
     }
 }

@@ -1,11 +1,12 @@
-//! Copied stacks that wait for the tables of their process, bounded in bytes and in time.
+//! Copied stacks that wait for the tables that they need, bounded in bytes and in time.
 //!
 //! In: snapshots of the program. Out: frames, by the same rules as in the kernel.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::ebpf::files::Files;
+use crate::ebpf::files::{FileId, Files, Lookup};
 use crate::ebpf::process::{Image, mapping_at};
 use crate::ebpf::records::Record;
 use crate::ebpf::window::ProcessInfo;
@@ -14,8 +15,29 @@ use crate::unwind::{Arch, Stop};
 
 /// User frames at most, as in the program.
 const MAX_FRAMES: usize = 896;
-/// Batches that a stack waits for its tables at most.
-const MAX_WAIT: u32 = 30;
+/// Batches that a stack waits for its tables at most: ten seconds.
+const MAX_WAIT: u32 = 100;
+
+/// Which stacks are walked, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    /// Those whose tables are there; one more batch came.
+    Batch,
+    /// Those whose tables are there.
+    Try,
+    /// All, by frame pointers where a table is not there.
+    Force,
+}
+
+/// A stack that was walked.
+pub struct Walked {
+    /// What was copied.
+    pub waiting: Waiting,
+    /// User addresses, leaf first.
+    pub addresses: Vec<u64>,
+    /// Why the walk ended.
+    pub stop: Stop,
+}
 
 /// A copied stack.
 pub struct Waiting {
@@ -36,6 +58,8 @@ pub struct Waiting {
     registers: [u64; REGISTERS],
     bytes: Vec<u8>,
     waited: u32,
+    /// The file whose table the walk needs next.
+    needs: Option<FileId>,
 }
 
 impl Waiting {
@@ -54,11 +78,14 @@ impl Waiting {
             registers: snapshot.registers,
             bytes: snapshot.bytes.to_vec(),
             waited: 0,
+            needs: None,
         }
     }
 
-    /// Walks the stack with the tables that are there; user addresses, leaf first, are added to `addresses`.
-    pub fn walk(&self, files: &Files, addresses: &mut Vec<u64>) -> Stop {
+    /// Walks the stack with the tables that are there; user addresses, leaf first, are added to `addresses`. The error is the file whose table is to be
+    /// waited for, unless `is_forced`.
+    fn walk(&self, files: &Files, is_forced: bool, addresses: &mut Vec<u64>) -> Result<Stop, FileId> {
+        let missing = Cell::new(None);
         let mappings = self.image.read();
         let snapshot = Snapshot {
             ip: self.ip,
@@ -72,8 +99,13 @@ impl Waiting {
             let Some(mapping) = mapping_at(&mappings, address) else {
                 return Found::NoMapping;
             };
-            let Some(table) = files.table(mapping.file) else {
-                return Found::FramePointers;
+            let table = match files.lookup(mapping.file) {
+                Lookup::Table(table) => table,
+                Lookup::Later if !is_forced => {
+                    missing.set(Some(mapping.file));
+                    return Found::NoTable;
+                }
+                Lookup::Later | Lookup::FramePointers => return Found::FramePointers,
             };
             u32::try_from(address.wrapping_sub(mapping.bias))
                 .ok()
@@ -81,7 +113,8 @@ impl Waiting {
                 .map_or(Found::NoMapping, |row| Found::Row(*row))
         };
         let arch = Arch::native().unwrap_or(Arch::X86_64);
-        walk(arch, &snapshot, MAX_FRAMES, find, addresses)
+        let stop = walk(arch, &snapshot, MAX_FRAMES, find, addresses);
+        missing.get().map_or(Ok(stop), Err)
     }
 
     fn size(&self) -> usize {
@@ -112,26 +145,44 @@ impl Pending {
         self.queue.push_back(waiting);
     }
 
-    /// The stacks whose tables are there, those that waited too long, and the oldest beyond the bytes; every one when `all`.
-    pub fn due(&mut self, files: &mut Files, all: bool) -> Vec<Waiting> {
-        let mut due = Vec::new();
+    /// True when nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Walks the stacks whose tables are there, those that waited too long, and the oldest beyond the bytes; every one by [`Pass::Force`].
+    pub fn walk(&mut self, files: &mut Files, pass: Pass) -> Vec<Walked> {
+        let mut walked = Vec::new();
         for _ in 0..self.queue.len() {
             let Some(mut waiting) = self.queue.pop_front() else {
                 break;
             };
-            waiting.waited += 1;
+            waiting.waited += u32::from(pass == Pass::Batch);
+            let is_forced = pass == Pass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit;
             // The news of what was mapped just before may come one batch later.
-            let waits = !all
-                && waiting.waited < MAX_WAIT
-                && self.bytes <= self.limit
-                && (waiting.waited < 2 || !files.want_tables(waiting.image.read().iter().map(|mapping| mapping.file)));
-            if waits {
+            let is_early = pass == Pass::Batch && waiting.waited < 2;
+            let waits = is_early || waiting.needs.is_some_and(|file| !files.want_table(file));
+            if waits && !is_forced {
                 self.queue.push_back(waiting);
-            } else {
-                self.bytes = self.bytes.saturating_sub(waiting.size());
-                due.push(waiting);
+                continue;
+            }
+            let mut addresses = Vec::new();
+            match waiting.walk(files, is_forced, &mut addresses) {
+                Ok(stop) => {
+                    self.bytes = self.bytes.saturating_sub(waiting.size());
+                    walked.push(Walked {
+                        waiting,
+                        addresses,
+                        stop,
+                    });
+                }
+                Err(file) => {
+                    files.want_table(file);
+                    waiting.needs = Some(file);
+                    self.queue.push_back(waiting);
+                }
             }
         }
-        due
+        walked
     }
 }

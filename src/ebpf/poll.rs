@@ -143,7 +143,7 @@ impl Poller {
             let is_open = match order {
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => self.drain(false),
-                Ok(Order::Take(reply)) => self.drain(false) && self.end_window(reply),
+                Ok(Order::Take(reply)) => self.drain(false) && self.end_window(reply, false),
                 Ok(Order::Finish(reply)) => {
                     self.drain(true);
                     let closing = match &self.source {
@@ -153,7 +153,7 @@ impl Poller {
                     for cpu in closing {
                         self.close_cpu(cpu);
                     }
-                    self.drain(true) && self.end_window(reply)
+                    self.drain(true) && self.end_window(reply, true)
                 }
                 #[cfg(test)]
                 Ok(Order::Hold(until)) => self.work.send(Work::Hold(until)).is_ok(),
@@ -216,10 +216,16 @@ impl Poller {
         self.work.send(Work::Batch(batch)).is_ok()
     }
 
-    fn end_window(&mut self, reply: Sender<Window>) -> bool {
+    fn end_window(&mut self, reply: Sender<Window>, is_last: bool) -> bool {
         let accounts = self.accounts();
         let hertz = self.hertz.load(Ordering::Relaxed);
-        self.work.send(Work::Take { accounts, hertz, reply }).is_ok()
+        let take = Work::Take {
+            accounts,
+            hertz,
+            is_last,
+            reply,
+        };
+        self.work.send(take).is_ok()
     }
 
     fn accounts(&self) -> Accounts {

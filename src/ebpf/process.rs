@@ -20,7 +20,7 @@ pub struct Process {
     pub info: Arc<ProcessInfo>,
     /// Its executable mappings.
     pub image: Image,
-    /// It was seen by a tick: its tables are wanted and its mappings are told to the program.
+    /// It was seen by a tick: its mappings are told to the program.
     pub active: bool,
     /// The mappings changed since they were told.
     pub stale: bool,
@@ -139,13 +139,13 @@ impl Process {
     }
 
     /// The mappings as the program reads them.
-    pub fn kernel_mappings(&self, files: &Files) -> Vec<KernelMapping> {
+    pub fn kernel_mappings(&self) -> Vec<KernelMapping> {
         let image = self.image.read();
         let mapping = |mapping: &Mapping| KernelMapping {
             start: mapping.start,
             end: mapping.end,
             bias: mapping.bias,
-            table: files.table(mapping.file).map_or(0, |_| mapping.file.0),
+            table: mapping.file.table_key(),
             reserved: 0,
         };
         image.iter().map(mapping).collect()

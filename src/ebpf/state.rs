@@ -1,4 +1,4 @@
-//! The worker: what is known of all processes, told to the program, and the window that fills.
+//! The worker: what is known of all processes, and the window that fills.
 //!
 //! In: batches of records and news from the polling thread, in order. Out: windows. It may wait for `/proc` and for files; the polling thread goes on
 //! meanwhile, and what it reads waits in a bounded queue.
@@ -7,20 +7,19 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
 
-use aya::maps::MapData;
-
-use crate::ebpf::arrays::{array, ignored};
 use crate::ebpf::cost::{Cost, ThreadCost};
 use crate::ebpf::events::News;
 use crate::ebpf::files::{FileId, Files};
 use crate::ebpf::object::KernelMaps;
-use crate::ebpf::pending::{Pending, Waiting};
+use crate::ebpf::pending::{Pass, Pending, Waiting};
 use crate::ebpf::poll::Batch;
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::process::{Process, push_kernel, push_user};
 use crate::ebpf::profiler::{Scope, Settings};
 use crate::ebpf::records::{Record, User};
+use crate::ebpf::told::Told;
 use crate::ebpf::window::{Accounts, Filling, Frame, ProcessInfo, Window};
 use crate::unwind::Stop;
 
@@ -34,6 +33,8 @@ pub enum Work {
         accounts: Accounts,
         /// Ticks a second at present.
         hertz: u32,
+        /// It is the last one: nothing may wait for the next.
+        is_last: bool,
         /// Where the window goes.
         reply: Sender<Window>,
     },
@@ -45,18 +46,10 @@ pub enum Work {
 /// All that the worker knows.
 pub struct State {
     settings: Settings,
-    /// Maps of the program; `None` when there is none.
-    kernel: Option<KernelMaps>,
+    /// What the program knows.
+    told: Told,
     /// Processes that are looked at, when not all are.
     followed: HashSet<u32>,
-    /// Processes that the program is to pass over from now on.
-    ignored: HashSet<u32>,
-    /// Processes that the program passes over.
-    passed_over: HashSet<u32>,
-    /// Processes that it shall not pass over any more.
-    unignored: Vec<u32>,
-    /// The mappings that say so, shared by all of them.
-    ignored_map: Option<MapData>,
     files: Files,
     processes: HashMap<u32, Process>,
     pending: Pending,
@@ -79,17 +72,12 @@ impl State {
         let budget = settings.budget;
         Ok(Self {
             settings,
-            kernel,
+            told: Told::new(kernel),
             followed: match settings.scope {
                 Scope::All => HashSet::new(),
                 Scope::Process(pid) | Scope::ChildrenOf(pid) => HashSet::from([pid]),
             },
-            ignored: HashSet::new(),
-            passed_over: HashSet::new(),
-            unignored: Vec::new(),
-            ignored_map: None,
-            // Rows lie here and in the kernel.
-            files: Files::new(budget.tables() / 2, &cost)?,
+            files: Files::new(budget.tables(), &cost)?,
             processes: HashMap::new(),
             pending: Pending::new(budget.backlog() / 2),
             filling: Filling::new(budget.window()),
@@ -110,8 +98,8 @@ impl State {
         let others = proc::pids()?
             .into_iter()
             .filter(|pid| scope == Scope::ChildrenOf(*pid) || !self.followed.contains(pid));
-        self.ignored.extend(others);
-        self.tell();
+        others.for_each(|pid| self.told.ignore(pid));
+        self.told.processes(&mut self.processes);
         Ok(())
     }
 
@@ -124,7 +112,15 @@ impl State {
                     self.batch(&batch);
                     self.backlog.fetch_sub(batch.size(), Ordering::Relaxed);
                 }
-                Work::Take { accounts, hertz, reply } => {
+                Work::Take {
+                    accounts,
+                    hertz,
+                    is_last,
+                    reply,
+                } => {
+                    if is_last {
+                        self.walk_last();
+                    }
                     let window = self.take(accounts, hertz);
                     // Nobody waits any more when the profiler was dropped.
                     let _ = reply.send(window);
@@ -141,7 +137,7 @@ impl State {
     fn batch(&mut self, batch: &Batch) {
         self.accounts.malformed += batch.malformed;
         let mut news = batch.news.iter().peekable();
-        self.take_tables();
+        self.tell_tables();
         for (time, bytes) in batch.records() {
             while let Some((_, before)) = news.next_if(|(at, _)| *at <= time) {
                 self.hear(before);
@@ -154,15 +150,13 @@ impl State {
         for (_, rest) in news {
             self.hear(rest);
         }
-        self.tell();
-        self.walk_pending(false);
+        self.told.processes(&mut self.processes);
+        self.walk_pending(Pass::Batch);
         self.forget_exited();
     }
 
     fn take(&mut self, polled: Accounts, hertz: u32) -> Window {
-        self.take_tables();
-        self.tell();
-        self.walk_pending(true);
+        self.told.processes(&mut self.processes);
         let own = self.accounts;
         let accounts = Accounts {
             samples: own.samples,
@@ -183,7 +177,7 @@ impl State {
         };
         let window = self.filling.finish(binary, accounts, hertz);
         let closed = self.files.age();
-        self.drop_gone();
+        self.tell_tables();
         if !closed.is_empty() {
             // Who has them is asked again at its next tick.
             for process in self.processes.values_mut() {
@@ -201,26 +195,9 @@ impl State {
         window
     }
 
-    /// Hands finished tables to the program.
-    fn take_tables(&mut self) {
-        let ready = self.files.ready();
-        self.drop_gone();
-        let Some(kernel) = &mut self.kernel else { return };
-        for (id, table) in ready {
-            let told = array("rows", table.rows())
-                .and_then(|rows| kernel.tables.insert(id.0, &rows, 0).map_err(std::io::Error::other));
-            if let Err(error) = told {
-                tracing::warn!(error = %error, rows = table.rows().len(), "cannot hand an unwind table to the kernel");
-            }
-        }
-    }
-
-    fn drop_gone(&mut self) {
-        for id in self.files.gone() {
-            if let Some(kernel) = &mut self.kernel {
-                // Without a table the program walks by frame pointers.
-                let _ = kernel.tables.remove(&id.0);
-            }
+    fn tell_tables(&mut self) {
+        for (id, rows) in self.told.tables(self.files.changes()) {
+            self.files.share(id, rows);
         }
     }
 
@@ -236,13 +213,13 @@ impl State {
             }
             News::Executed { pid, comm } => self.executed(*pid, comm),
             News::Forked { pid, parent } => {
-                self.end_ignoring(*pid);
+                self.told.end_ignoring(*pid);
                 if self.followed.contains(parent) {
                     self.followed.insert(*pid);
                 } else if self.settings.scope != Scope::All {
                     // The id may have been that of one that was looked at.
                     self.followed.remove(pid);
-                    self.ignored.insert(*pid);
+                    self.told.ignore(*pid);
                     return;
                 }
                 if let Some(parent) = self.processes.get(parent) {
@@ -279,7 +256,7 @@ impl State {
                 }
             }
             News::Exited { pid, tid } if pid == tid => {
-                self.end_ignoring(*pid);
+                self.told.end_ignoring(*pid);
                 if let Some(process) = self.processes.get_mut(pid) {
                     process.exited = 1;
                 }
@@ -304,14 +281,6 @@ impl State {
         self.processes.insert(pid, process);
     }
 
-    /// The id belongs to another process from now on.
-    fn end_ignoring(&mut self, pid: u32) {
-        self.ignored.remove(&pid);
-        if self.passed_over.remove(&pid) {
-            self.unignored.push(pid);
-        }
-    }
-
     fn tick(&mut self, record: &Record<'_>) {
         let is_wanted = match self.settings.scope {
             Scope::All => true,
@@ -320,7 +289,7 @@ impl State {
         };
         if !is_wanted && !self.adopt(record.pid) {
             self.accounts.filtered += 1;
-            self.ignored.insert(record.pid);
+            self.told.ignore(record.pid);
             return;
         }
         self.meet(record.pid, record.start);
@@ -350,7 +319,7 @@ impl State {
     fn adopt(&mut self, pid: u32) -> bool {
         /// Generations that are looked at.
         const DEEPEST: usize = 16;
-        if self.ignored.contains(&pid) || self.passed_over.contains(&pid) || pid == std::process::id() {
+        if self.told.is_ignored(pid) || pid == std::process::id() {
             return false;
         }
         let mut at = pid;
@@ -397,72 +366,32 @@ impl State {
         }
     }
 
-    /// Tells the program the mappings of processes whose tables are there.
-    fn tell(&mut self) {
-        let unignored = std::mem::take(&mut self.unignored);
-        let ignored_now = std::mem::take(&mut self.ignored);
-        let Some(kernel) = &mut self.kernel else {
-            // Tables are wanted all the same, for copied stacks.
-            for process in self.processes.values_mut() {
-                if process.active && process.stale {
-                    process.stale = false;
-                    self.files
-                        .want_tables(process.image.read().iter().map(|mapping| mapping.file));
-                }
-            }
-            return;
-        };
-        for pid in unignored {
-            // It is not there when the id was given to a process that was told meanwhile.
-            let _ = kernel.processes.remove(&pid);
-        }
-        if !ignored_now.is_empty() && self.ignored_map.is_none() {
-            self.ignored_map = ignored().ok();
-        }
-        for pid in ignored_now {
-            // Whoever cannot be told to be passed over is sorted out here at each tick.
-            if let Some(map) = &self.ignored_map
-                && kernel.processes.insert(pid, map, 0).is_ok()
-            {
-                self.passed_over.insert(pid);
-            }
-        }
-        for (pid, process) in &mut self.processes {
-            if !process.active || !process.stale || process.exited > 0 {
-                continue;
-            }
-            let is_ready = {
-                let image = process.image.read();
-                !image.is_empty() && self.files.want_tables(image.iter().map(|mapping| mapping.file))
-            };
-            if !is_ready {
-                continue;
-            }
-            let told = array("mappings", &process.kernel_mappings(&self.files))
-                .and_then(|map| kernel.processes.insert(pid, &map, 0).map_err(std::io::Error::other));
-            process.stale = false;
-            match told {
-                Ok(()) => process.told = true,
-                // The program goes on sending snapshots of it.
-                Err(error) => {
-                    tracing::debug!(error = %error, pid, "cannot tell the program the mappings of a process");
-                }
-            }
-        }
-    }
-
-    /// Walks the copied stacks that are due; all when `all`.
-    fn walk_pending(&mut self, all: bool) {
-        for waiting in self.pending.due(&mut self.files, all) {
-            self.addresses.clear();
+    /// Walks copied stacks.
+    fn walk_pending(&mut self, pass: Pass) {
+        for walked in self.pending.walk(&mut self.files, pass) {
+            let waiting = &walked.waiting;
             self.frames.clear();
             if self.settings.kernel_stacks {
                 push_kernel(&mut self.frames, waiting.kernel.iter().copied());
             }
-            let stop = waiting.walk(&self.files, &mut self.addresses);
-            push_user(&mut self.frames, &self.addresses, &waiting.image.read());
-            self.count(&waiting.info, &waiting.comm, waiting.period, stop);
+            push_user(&mut self.frames, &walked.addresses, &waiting.image.read());
+            self.count(&waiting.info, &waiting.comm, waiting.period, walked.stop);
         }
+    }
+
+    /// Walks all copied stacks, and waits for the tables that they need.
+    fn walk_last(&mut self) {
+        /// How long.
+        const LONGEST: Duration = Duration::from_secs(10);
+        /// How often it is tried.
+        const STEP: Duration = Duration::from_millis(50);
+        let until = Instant::now() + LONGEST;
+        self.walk_pending(Pass::Try);
+        while !self.pending.is_empty() && Instant::now() < until {
+            self.files.wait(STEP);
+            self.walk_pending(Pass::Try);
+        }
+        self.walk_pending(Pass::Force);
     }
 
     /// Puts the frames into the window.
@@ -495,7 +424,7 @@ impl State {
 
     /// Forgets processes that ended. Their last ticks may come one batch after the news.
     fn forget_exited(&mut self) {
-        let kernel = &mut self.kernel;
+        let told = &mut self.told;
         self.processes.retain(|pid, process| {
             if process.exited == 0 {
                 return true;
@@ -504,11 +433,8 @@ impl State {
             if process.exited <= 2 {
                 return true;
             }
-            if process.told
-                && let Some(kernel) = kernel
-            {
-                // It may have been removed with an earlier life of the id.
-                let _ = kernel.processes.remove(pid);
+            if process.told {
+                told.forget(*pid);
             }
             false
         });

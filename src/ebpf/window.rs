@@ -112,7 +112,7 @@ pub struct Accounts {
     pub kernel_nanos: u64,
     /// Nanoseconds of CPU that the profiler's threads took.
     pub agent_nanos: u64,
-    /// Bytes of the rows of unwind tables, which lie in the kernel and here.
+    /// Bytes of the rows of unwind tables, which lie in the kernel.
     pub table_bytes: u64,
 }
 

@@ -16,6 +16,11 @@ const LONGEST: usize = 16 << 10;
 pub trait Source {
     /// Reads from `offset` as much as there is and fits; 0 at the end and on errors.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize;
+
+    /// Bytes of memory that it takes.
+    fn held(&self) -> usize {
+        0
+    }
 }
 
 impl Source for File {

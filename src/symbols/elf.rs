@@ -238,13 +238,6 @@ impl Index {
     }
 }
 
-/// Where distributions put the debug file of a build id.
-pub fn debug_file(build_id: &str) -> Option<PathBuf> {
-    let (first, rest) = build_id.split_at_checked(2)?;
-    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
-    path.exists().then_some(path)
-}
-
 #[cfg(test)]
 mod tests {
     use object::ObjectSymbol;

@@ -17,9 +17,8 @@ use crate::symbols::ranges::Ranges;
 /// The functions of a binary.
 #[derive(Debug)]
 pub struct Functions<S> {
-    index: Index,
-    /// The file that has the names of the index: the binary or its separate debug file.
-    strings: Option<S>,
+    /// Symbols, and the file that has their names: the binary or its debug file. Of two that know an address the first counts.
+    symbols: Vec<(Index, S)>,
     /// Go's table, and the file that has it.
     go: Option<(Pclntab, S)>,
     /// The file that has DWARF.
@@ -29,8 +28,7 @@ pub struct Functions<S> {
 impl<S> Default for Functions<S> {
     fn default() -> Self {
         Self {
-            index: Index::default(),
-            strings: None,
+            symbols: Vec::new(),
             go: None,
             debug: None,
         }
@@ -45,9 +43,8 @@ impl<S: Source> Functions<S> {
     {
         let go = go::find(file, &Bytes::new(&source)).map(|table| (table, source.clone()));
         Self {
-            index: Index::new(file),
             debug: has_lines(file).then(|| source.clone()),
-            strings: Some(source),
+            symbols: vec![(Index::new(file), source)],
             go,
         }
     }
@@ -62,21 +59,28 @@ impl<S: Source> Functions<S> {
         }
         let index = Index::new(file);
         if !index.is_empty() {
-            self.index = index;
-            self.strings = Some(source);
+            self.symbols = vec![(index, source)];
         }
         self
     }
 
+    /// Takes names that were packed in the file: those that were stripped from it, without those that it still has.
+    pub fn with_packed<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self {
+        self.symbols.insert(0, (Index::new(file), source));
+        self
+    }
+
     /// Looks up sorted `addresses` where `names` does not have them yet. `lines` is asked for the calls at addresses by the DWARF of a file
-    /// ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once.
+    /// ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once; `None` when that costs too much now. Answers with the addresses that have a name without a
+    /// line for this reason: whoever forgets them may ask again.
     pub fn resolve(
         &self,
         addresses: &[u64],
         how: Demangle,
         names: &mut Ranges,
-        lines: impl FnOnce(&S, &[u64]) -> Vec<(u64, Vec<Call>)>,
-    ) {
+        lines: impl FnOnce(&S, &[u64]) -> Option<Vec<(u64, Vec<Call>)>>,
+    ) -> Vec<u64> {
+        let mut later = Vec::new();
         let go = self.go.as_ref().map(|(table, source)| (table, Bytes::new(source)));
         if let Some(debug) = &self.debug
             && go.is_none()
@@ -86,20 +90,20 @@ impl<S: Source> Functions<S> {
                 .copied()
                 .filter(|address| names.find_calls(*address).is_none())
                 .collect();
-            if !missing.is_empty() {
-                for (address, mut calls) in lines(debug, &missing) {
-                    // A line whose function is only known by its symbol.
-                    if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
-                        let symbol = self
-                            .symbol(address, how)
-                            .and_then(|found| found.calls.into_iter().next());
-                        let Some(symbol) = symbol else { continue };
-                        last.name = symbol.name;
-                    }
-                    calls.retain(|call| !call.name.is_empty());
-                    names.insert_calls(address, address.saturating_add(1), calls.into());
-                }
+            let found = if missing.is_empty() {
+                Some(Vec::new())
+            } else {
+                lines(debug, &missing)
+            };
+            match found {
+                Some(found) => self.keep_lines(found, how, names),
+                None => later = missing,
             }
+        }
+        for address in &later {
+            let symbol = self.symbol(*address, how).map(|found| found.calls.into());
+            let calls = symbol.unwrap_or_else(|| Arc::new([Call::named(Arc::from(""))]) as Arc<[Call]>);
+            names.insert_calls(*address, address.saturating_add(1), calls);
         }
         for address in addresses {
             if names.find_calls(*address).is_some() {
@@ -120,21 +124,42 @@ impl<S: Source> Functions<S> {
             };
             names.insert_calls(start, end, calls);
         }
+        later
+    }
+
+    fn keep_lines(&self, found: Vec<(u64, Vec<Call>)>, how: Demangle, names: &mut Ranges) {
+        for (address, mut calls) in found {
+            // A line whose function is only known by its symbol.
+            if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
+                let symbol = self
+                    .symbol(address, how)
+                    .and_then(|found| found.calls.into_iter().next());
+                let Some(symbol) = symbol else { continue };
+                last.name = symbol.name;
+            }
+            calls.retain(|call| !call.name.is_empty());
+            names.insert_calls(address, address.saturating_add(1), calls.into());
+        }
     }
 
     fn symbol(&self, address: u64, how: Demangle) -> Option<Located> {
-        let place = self.index.find(address)?;
-        let name = Bytes::new(self.strings.as_ref()?).text(place.name)?;
-        Some(Located {
-            start: place.start,
-            end: place.end,
-            calls: vec![Call::named(demangle(&name, how).into())],
+        self.symbols.iter().find_map(|(index, strings)| {
+            let place = index.find(address)?;
+            let name = Bytes::new(strings).text(place.name)?;
+            Some(Located {
+                start: place.start,
+                end: place.end,
+                calls: vec![Call::named(demangle(&name, how).into())],
+            })
         })
     }
 
-    /// Bytes of the index.
+    /// Bytes of the indexes, and of files that are in memory.
     pub fn bytes(&self) -> usize {
-        self.index.bytes()
+        self.symbols
+            .iter()
+            .map(|(index, source)| index.bytes() + source.held())
+            .sum()
     }
 }
 
@@ -158,7 +183,7 @@ mod tests {
         let mut names = Ranges::default();
         if let Ok(file) = object::File::parse(bytes) {
             Functions::new(&file, bytes).resolve(addresses, Demangle::Full, &mut names, |_, missing| {
-                dwarf::locate(&file, missing, Demangle::Full, dwarf::Limits::default())
+                Some(dwarf::locate(&file, missing, Demangle::Full, dwarf::Limits::default()))
             });
         }
         names

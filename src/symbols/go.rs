@@ -72,7 +72,9 @@ fn locate<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes
         let (start, size) = segment.file_range();
         let end = start.saturating_add(size.min(budget));
         budget = budget.saturating_sub(size);
-        let mut at = start.next_multiple_of(8);
+        let Some(mut at) = start.checked_next_multiple_of(8) else {
+            continue;
+        };
         let mut piece = [0; 4096 + Header::LENGTH];
         while at < end {
             // The last piece is shorter.

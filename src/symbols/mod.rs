@@ -1,4 +1,4 @@
-//! Names of addresses: ELF symbol tables, Go's table, the kernel's list, perf maps of runtimes.
+//! Names of addresses: ELF symbol tables (of separate and packed debug files too), Go's table, the kernel's list, perf maps of runtimes.
 //!
 //! In: sorted addresses and a source. Out: [`Ranges`] with the functions around them. Knows no processes: which file an address belongs to
 //! is the caller's to say.
@@ -16,6 +16,7 @@ pub mod latest;
 pub mod pclntab;
 pub mod perf_map;
 pub mod ranges;
+pub mod separate;
 
 pub use demangle::Demangle;
 pub use ranges::Ranges;

@@ -55,6 +55,13 @@ impl Ranges {
         }
     }
 
+    /// Forgets what begins at an address.
+    pub fn remove(&mut self, start: u64) {
+        if let Some(before) = self.by_start.remove(&start) {
+            self.bytes -= Symbol::bytes(&before.calls);
+        }
+    }
+
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -86,11 +86,13 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
         frames.set_vendor(vendor);
         compile_section(arch, &frames, &bases, &mut rows, &mut losses)?;
     }
-    let table = Table::new(bridge_gaps(arch, file, Table::new(rows)));
+    let mut rows = Table::new(rows).into_rows();
+    bridge_gaps(arch, file, &mut rows);
+    let table = Table::new(rows);
     // Entry points written in assembly (the dynamic linker's) have no description: whoever runs there was called by nobody.
     let entry = u32::try_from(file.entry()).unwrap_or(0);
     if entry != 0 && table.find(entry).is_some_and(|row| row.rule == Rule::None as u8) {
-        let mut rows = table.rows().to_vec();
+        let mut rows = table.into_rows();
         rows.push(Row::plain(entry, Rule::End));
         return Ok((Table::new(rows), losses));
     }
@@ -101,18 +103,17 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
 const GENERATED: u32 = 64 << 10;
 
 /// Lets frame pointers be followed through long stretches of code without rules.
-fn bridge_gaps<'data, R: ReadRef<'data>>(arch: Arch, file: &object::File<'data, R>, table: Table) -> Vec<Row> {
+fn bridge_gaps<'data, R: ReadRef<'data>>(arch: Arch, file: &object::File<'data, R>, rows: &mut Vec<Row>) {
     let text = file.section_by_name(".text").and_then(|section| {
         let end = section.address().checked_add(section.size())?;
         Some((u32::try_from(section.address()).ok()?, u32::try_from(end).ok()?))
     });
-    let mut rows = table.rows().to_vec();
     let Some((start, end)) = text.filter(|_| !rows.is_empty()) else {
-        return rows;
+        return;
     };
-    let next: Vec<u32> = rows.iter().skip(1).map(|row| row.pc).chain([end]).collect();
-    for (row, next) in rows.iter_mut().zip(next) {
-        let length = next.min(end).saturating_sub(row.pc);
+    let mut next = end;
+    for row in rows.iter_mut().rev() {
+        let length = std::mem::replace(&mut next, row.pc).min(end).saturating_sub(row.pc);
         if row.kind() == Rule::None && row.pc >= start && length >= GENERATED {
             *row = Row {
                 pc: row.pc,
@@ -127,7 +128,6 @@ fn bridge_gaps<'data, R: ReadRef<'data>>(arch: Arch, file: &object::File<'data, 
     {
         rows.push(end_row);
     }
-    rows
 }
 
 /// The bytes of a section, unless there are too many of them.

@@ -58,11 +58,13 @@ pub enum Stop {
     Order = 7,
     /// The mappings of the process were not known.
     NewProcess = 8,
+    /// The table of the file was not there yet.
+    NoTable = 9,
 }
 
 impl Stop {
     /// Every reason.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::NoUser,
         Self::End,
         Self::Depth,
@@ -72,6 +74,7 @@ impl Stop {
         Self::Rule,
         Self::Order,
         Self::NewProcess,
+        Self::NoTable,
     ];
 
     /// The reason of a number; `None` for numbers that the program never writes.
@@ -91,6 +94,7 @@ impl Stop {
             Self::Rule => "complex_rule",
             Self::Order => "broken_chain",
             Self::NewProcess => "new_process",
+            Self::NoTable => "no_table",
         }
     }
 }
@@ -104,6 +108,8 @@ pub enum Found {
     FramePointers,
     /// The rule that holds there.
     Row(Row),
+    /// Its table is not there yet: the walk is to be tried again.
+    NoTable,
 }
 
 /// Bits of an address that are an address on 64-bit Arm: the others may carry a signature.
@@ -136,6 +142,7 @@ pub fn walk(
             Found::NoMapping => return Stop::NoMapping,
             Found::FramePointers => Row::frame_pointers(arch),
             Found::Row(row) => row,
+            Found::NoTable => return Stop::NoTable,
         };
         match caller(arch, snapshot, &place, address, row) {
             Ok(next) => place = next,

@@ -193,6 +193,7 @@ fn profiles_of(
             None => unknown.push(*key),
         }
     }
+    namer.learn(by_labels.values().flatten().map(|(_, stacks)| *stacks), &window.places);
     let mut ordered: Vec<_> = by_labels.into_iter().collect();
     ordered.sort_by_cached_key(|(labels, _)| labels.hash64());
     let profiles = ordered

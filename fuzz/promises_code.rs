@@ -1,0 +1,177 @@
+//! What is promised for any program and any file about one, one function a fuzz target. A broken promise panics.
+//!
+//! Used by the targets beside this file, and by `integration/fuzzing.rs` for what was found once and for random changes of it. In: bytes. Out: nothing, or a panic.
+//! Reads and writes nothing.
+
+use alluvium::symbols::bytes::Bytes;
+use alluvium::symbols::functions::Functions;
+use alluvium::symbols::latest::Latest;
+use alluvium::symbols::pclntab::Pclntab;
+use alluvium::symbols::{Demangle, Ranges, dwarf, elf as elf_file, go as go_file, jitdump, kernel, perf_map, separate};
+use alluvium::unwind::walk::{Found, REGISTERS, Snapshot, walk};
+use alluvium::unwind::{Arch, Table, eh_frame, go as go_rules};
+
+/// Any bytes as an ELF file: its unwind table, its functions, lines and inlined calls, and Go's table are there or not; nothing panics, hangs or takes more memory
+/// than it may.
+pub fn elf(data: &[u8]) {
+    let Ok(file) = object::File::parse(data) else {
+        return;
+    };
+    elf_file::build_id(&file);
+    separate::link(&file);
+    if let Some(packed) = separate::packed(&file) {
+        separate::unpack(&packed);
+    }
+    let segments = elf_file::executable_segments(&file);
+    let mut addresses: Vec<u64> = segments
+        .iter()
+        .flat_map(|segment| [segment.address, segment.address.wrapping_add(segment.size / 2)])
+        .collect();
+    if let Ok((table, _)) = eh_frame::compile(&file) {
+        assert!(table.rows().is_sorted_by(|a, b| a.pc < b.pc));
+        addresses.extend(table.rows().iter().take(8).map(|row| u64::from(row.pc)));
+    }
+    addresses.sort_unstable();
+    addresses.dedup();
+    let mut names = Ranges::default();
+    let limits = dwarf::Limits {
+        bytes: 8 << 20,
+        entries: 100_000,
+    };
+    Functions::new(&file, data).resolve(&addresses, Demangle::Full, &mut names, |_, missing| {
+        Some(dwarf::locate(&file, missing, Demangle::Full, limits))
+    });
+    assert!(names.len() <= addresses.len());
+    go_file::find(&file, &Bytes::new(&data));
+}
+
+/// Any bytes as `.eh_frame` or `.debug_frame` of a well-formed file, for both machines; and any bytes as the stack that its rules walk. The first byte chooses
+/// machine and section.
+pub fn cfi(data: &[u8]) {
+    let Some((choice, data)) = data.split_first() else {
+        return;
+    };
+    let (machine, arch) = if choice % 2 == 0 {
+        (62, Arch::X86_64)
+    } else {
+        (183, Arch::Aarch64)
+    };
+    let name = if choice % 4 < 2 { ".eh_frame" } else { ".debug_frame" };
+    let bytes = with_section(machine, name, data);
+    let file = object::File::parse(bytes.as_slice()).expect("the file is well formed");
+    let Ok((table, _)) = eh_frame::compile(&file) else {
+        return;
+    };
+    assert!(table.rows().is_sorted_by(|a, b| a.pc < b.pc));
+    let snapshot = Snapshot {
+        ip: table.rows().first().map_or(0, |row| u64::from(row.pc)),
+        sp: 0,
+        bp: 16,
+        aux: 8,
+        registers: [24; REGISTERS],
+        bytes: data,
+    };
+    let mut frames = Vec::new();
+    walk(
+        arch,
+        &snapshot,
+        896,
+        |address| match u32::try_from(address).ok().and_then(|pc| table.find(pc)) {
+            Some(row) => Found::Row(*row),
+            None => Found::FramePointers,
+        },
+        &mut frames,
+    );
+    assert!(frames.len() <= 896);
+}
+
+/// A file with one section.
+fn with_section(machine: u16, name: &str, data: &[u8]) -> Vec<u8> {
+    let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let names = format!("\0{name}\0.shstrtab\0");
+    let name_at = (64 + data.len()) as u64;
+    let table_at = (name_at + names.len() as u64).next_multiple_of(8);
+    let mut put = |bytes: &[u8]| file.extend_from_slice(bytes);
+    put(&3_u16.to_le_bytes());
+    put(&machine.to_le_bytes());
+    put(&1_u32.to_le_bytes());
+    put(&[0; 16]);
+    put(&table_at.to_le_bytes());
+    put(&0_u32.to_le_bytes());
+    for number in [64_u16, 56, 0, 64, 3, 2] {
+        put(&number.to_le_bytes());
+    }
+    put(data);
+    put(names.as_bytes());
+    file.resize(table_at as usize, 0);
+    let mut section = |name: u32, kind: u32, address: u64, at: u64, size: u64| {
+        file.extend_from_slice(&name.to_le_bytes());
+        file.extend_from_slice(&kind.to_le_bytes());
+        for number in [2, address, at, size, 0, 8, 0] {
+            file.extend_from_slice(&number.to_le_bytes());
+        }
+    };
+    section(0, 0, 0, 0, 0);
+    section(1, 1, 0x10000, 64, data.len() as u64);
+    section(2 + name.len() as u32, 3, 0, name_at, names.len() as u64);
+    file
+}
+
+/// Any bytes as Go's table, a jitdump file, a perf map, a list of kernel symbols (`g`, `j`, `p` and `k` before them): names or none.
+pub fn names(data: &[u8]) {
+    let Some((kind, data)) = data.split_first() else {
+        return;
+    };
+    let addresses = [0x10, 0x1000, 0x1008, 0x7f00_0000_0000];
+    let mut latest = Latest::new(&addresses);
+    match kind {
+        b'g' => go_table(data),
+        b'j' => {
+            jitdump::offer(&Bytes::new(&data), &mut latest);
+        }
+        b'p' => perf_map::offer(data, &mut latest).expect("reading bytes does not fail"),
+        b'k' => {
+            kernel::resolve(data, &addresses, &mut Ranges::default()).expect("reading bytes does not fail");
+        }
+        _ => {}
+    }
+    let mut found = 0;
+    latest.finish(|address, start, end, _| {
+        assert!(start <= address && address < end);
+        found += 1;
+    });
+    assert!(found <= addresses.len());
+}
+
+fn go_table(data: &[u8]) {
+    let bytes = Bytes::new(&data);
+    let Some(mut table) = Pclntab::open(&bytes, 0, 0x1000) else {
+        return;
+    };
+    table.inlined = Some(data.len() as u64 / 2);
+    let mut rows = Vec::new();
+    let mut offsets = Vec::new();
+    for function in table.functions(&bytes).take(64) {
+        offsets.clear();
+        table.stack_offsets(&bytes, &function, |end, offset| {
+            if offsets.len() < 1000 {
+                offsets.push((end, offset));
+            }
+        });
+        let described = go_rules::Function {
+            start: function.start,
+            end: function.end,
+            is_top: function.is_top,
+            switches: function.switches,
+            is_signal_return: false,
+            offsets: &offsets,
+        };
+        go_rules::rows(Arch::X86_64, &described, &mut rows);
+        go_rules::rows(Arch::Aarch64, &described, &mut rows);
+        table.name(&bytes, &function);
+        table.find(&bytes, function.start);
+        table.find(&bytes, function.end.wrapping_sub(1));
+    }
+    let table = Table::default().overlay(rows, 0x1000, 0x100_0000);
+    assert!(table.rows().is_sorted_by(|a, b| a.pc < b.pc));
+}

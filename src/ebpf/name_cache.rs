@@ -1,0 +1,191 @@
+//! Names that were looked up, bounded in bytes: of the kernel, of binaries, of code that runtimes made.
+//!
+//! In: addresses of a binary or a process. Out: their names, looked up where they are not known. What was used longest ago goes first.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crate::ebpf::binary::{Binary, BinaryFunctions};
+use crate::ebpf::budget::Budget;
+use crate::ebpf::files::FileId;
+use crate::ebpf::run_time::{ProcessKey, RunTimes};
+use crate::symbols::{Demangle, Ranges};
+
+/// Names that were looked up, of the kernel and of binaries, bounded in bytes; what was used longest ago goes first.
+#[derive(Debug)]
+pub struct NameCache {
+    /// Names of the kernel's functions.
+    pub kernel: KernelNames,
+    /// Names that runtimes wrote for their own code.
+    pub run_times: RunTimes,
+    files: HashMap<FileId, FileNames>,
+    budget: Budget,
+    /// Counts windows; what is used gets the present number.
+    pub age: u64,
+}
+
+/// Names of a binary.
+#[derive(Debug, Default)]
+struct FileNames {
+    names: Ranges,
+    /// All of its functions.
+    functions: Option<BinaryFunctions>,
+    /// When lines may be looked up again; `None` when they never were.
+    lines_again: Option<Instant>,
+    /// Addresses that have a name without a line until then.
+    without_lines: Vec<u64>,
+    used: u64,
+}
+
+/// What looking up lines may take of a CPU, all files together, beside the first time for each: debug information is read as a whole each time, for some
+/// hundred addresses at first and for a few that are new in later windows.
+const LINES_SHARE: f64 = 0.005;
+/// The longest time that a file waits for its lines.
+const LINES_WAIT: Duration = Duration::from_secs(300);
+
+impl NameCache {
+    /// An empty cache within a budget.
+    pub fn new(budget: Budget) -> Self {
+        Self {
+            kernel: KernelNames::default(),
+            run_times: RunTimes::default(),
+            files: HashMap::new(),
+            budget,
+            age: 0,
+        }
+    }
+
+    /// The names of a binary for `addresses`, looked up where they are not known yet.
+    pub fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
+        let with_lines = self.files.values().filter(|file| file.lines_again.is_some()).count();
+        let file = self.files.entry(id).or_default();
+        file.used = self.age;
+        let may = file.lines_again.is_none_or(|again| Instant::now() >= again);
+        if may {
+            for address in file.without_lines.drain(..) {
+                file.names.remove(address);
+            }
+        }
+        let functions = file.functions.get_or_insert_with(|| binary.functions());
+        let (time, without) = functions.resolve(addresses, how, &mut file.names, may);
+        file.without_lines.extend(without);
+        if let Some(time) = time {
+            // Each file has its part of the share.
+            let wait = time
+                .div_f64(LINES_SHARE)
+                .saturating_mul(u32::try_from(with_lines.max(1)).unwrap_or(u32::MAX));
+            file.lines_again = Some(Instant::now() + wait.min(LINES_WAIT));
+        }
+        &file.names
+    }
+
+    /// Bytes of indexes and of names.
+    pub fn bytes(&self) -> usize {
+        let indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
+        indexes + self.held().map(|(_, _, bytes)| bytes).sum::<usize>()
+    }
+
+    /// All names: whose they are, when they were asked for last, and their bytes.
+    fn held(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
+        let files = self
+            .files
+            .iter()
+            .map(|(id, file)| (Holder::File(*id), file.used, file.names.bytes()));
+        let processes = self
+            .run_times
+            .held()
+            .map(|(key, used, bytes)| (Holder::Process(key), used, bytes));
+        let kernel = (Holder::Kernel, self.kernel.used, self.kernel.names.bytes());
+        files.chain(processes).chain([kernel])
+    }
+
+    /// Ends a window: forgets what goes beyond the budget, what was used longest ago first.
+    pub fn end_window(&mut self) {
+        self.age += 1;
+        let mut held: Vec<(Holder, u64, usize)> = self.held().collect();
+        held.sort_unstable_by_key(|(holder, used, _)| (*used, *holder));
+        let mut names: usize = held.iter().map(|(_, _, bytes)| bytes).sum();
+        for (holder, _, bytes) in held {
+            if names <= self.budget.names() {
+                break;
+            }
+            names -= bytes;
+            match holder {
+                Holder::File(id) => {
+                    if let Some(file) = self.files.get_mut(&id) {
+                        file.names = Ranges::default();
+                        file.without_lines.clear();
+                    }
+                }
+                Holder::Process(key) => self.run_times.forget(key),
+                Holder::Kernel => self.kernel.names = Ranges::default(),
+            }
+        }
+        let mut indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
+        let mut by_age: Vec<(u64, FileId)> = self.files.iter().map(|(id, file)| (file.used, *id)).collect();
+        by_age.sort_unstable();
+        for (_, id) in by_age {
+            if indexes <= self.budget.indexes() {
+                break;
+            }
+            if let Some(file) = self.files.get_mut(&id) {
+                indexes -= file.index_bytes();
+                file.functions = None;
+            }
+        }
+        self.files
+            .retain(|_, file| file.functions.is_some() || !file.names.is_empty());
+    }
+}
+
+/// Whose names they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder {
+    File(FileId),
+    /// A process that makes code.
+    Process(ProcessKey),
+    Kernel,
+}
+
+impl FileNames {
+    fn index_bytes(&self) -> usize {
+        self.functions.as_ref().map_or(0, BinaryFunctions::bytes)
+    }
+}
+
+/// Names of the kernel's functions that were met.
+#[derive(Debug, Default)]
+pub struct KernelNames {
+    /// What is known; an empty name for what has none.
+    pub names: Ranges,
+    /// The list hides its addresses.
+    pub hidden: bool,
+    /// When it was asked for last.
+    pub used: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_kernel_are_within_the_budget_and_the_longest_unused_goes_first() {
+        let mut cache = NameCache::new(Budget::new(Budget::SMALLEST));
+        let fill = |names: &mut Ranges| {
+            for start in 0..6_000 {
+                names.insert(start, start + 1, format!("a_function_of_some_length_{start}").into());
+            }
+            names.bytes()
+        };
+        let one = fill(&mut cache.kernel.names);
+        assert!(one < cache.budget.names() && one * 2 > cache.budget.names(), "{one}");
+        cache.end_window();
+        assert_eq!(cache.bytes(), one, "all of it has room");
+        let file = cache.files.entry(FileId(20)).or_default();
+        file.used = 1;
+        fill(&mut file.names);
+        cache.end_window();
+        assert!(cache.kernel.names.is_empty());
+        assert_eq!(cache.bytes(), one);
+    }
+}

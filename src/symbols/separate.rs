@@ -1,0 +1,147 @@
+//! Names of stripped programs that lie elsewhere: in a separate debug file, found by build id or `.gnu_debuglink`, or packed in the program itself
+//! (`.gnu_debugdata`, which distributions call MiniDebugInfo).
+//!
+//! In: an ELF file and its path. Out: the paths where its debug file may be and what tells that a file is it, or the symbols unpacked. Opens nothing.
+
+use std::io::Read;
+use std::path::Path;
+
+use liblzma::stream::Stream;
+use object::{Object, ObjectSection, ReadRef};
+
+use crate::symbols::bytes::Source;
+
+/// What a stripped program says of its debug file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its name, without a folder.
+    pub name: String,
+    /// CRC-32 of all its bytes.
+    pub checksum: u32,
+}
+
+/// Bytes of packed and of unpacked symbols at most: those of the largest programs of distributions have a tenth of it.
+const MAX_PACKED: u64 = 16 << 20;
+const MAX_UNPACKED: u64 = 64 << 20;
+/// Bytes that unpacking may take for itself.
+const MAX_MEMORY: u64 = 80 << 20;
+/// Bytes of a file whose checksum is computed at most.
+const MAX_CHECKED: u64 = 1 << 30;
+
+/// What a file says of its debug file, if it says something that can be used.
+pub fn link<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Link> {
+    let (name, checksum) = file.gnu_debuglink().ok()??;
+    let name = std::str::from_utf8(name).ok()?;
+    let is_name = !name.is_empty() && name != "." && name != ".." && !name.contains('/');
+    is_name.then(|| Link {
+        name: name.to_owned(),
+        checksum,
+    })
+}
+
+/// Where the debug file of a program may be, the likeliest first; the folders are those that `gdb` looks into.
+pub fn places(build_id: &str, link: Option<&Link>, program: &str) -> Vec<String> {
+    let by_id = build_id
+        .split_at_checked(2)
+        .filter(|(_, rest)| !rest.is_empty())
+        .map(|(first, rest)| format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
+    let folder = Path::new(program).parent().and_then(Path::to_str);
+    let by_name = link.zip(folder).map(|(link, folder)| {
+        let folder = folder.trim_end_matches('/');
+        let name = &link.name;
+        [
+            format!("{folder}/{name}"),
+            format!("{folder}/.debug/{name}"),
+            format!("/usr/lib/debug{folder}/{name}"),
+        ]
+    });
+    by_id.into_iter().chain(by_name.into_iter().flatten()).collect()
+}
+
+/// CRC-32 of all bytes of a file, as `.gnu_debuglink` has it; `None` when there are too many.
+pub fn checksum(source: &dyn Source) -> Option<u32> {
+    let mut hasher = crc32fast::Hasher::new();
+    let mut piece = vec![0; 64 << 10];
+    let mut at = 0;
+    while at < MAX_CHECKED {
+        let read = source.read_at(at, &mut piece);
+        if read == 0 {
+            return Some(hasher.finalize());
+        }
+        hasher.update(piece.get(..read)?);
+        at += read as u64;
+    }
+    None
+}
+
+/// The packed symbols of a file.
+pub fn packed<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Vec<u8>> {
+    let section = file.section_by_name(".gnu_debugdata")?;
+    (section.size() <= MAX_PACKED).then(|| section.data().ok().map(<[u8]>::to_vec))?
+}
+
+/// Unpacks symbols: the bytes of an ELF file, or none when they are damaged or too many.
+pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
+    let stream = Stream::new_stream_decoder(MAX_MEMORY, 0).ok()?;
+    let mut unpacked = Vec::new();
+    let mut reader = liblzma::read::XzDecoder::new_stream(packed, stream).take(MAX_UNPACKED + 1);
+    reader.read_to_end(&mut unpacked).ok()?;
+    (unpacked.len() as u64 <= MAX_UNPACKED).then_some(unpacked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_debug_file_is_looked_for_by_build_id_and_beside_the_program() {
+        let link = Link {
+            name: "program.debug".to_owned(),
+            checksum: 1,
+        };
+        assert_eq!(
+            places("abcdef", Some(&link), "/opt/bin/program"),
+            [
+                "/usr/lib/debug/.build-id/ab/cdef.debug",
+                "/opt/bin/program.debug",
+                "/opt/bin/.debug/program.debug",
+                "/usr/lib/debug/opt/bin/program.debug",
+            ]
+        );
+        assert_eq!(places("", Some(&link), "/program")[0], "/program.debug");
+        assert!(places("ab", None, "").is_empty());
+    }
+
+    #[test]
+    fn packed_symbols_are_unpacked_and_damaged_ones_are_none() {
+        let whole = b"\x7fELF and more".repeat(1000);
+        let mut packed = Vec::new();
+        liblzma::read::XzEncoder::new(whole.as_slice(), 6)
+            .read_to_end(&mut packed)
+            .unwrap();
+        assert_eq!(unpack(&packed), Some(whole));
+        for at in 0..packed.len() {
+            assert_eq!(unpack(&packed[..at]), None, "cut at {at}");
+            let mut damaged = packed.clone();
+            damaged[at] ^= 0x55;
+            let _ = unpack(&damaged);
+        }
+        assert_eq!(unpack(b""), None);
+    }
+
+    #[test]
+    fn what_unpacks_to_too_much_is_refused() {
+        let mut packed = Vec::new();
+        let zeros = std::io::repeat(0).take(MAX_UNPACKED + 1);
+        liblzma::read::XzEncoder::new(zeros, 0)
+            .read_to_end(&mut packed)
+            .unwrap();
+        assert!(packed.len() < 1 << 20);
+        assert_eq!(unpack(&packed), None);
+    }
+
+    #[test]
+    fn the_checksum_is_that_of_zip_and_gdb() {
+        assert_eq!(checksum(&b"123456789".as_slice()), Some(0xcbf4_3926));
+    }
+}
