@@ -11,7 +11,7 @@ AGENT := --no-default-features --features agent
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf bench-server bench-peer fuzz-smoke release images
+.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf bench-server bench-peer fuzz-smoke release images kills
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ bench-peer: ## the same load for a server that runs already: make bench-peer URL
 
 reloads: ## ten thousand random reloads of the collector while profiles flow; `make test` does 500
 	$(STEP) ALLUVIUM_RELOADS=$(or $(N),10000) cargo test --locked $(AGENT) --lib reloads_at_random -- --nocapture
+
+kills: ## a thousand SIGKILLs at places of the disk under flushes, merges, retention, deletions, ...; `make test` does 200
+	$(STEP) ALLUVIUM_KILLS=$(or $(N),1000) cargo test --locked --test integration kills_at_places -- --nocapture
 
 fuzz-smoke: ## a minute of fuzzing for every target (no sanitizer: the code is safe Rust, and jemalloc is not for ASan)
 	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked

@@ -23,8 +23,13 @@ const CLIENTS: u64 = 8;
 
 /// A profile of one sample whose value is its number, so that it can be found again.
 pub fn numbered(number: u64, client: u64) -> RawProfile {
-    let function = format!("work_{}", number % 50);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    numbered_at(number, &format!("client-{client}"), now)
+}
+
+/// The same of any service and moment since 1970.
+pub fn numbered_at(number: u64, service: &str, time: Duration) -> RawProfile {
+    let function = format!("work_{}", number % 50);
     let profile = Profile {
         sample_types: vec![ValueType {
             kind: "cpu",
@@ -35,7 +40,7 @@ pub fn numbered(number: u64, client: u64) -> RawProfile {
             unit: "nanoseconds",
         },
         period: 10_000_000,
-        time_nanos: i64::try_from(now.as_nanos()).unwrap(),
+        time_nanos: i64::try_from(time.as_nanos()).unwrap(),
         functions: vec![Function {
             name: &function,
             ..Function::default()
@@ -57,9 +62,8 @@ pub fn numbered(number: u64, client: u64) -> RawProfile {
         label_starts: vec![0, 0],
         ..Profile::default()
     };
-    let name = format!("client-{client}");
     RawProfile {
-        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", name.as_str())]),
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", service)]),
         id: "".into(),
         pprof: pprof::gzip(&pprof::encode(&profile)).into(),
     }

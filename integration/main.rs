@@ -10,6 +10,8 @@
 
 mod client;
 mod collector;
+#[cfg(feature = "server")]
+mod disk;
 mod docs;
 mod ebpf;
 mod ebpf_rights;
@@ -26,6 +28,8 @@ mod http_listen;
 mod http_store;
 #[cfg(feature = "server")]
 mod kill;
+#[cfg(feature = "server")]
+mod kill_places;
 #[cfg(feature = "server")]
 mod known;
 mod lang;

@@ -1,9 +1,11 @@
-//! Other engines read our tables while the server runs: DuckDB the Parquet files, the Python package `deltalake` the tables.
+//! Other engines read our tables while the server runs: DuckDB the Parquet files, the Python package `deltalake` and chDB (ClickHouse) the tables.
 //!
-//! Scenario: the real server, one known profile, a flush, then a Python program that knows nothing of us. Guarantee: function names, labels and
-//! values are there in plain columns. Python is taken from `ALLUVIUM_PYTHON` (`make tools` sets it up).
+//! Scenarios: the real server, one known profile, a flush, then a Python program that knows nothing of us; and readers that read again and again while
+//! the server takes profiles, flushes, merges and deletes replaced files. Guarantee: function names, labels and values are there in plain columns, and what a
+//! reader finds is whole at every moment. Python is taken from `ALLUVIUM_PYTHON` (`make tools` sets it up).
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use crate::harness::client;
 use crate::known;
@@ -45,6 +47,149 @@ for name in ["profiles", "samples", "stacks", "series"]:
 sys.stdout.flush()
 os._exit(0)
 "#;
+
+/// Reads everything by chDB, which has the tables' log by the function `deltaLakeLocal` (for paths below the current folder).
+const CHDB: &str = r#"
+import os, sys, chdb
+tables = sys.argv[1]
+os.chdir(tables)
+
+def ask(query):
+    text = str(chdb.query(query, "TSV"))
+    return [line.split("\t") for line in text.splitlines() if line]
+def table(name):
+    return f"deltaLakeLocal('{tables}/{name}')"
+for function, value in ask(f"""
+    SELECT tupleElement(frames[1], 'function') AS leaf, sum(value)
+    FROM {table('samples')} AS samples
+    JOIN (SELECT DISTINCT stack, frames FROM {table('stacks')}) AS stacks USING (stack)
+    GROUP BY leaf ORDER BY leaf
+"""):
+    print("chdb", function, value)
+for row in ask(f"SELECT DISTINCT service_name, labels['version'] FROM {table('series')}"):
+    print("chdb-series", *row)
+for row in ask(f"SELECT tenant, count(), sum(total) FROM {table('profiles')} WHERE day >= today() - 1 GROUP BY tenant"):
+    print("chdb-profiles", *row)
+sys.stdout.flush()
+os._exit(0)
+"#;
+
+/// Sums of `profiles` and `samples`, again and again until standard input ends.
+const AGAIN: &str = r#"
+import os, select, sys
+reader, tables = sys.argv[1], sys.argv[2]
+os.chdir(tables)
+if reader == "chdb":
+    import chdb
+    def total(name, column):
+        return int(str(chdb.query(f"SELECT sum({column}) FROM deltaLakeLocal('{tables}/{name}')", "TSV")))
+else:
+    import deltalake, pyarrow.compute
+    def total(name, column):
+        table = deltalake.DeltaTable(f"{tables}/{name}").to_pyarrow_table(columns=[column])
+        return pyarrow.compute.sum(table[column]).as_py()
+while True:
+    print(total("profiles", "total"), total("samples", "value"), flush=True)
+    if select.select([sys.stdin], [], [], 0)[0]:
+        os._exit(0)
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_written() {
+    let python = std::env::var("ALLUVIUM_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let modules = ["-c", "import chdb, deltalake, pyarrow"];
+    let Some(python) = other(&python, &modules, "the Python packages chdb, deltalake and pyarrow") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let yaml = folder.path().join("server.yaml");
+    // Files are merged within a moment, and what they replaced is deleted while a reader may still come to it a little later.
+    let text = "maintenance:\n  interval: 200ms\n  vacuum_interval: 500ms\n  deletion_delay: 30s\n";
+    std::fs::write(&yaml, text).unwrap();
+    let address = free_address();
+    let url = format!("http://{address}");
+    let http = client();
+    let arguments = [
+        "serve",
+        "--listen",
+        &address,
+        "--data",
+        &data.to_string_lossy(),
+        "--config",
+        &yaml.to_string_lossy(),
+    ];
+    let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
+    server.ready(&http, &format!("{url}/ready")).await;
+    let push = async || {
+        known::push(&url, &[("service_name", "readers"), ("version", "1.2")]).await;
+        let answer = http.post(format!("{url}/flush")).send().await.unwrap();
+        assert!(answer.status().is_success());
+    };
+    push().await;
+    let tables = std::fs::canonicalize(data.join("tables")).unwrap();
+    let output = Command::new(&python).arg("-c").arg(CHDB).arg(&tables).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let mut expected: Vec<String> = known::LEAVES
+        .iter()
+        .map(|(function, value)| format!("chdb {function} {value}"))
+        .collect();
+    expected.push("chdb-series readers 1.2".to_owned());
+    expected.push(format!("chdb-profiles anonymous 1 {}", known::TOTAL));
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{errors}");
+
+    let mut pushed = 1;
+    for reader in ["chdb", "deltalake"] {
+        let mut child = Command::new(&python)
+            .args(["-c", AGAIN, reader])
+            .arg(&tables)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (lines, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let listener = std::thread::spawn(move || {
+            out.lines()
+                .map_while(Result::ok)
+                .for_each(|line| drop(lines.send(line)));
+        });
+        let mut readings = Vec::new();
+        // Ten flushes make a merge of eight of them.
+        let least = pushed + 10;
+        while pushed < least || readings.len() < 4 {
+            push().await;
+            pushed += 1;
+            while let Ok(line) = heard.try_recv() {
+                readings.push(line);
+            }
+            let ended = child.try_wait().unwrap();
+            assert!(ended.is_none() || readings.len() >= 4, "{reader} ended with {ended:?}");
+            server.check();
+        }
+        drop(child.stdin.take());
+        let output = child.wait_with_output().unwrap();
+        listener.join().unwrap();
+        while let Ok(line) = heard.try_recv() {
+            readings.push(line);
+        }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{reader}: {readings:?}\n{errors}");
+        let mut last = [0, 0];
+        for line in &readings {
+            let found: Vec<i64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+            for (table, total) in found.into_iter().enumerate() {
+                assert!(
+                    total % known::TOTAL == 0 && total >= last[table] && total <= pushed * known::TOTAL,
+                    "{reader}: {readings:?}, {pushed} were pushed"
+                );
+                last[table] = total;
+            }
+        }
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn duckdb_and_deltalake_read_the_tables_while_the_server_runs() {

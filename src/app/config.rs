@@ -30,6 +30,8 @@ pub struct ServerFile {
     pub sql: SqlSection,
     /// `postgres:` the port for PostgreSQL clients.
     pub postgres: PostgresSection,
+    /// `admin:` who may delete profiles over HTTP.
+    pub admin: AdminSection,
     /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
     pub multitenancy_enabled: Option<bool>,
     /// Every other top-level key.
@@ -119,6 +121,8 @@ pub struct MaintenanceSection {
     pub compaction: Option<bool>,
     /// Time between looks for work.
     pub interval: Option<String>,
+    /// Time between looks for files to delete.
+    pub vacuum_interval: Option<String>,
     /// Share of one core, above 0 and at most 1.
     pub cpu_share: Option<f64>,
     /// Size in bytes up to which files of a past day are merged.
@@ -126,13 +130,54 @@ pub struct MaintenanceSection {
     /// How long files that left their table stay.
     pub deletion_delay: Option<String>,
     /// `retention_period` by tenant.
-    pub tenant_retention: std::collections::BTreeMap<String, String>,
+    pub tenant_retention: std::collections::BTreeMap<String, TenantRetention>,
     /// `retention_period` by profile type, over that of the tenant.
     pub type_retention: std::collections::BTreeMap<String, String>,
     /// Age after which samples are summed over five minutes.
     pub downsample_5m_after: Option<String>,
     /// Age after which samples are summed over an hour.
     pub downsample_1h_after: Option<String>,
+}
+
+/// How long the profiles of a tenant are kept.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum TenantRetention {
+    /// All of them, a duration.
+    Period(String),
+    /// By profile type; `default` is for the others.
+    ByType(std::collections::BTreeMap<String, String>),
+}
+
+/// The routes that change what is stored. These keys are ours.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdminSection {
+    /// Who may use them.
+    pub tokens: Vec<AdminTokenSection>,
+}
+
+/// Who may delete profiles over HTTP.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdminTokenSection {
+    /// Name, for the log.
+    pub name: String,
+    /// The token.
+    pub token: Option<String>,
+    /// File with the token.
+    pub token_file: Option<PathBuf>,
+    /// Tenants whose profiles may be deleted.
+    pub tenants: Vec<String>,
+}
+
+impl std::fmt::Debug for AdminTokenSection {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("AdminTokenSection")
+            .field("name", &self.name)
+            .field("tenants", &self.tenants)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Limits of SQL, over HTTP and on the PostgreSQL port. These keys are ours.
@@ -254,7 +299,7 @@ pub fn parse(text: &str) -> anyhow::Result<ServerFile> {
     for key in file.other.keys() {
         if !WITHOUT_MEANING.contains(&key.as_str()) {
             bail!(
-                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, maintenance, sql, postgres and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
+                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, maintenance, sql, postgres, admin and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
             );
         }
         tracing::warn!(key, "configuration key has no meaning here and is ignored");

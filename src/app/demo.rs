@@ -21,6 +21,7 @@ use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::server::postgres::PostgresOptions;
 use crate::store::Limits;
+use crate::store::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::telemetry::logs::{LogHandle, Settings};
 
@@ -56,6 +57,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
         },
         bucket: None,
         postgres: options.postgres.as_deref().map(PostgresOptions::new),
+        clock: Clock::default(),
     };
     let prefix = serve.http.prefix.clone();
     let mut server = RunningServer::start(serve, &metrics, &shutdown).await?;

@@ -5,6 +5,8 @@ pub mod config;
 #[cfg(feature = "server")]
 pub mod demo;
 #[cfg(feature = "server")]
+pub mod maintenance;
+#[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "server")]
 pub mod storage;

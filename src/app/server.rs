@@ -16,6 +16,7 @@ use crate::server::listen::{ListenOptions, Listener};
 use crate::server::postgres::{PostgresOptions, PostgresServer};
 use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
 use crate::store::bucket::BucketOptions;
+use crate::store::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::{Limits, Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
@@ -46,6 +47,8 @@ pub struct ServeOptions {
     pub http: ServerOptions,
     /// The PostgreSQL port, if there is one.
     pub postgres: Option<PostgresOptions>,
+    /// What time it is for the store.
+    pub clock: Clock,
     /// The bucket of the tables; `None` for local files.
     pub bucket: Option<BucketOptions>,
 }
@@ -71,6 +74,7 @@ impl RunningServer {
             limits: options.limits,
             flush_age: options.flush_age,
             maintenance: options.maintenance,
+            clock: options.clock,
             bucket: options.bucket,
             ..StoreConfig::new(&options.data)
         };

@@ -6,16 +6,17 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::app::config::{self, LimitsSection, MaintenanceSection, PostgresSection, SqlSection};
+use crate::app::config::{self, AdminSection, LimitsSection, PostgresSection, SqlSection};
 use crate::app::server::{self, ServeOptions};
-use crate::app::signals;
+use crate::app::{maintenance, signals};
 use crate::base::duration;
 use crate::cli::storage::{self, StorageArgs};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
-use crate::server::{DEFAULT_TENANT, ServerOptions};
+use crate::server::{AdminToken, DEFAULT_TENANT, ServerOptions};
 use crate::store::Limits;
-use crate::store::maintenance::MaintenanceConfig;
+use crate::store::clock::Clock;
+use crate::store::limits::check_tenant;
 
 /// Where the server listens when nothing says otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
@@ -117,6 +118,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     let bucket = storage::bucket(file.storage, &args.storage)?;
     let mut http = ServerOptions {
         multi_tenant: args.multi_tenant.or(file.multitenancy_enabled).unwrap_or(false),
+        admin: admin_tokens(file.admin)?,
         ..ServerOptions::default()
     };
     if let Some(prefix) = args.prefix.or(file.api.base_url) {
@@ -144,7 +146,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         data: data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
         flush_age: parsed("--flush-age", &args.flush_age)?,
         limits,
-        maintenance: maintenance(
+        maintenance: maintenance::settings(
             &file.maintenance,
             &file.limits,
             args.retention.as_deref(),
@@ -153,70 +155,37 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         query,
         http,
         postgres,
+        clock: Clock::default(),
         bucket,
     })
 }
 
-/// Settings of maintenance: the file's, and over them the flags'.
-fn maintenance(
-    file: &MaintenanceSection,
-    limits: &LimitsSection,
-    retention: Option<&str>,
-    compaction: Option<bool>,
-) -> anyhow::Result<MaintenanceConfig> {
-    let mut config = MaintenanceConfig::default();
-    config.compaction = compaction.or(file.compaction).unwrap_or(config.compaction);
-    if let Some(text) = &file.interval {
-        config.interval = parsed("maintenance.interval", text)?;
-    }
-    if let Some(share) = file.cpu_share {
-        anyhow::ensure!(
-            share > 0.0 && share <= 1.0,
-            "maintenance.cpu_share: `{share}` must be above 0 and at most 1"
-        );
-        config.cpu_share = share;
-    }
-    if let Some(bytes) = file.target_file_size {
-        config.policy.target_bytes = bytes;
-    }
-    if let Some(text) = &file.deletion_delay {
-        config.deletion_delay = parsed("maintenance.deletion_delay", text)?;
-    }
-    let aging = &mut config.aging;
-    let of_limits = limits
-        .retention_period
-        .as_ref()
-        .map(|text| ("limits.retention_period", text))
-        .or_else(|| {
-            let text = limits.compactor_blocks_retention_period.as_ref()?;
-            Some(("limits.compactor_blocks_retention_period", text))
-        });
-    if let Some(text) = retention {
-        aging.retention = parsed("--retention", text)?;
-    } else if let Some((name, text)) = of_limits {
-        aging.retention = parsed(name, text)?;
-    }
-    for (tenant, text) in &file.tenant_retention {
-        let period = parsed(&format!("maintenance.tenant_retention.{tenant}"), text)?;
-        aging.tenants.insert(tenant.clone(), period);
-    }
-    for (kind, text) in &file.type_retention {
-        let period = parsed(&format!("maintenance.type_retention.{kind}"), text)?;
-        aging.types.insert(kind.clone(), period);
-    }
-    let steps = [
-        ("maintenance.downsample_5m_after", &file.downsample_5m_after, 300),
-        ("maintenance.downsample_1h_after", &file.downsample_1h_after, 3600),
-    ];
-    for (name, text, seconds) in steps {
-        if let Some(text) = text {
-            let after = parsed(name, text)?;
-            if !after.is_zero() {
-                aging.downsample.push((after, Duration::from_secs(seconds)));
+/// Who may delete profiles over HTTP.
+fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
+    let mut tokens: Vec<AdminToken> = Vec::new();
+    for token in file.tokens {
+        let name = token.name;
+        let text = match (token.token, token.token_file) {
+            (Some(text), None) => text,
+            (None, Some(path)) => std::fs::read_to_string(&path)
+                .with_context(|| format!("cannot read admin.tokens token_file {}", path.display()))?
+                .trim_end_matches(['\r', '\n'])
+                .to_owned(),
+            _ => bail!("admin.tokens: `{name}` needs a token or a token_file"),
+        };
+        let tenants = match token.tenants.is_empty() {
+            true => vec![DEFAULT_TENANT.to_owned()],
+            false => token.tenants,
+        };
+        for tenant in &tenants {
+            if let Err(rejection) = check_tenant(tenant) {
+                bail!("admin.tokens: `{name}`: {}", rejection.error.message);
             }
         }
+        let token = AdminToken::new(&name, &text, tenants).map_err(|error| anyhow::anyhow!("admin.tokens: {error}"))?;
+        tokens.push(token);
     }
-    Ok(config)
+    Ok(tokens)
 }
 
 /// The limits of SQL from the file.
@@ -372,6 +341,10 @@ fn normal_prefix(prefix: &str) -> String {
 }
 
 #[cfg(test)]
+#[path = "serve_tests.rs"]
+mod over_time;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -404,6 +377,25 @@ mod tests {
         assert!(wrong("postgres:\n  tls:\n    cert_file: a.pem\n").contains("both"));
         assert!(wrong("postgres:\n  tls:\n    cert_file: a\n    key_file: b\n    mode: maybe\n").contains("maybe"));
         assert!(wrong("postgres:\n  users:\n    - name: ada\n").contains("password"));
+        let admin = |text: &str| admin_tokens(config::parse(text).unwrap().admin);
+        let tokens = "admin:\n  tokens:\n    - name: ops\n";
+        let found = admin(&format!("{tokens}      token: 0123456789abcdef\n")).unwrap();
+        assert_eq!(
+            (found[0].name.as_str(), found[0].tenants.as_slice()),
+            ("ops", ["anonymous".to_owned()].as_slice())
+        );
+        for (line, word) in [
+            ("tenants: [a]", "needs a token"),
+            ("token: short", "at least 16"),
+            ("token_file: /missing/token", "cannot read"),
+            ("token: 0123456789abcdef\n      tenants: [a/b]", "a/b"),
+        ] {
+            let error = format!("{:#}", admin(&format!("{tokens}      {line}\n")).unwrap_err());
+            assert!(
+                error.contains(word) && !error.contains("0123456789abcdef"),
+                "{line}: {error}"
+            );
+        }
         assert!(bytes("x", "5 apples").is_err() && bytes("x", "99999999999GiB").is_err());
         assert!(config::parse("sql:\n  max_row: 5\n").is_err());
     }

@@ -157,12 +157,8 @@ pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
                     .map(|ms| ms.saturating_mul(1000))
                     .context(flag)
             };
-            let deletion = Deletion {
-                from_us: micros(&args.from, "--from")?,
-                until_us: micros(&args.to, "--to")?,
-                tenant: args.tenant,
-                selector: args.selector,
-            };
+            let range = (micros(&args.from, "--from")?, micros(&args.to, "--to")?);
+            let deletion = Deletion::new(args.tenant, args.selector, range);
             deletion.check().map_err(anyhow::Error::msg)?;
             let report = maintain(&args.folder, Work::Delete(deletion)).await?;
             print_report(&report, print)?;

@@ -228,11 +228,11 @@ impl Synthetic {
     }
 }
 
+/// Labels of series, and profile types.
+type Occurring = (Vec<Labels>, Vec<ProfileType>);
+
 /// The labels of the series that occur in the range, each once and without synthetic ones, and the types they occur with, ascending.
-pub(crate) fn occurring(
-    context: Arc<Context>,
-    range: TimeRange,
-) -> BoxFuture<'static, Result<(Vec<Labels>, Vec<ProfileType>), QueryError>> {
+pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'static, Result<Occurring, QueryError>> {
     Box::pin(async move {
         let time = range.micros();
         let labels = load(

@@ -4,6 +4,7 @@
 //! `/` and under a prefix; [`listen`] serves them. `docs/http-api.md` describes every route.
 
 mod body;
+mod delete;
 mod error;
 mod ingest;
 pub mod listen;
@@ -20,6 +21,7 @@ mod status;
 mod tenant;
 mod unary;
 
+pub use delete::AdminToken;
 pub use observe::ServerMetrics;
 pub use ready::Readiness;
 pub use routes::router;

@@ -13,6 +13,7 @@ use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request};
 
 use crate::server::ServerState;
+use crate::server::delete::delete;
 use crate::server::ingest::ingest;
 use crate::server::observe::observe;
 use crate::server::push::push;
@@ -60,6 +61,7 @@ fn table() -> Vec<(String, MethodRouter<ServerState>)> {
         ("/ready".to_owned(), get(status::ready)),
         ("/api/v1/status/buildinfo".to_owned(), get(status::buildinfo)),
         ("/flush".to_owned(), post(status::flush)),
+        ("/api/v1/admin/delete".to_owned(), post(delete)),
     ];
     table.extend(
         calls

@@ -10,8 +10,10 @@ use crate::profile::{RawProfile, SinkError, SinkErrorKind};
 use crate::query::QueryEngine;
 use crate::server::body::BodyBudget;
 use crate::server::page::page;
-use crate::server::{Readiness, ServerMetrics};
-use crate::store::Store;
+use crate::server::{AdminToken, Readiness, ServerMetrics};
+use crate::store::maintenance::deletion::Deletion;
+use crate::store::maintenance::{Report, Work};
+use crate::store::{Store, StoreError};
 
 /// Where the profiles of all tenants are kept. The store is one; tests have others.
 pub trait ProfileStore: Send + Sync + 'static {
@@ -24,6 +26,15 @@ pub trait ProfileStore: Send + Sync + 'static {
     /// Why no profiles are taken at the moment, if so.
     fn unavailable(&self) -> Option<String> {
         None
+    }
+
+    /// Deletes profiles; durable when it returns. A store that cannot says so.
+    fn delete(&self, _deletion: Deletion) -> BoxFuture<'_, Result<Report, StoreError>> {
+        Box::pin(async {
+            Err(StoreError::Request(
+                "profiles of this store cannot be deleted".to_owned(),
+            ))
+        })
     }
 }
 
@@ -43,6 +54,10 @@ impl ProfileStore for Store {
 
     fn unavailable(&self) -> Option<String> {
         self.unavailable()
+    }
+
+    fn delete(&self, deletion: Deletion) -> BoxFuture<'_, Result<Report, StoreError>> {
+        self.maintain(Work::Delete(deletion))
     }
 }
 
@@ -88,6 +103,8 @@ pub struct ServerOptions {
     pub multi_tenant: bool,
     /// A collector runs in this process, and its routes are served beside these: the page shows it.
     pub with_collector: bool,
+    /// Who may delete profiles; with none the route is off.
+    pub admin: Vec<AdminToken>,
     /// See [`ServerLimits`].
     pub limits: ServerLimits,
 }
@@ -98,6 +115,7 @@ impl Default for ServerOptions {
             prefix: "/profile".to_owned(),
             multi_tenant: false,
             with_collector: false,
+            admin: Vec::new(),
             limits: ServerLimits::default(),
         }
     }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::store::bucket::BucketOptions;
+use crate::store::clock::Clock;
+use crate::store::delta::CHECKPOINT_INTERVAL;
 use crate::store::fault::Faults;
 use crate::store::limits::Limits;
 use crate::store::maintenance::MaintenanceConfig;
@@ -24,8 +26,12 @@ pub struct StoreConfig {
     pub limits: Limits,
     /// Whether an acknowledgement waits for the disk.
     pub sync: SyncMode,
+    /// Commits to a table between checkpoints of its log, 50: opening a table reads at most so many entries one by one.
+    pub checkpoint_interval: u64,
     /// Merging, retention and deletion of files.
     pub maintenance: MaintenanceConfig,
+    /// What time it is.
+    pub clock: Clock,
     /// The bucket of the tables; `None` keeps them in the data folder.
     pub bucket: Option<BucketOptions>,
     /// For tests: makes operations fail.
@@ -42,7 +48,9 @@ impl StoreConfig {
             head_limit_bytes: 256 << 20,
             limits: Limits::default(),
             sync: SyncMode::Full,
+            checkpoint_interval: CHECKPOINT_INTERVAL,
             maintenance: MaintenanceConfig::default(),
+            clock: Clock::default(),
             bucket: None,
             faults: Faults::default(),
         }

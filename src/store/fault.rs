@@ -10,12 +10,18 @@ use crate::store::schema::Table;
 /// A place at which the store touches the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// Before a new segment of the write-ahead log is created.
+    /// `VERSION`, `WRITER` or the folders of the data folder are written.
+    FolderWrite,
+    /// A new segment of the write-ahead log is created.
     LogCreate,
-    /// Before records are written to the log.
+    /// The new segment, or the folder of the log, is synced.
+    LogCreateSync,
+    /// Records are written to the log.
     LogWrite,
     /// After records were written to the log, before the sync.
     LogSync,
+    /// A segment is cut back to its durable part and synced.
+    LogCut,
     /// After the log was rotated for a flush, before any table file is written.
     FlushStart,
     /// Before the Parquet files of a table are written.
@@ -24,8 +30,10 @@ pub enum Place {
     Commit(Table),
     /// The table's commit is durable.
     Committed(Table),
-    /// All tables are committed, the log's segments are still there.
+    /// All tables are committed; a segment of the log is deleted.
     LogDelete,
+    /// The folder of the log is synced after segments were deleted.
+    LogDeleteSync,
     /// A profile is acknowledged.
     Acknowledge,
     /// A Parquet file is created.
@@ -34,7 +42,7 @@ pub enum Place {
     FileWrite(Table),
     /// A Parquet file is synced.
     FileSync(Table),
-    /// The folders down to a new Parquet file are synced.
+    /// A folder on the way down to a new Parquet file is synced.
     FolderSync(Table),
     /// An entry of a table's log is written under a temporary name.
     EntryWrite(Table),
@@ -44,11 +52,23 @@ pub enum Place {
     EntryLink(Table),
     /// The folder of the log is synced.
     EntryFolderSync(Table),
-    /// A checkpoint is written, synced and renamed.
-    Checkpoint(Table),
+    /// A job of maintenance begins; its name is that of the metrics.
+    Job(&'static str),
+    /// The checksums of an entry or checkpoint are written; nothing relies on them.
+    LogSums(Table),
+    /// A checkpoint is written under a temporary name.
+    CheckpointWrite(Table),
+    /// The checkpoint is synced.
+    CheckpointSync(Table),
+    /// The checkpoint gets its name.
+    CheckpointRename(Table),
+    /// The folder of the log is synced after a checkpoint.
+    CheckpointFolderSync(Table),
+    /// `_last_checkpoint` is written.
+    CheckpointHint(Table),
     /// A file that nobody needs any more is deleted.
     FileDelete(Table),
-    /// A request for a deletion is made durable.
+    /// A request for a deletion is made durable: folder, file, sync, rename, sync of two folders.
     RequestWrite,
     /// A request that was carried out is removed.
     RequestRemove,
@@ -61,6 +81,10 @@ pub trait FaultHook: Send + Sync {
 
     /// The operation at `place` was done; for tests of the order of operations.
     fn done(&self, _place: Place) {}
+
+    /// The records of so many appends are in the log and not yet synced; comes between the `done` of [`Place::LogWrite`] and the check of
+    /// [`Place::LogSync`].
+    fn logged(&self, _appends: usize) {}
 }
 
 /// The hook, if there is one. Clones share it.
@@ -84,6 +108,13 @@ impl Faults {
         let result = operation()?;
         self.done(place);
         Ok(result)
+    }
+
+    /// Tells the hook how many appends are in the log.
+    pub fn logged(&self, appends: usize) {
+        if let Some(hook) = &self.0 {
+            hook.logged(appends);
+        }
     }
 
     /// Tells the hook that something was done.

@@ -245,10 +245,7 @@ impl Output {
                 faults
                     .run(Place::FileSync(table), || hashed.file.sync_all())
                     .map_err(StoreError::io("sync", &path))?;
-                faults
-                    .run(Place::FolderSync(table), || {
-                        sync_folders(&path, &folder.join(table.name()))
-                    })
+                sync_folders(&path, &folder.join(table.name()), table, &faults)
                     .map_err(StoreError::io("sync the folder of", &path))?;
             }
             Root::Bucket(bucket) => {
@@ -349,10 +346,10 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
 }
 
 /// Syncs the folders from that of `path` up to `root`, so that the names of new partitions are durable.
-fn sync_folders(path: &Path, root: &Path) -> std::io::Result<()> {
+fn sync_folders(path: &Path, root: &Path, table: Table, faults: &Faults) -> std::io::Result<()> {
     let mut current: PathBuf = path.to_owned();
     while current != root {
-        commit::sync_parent(&current)?;
+        faults.run(Place::FolderSync(table), || commit::sync_parent(&current))?;
         if !current.pop() {
             break;
         }

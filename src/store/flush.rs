@@ -58,11 +58,14 @@ pub type Lists = Vec<(Table, Vec<FileEntry>)>;
 
 impl Tables {
     /// Opens or creates the four tables in `root`.
-    pub fn open(root: &Root, writer: String, faults: Faults) -> Result<Self, StoreError> {
+    pub fn open(root: &Root, writer: String, checkpoints: u64, faults: Faults) -> Result<Self, StoreError> {
         let tables = Table::ALL
             .into_iter()
-            .map(|table| DeltaTable::open_or_create(root, table).map(|opened| opened.with_faults(faults.clone())))
-            .collect::<Result<_, _>>()?;
+            .map(|table| {
+                let opened = DeltaTable::open_or_create(root, table, faults.clone())?;
+                Ok(opened.with_checkpoint_interval(checkpoints))
+            })
+            .collect::<Result<_, StoreError>>()?;
         Ok(Self {
             tables,
             writer,
@@ -177,16 +180,16 @@ pub fn published(old: &[FileEntry], progress: &mut Progress, lists: Lists) -> Ar
 
 /// Deletes the segments up to `last`.
 pub fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), StoreError> {
-    faults
-        .check(Place::LogDelete)
-        .map_err(StoreError::io("delete segments of", folder))?;
     for number in wal::segments(folder)? {
         if number <= last {
             let path = wal::segment_path(folder, number);
-            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+            faults
+                .run(Place::LogDelete, || fs::remove_file(&path))
+                .map_err(StoreError::io("remove", &path))?;
         }
     }
-    faults.done(Place::LogDelete);
     // Not for safety, a segment that comes back is deleted again; but then the start need not.
-    commit::sync_parent(&folder.join("x")).map_err(StoreError::io("sync", folder))
+    faults
+        .run(Place::LogDeleteSync, || commit::sync_parent(&folder.join("x")))
+        .map_err(StoreError::io("sync", folder))
 }

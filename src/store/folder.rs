@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::store::StoreError;
 use crate::store::delta::commit::{sync_parent, temporary_name};
+use crate::store::fault::{Faults, Place};
 use crate::store::schema::LAYOUT_VERSION;
 
 /// A data folder that this process may write to.
@@ -26,8 +27,10 @@ pub struct Folder {
 
 impl Folder {
     /// Creates or opens the folder and locks it.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        fs::create_dir_all(dir).map_err(StoreError::io("create the data folder", dir))?;
+    pub fn open(dir: &Path, faults: &Faults) -> Result<Self, StoreError> {
+        faults
+            .run(Place::FolderWrite, || fs::create_dir_all(dir))
+            .map_err(StoreError::io("create the data folder", dir))?;
         let lock_path = dir.join("LOCK");
         let lock = File::options()
             .create(true)
@@ -43,19 +46,23 @@ impl Folder {
         check_version(dir)?;
         let version_path = dir.join("VERSION");
         if !version_path.exists() {
-            write_whole(&version_path, &format!("{LAYOUT_VERSION}\n"))?;
+            write_whole(&version_path, &format!("{LAYOUT_VERSION}\n"), faults)?;
         }
         let writer_path = dir.join("WRITER");
         if !writer_path.exists() {
-            write_whole(&writer_path, &format!("{}\n", uuid::Uuid::new_v4()))?;
+            write_whole(&writer_path, &format!("{}\n", uuid::Uuid::new_v4()), faults)?;
         }
         let writer = writer_of(dir)?.unwrap_or_default();
         let (log, tables) = (dir.join("wal"), dir.join("tables"));
         for path in [&log, &tables] {
-            fs::create_dir_all(path).map_err(StoreError::io("create", path))?;
+            faults
+                .run(Place::FolderWrite, || fs::create_dir_all(path))
+                .map_err(StoreError::io("create", path))?;
         }
         for path in [dir, &log] {
-            sync_parent(path).map_err(StoreError::io("sync the folder of", path))?;
+            faults
+                .run(Place::FolderWrite, || sync_parent(path))
+                .map_err(StoreError::io("sync the folder of", path))?;
         }
         Ok(Self {
             log,
@@ -106,14 +113,16 @@ pub fn writer_of(dir: &Path) -> Result<Option<String>, StoreError> {
 }
 
 /// Writes a small file so that it is there whole or not at all.
-fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
+fn write_whole(path: &Path, text: &str, faults: &Faults) -> Result<(), StoreError> {
     let temporary = temporary_name(path);
     let write = || {
         let mut file = File::create(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        sync_parent(path)
+        faults.run(Place::FolderWrite, || file.write_all(text.as_bytes()))?;
+        faults.run(Place::FolderWrite, || file.sync_all())?;
+        faults.run(Place::FolderWrite, || fs::rename(&temporary, path))?;
+        faults.run(Place::FolderWrite, || sync_parent(path))
     };
-    write().map_err(StoreError::io("write", path))
+    write()
+        .inspect_err(|_| drop(fs::remove_file(&temporary)))
+        .map_err(StoreError::io("write", path))
 }

@@ -12,7 +12,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::store::delta::DeltaTable;
+use crate::store::delta::commit::is_temporary;
+use crate::store::delta::{DeltaTable, sums};
+use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::rewrite::MergedName;
 use crate::store::maintenance::vacuum;
 use crate::store::root::{At, Root};
@@ -148,6 +150,12 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
     for table in Table::ALL {
         check_table(dir, &root, table, &writer, &mut checked)?;
     }
+    for path in deletion::pending(dir)? {
+        // Other errors: it was carried out meanwhile by a running server.
+        if let Err(error @ StoreError::Damaged { .. }) = Deletion::read(&path) {
+            checked.add(Severity::Error, "request", dir, &path, error.to_string());
+        }
+    }
     for path in leftovers(dir)? {
         let detail = "an unfinished write; nothing refers to it".to_owned();
         checked.add(Severity::Info, "leftover", dir, &path, detail);
@@ -233,11 +241,24 @@ fn check_table(dir: &Path, root: &Root, table: Table, writer: &str, checked: &mu
         }
         return Ok(());
     }
+    // In a bucket the log has no checksums of ours.
+    if let Root::Folder(_) = root {
+        for fault in sums::look(&folder.join("_delta_log"), true)?.faults {
+            let severity = match fault.matters {
+                true => Severity::Error,
+                false => Severity::Warning,
+            };
+            checked.add(severity, "table-log", dir, &fault.path, fault.reason);
+        }
+    }
     let open = || DeltaTable::open(root, table).and_then(|opened| Ok((opened.files()?, opened)));
     let (files, mut opened) = match open() {
         Ok(found) => found,
         Err(error) => {
-            checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
+            // Named above, if it is a file of which that is known.
+            if !matches!(error, StoreError::Damaged { .. }) {
+                checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
+            }
             return Ok(());
         }
     };
@@ -359,7 +380,7 @@ pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
         for entry in fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
             let entry = entry.map_err(StoreError::io("list", folder))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with('.') && name.ends_with(".tmp") {
+            if is_temporary(&name) {
                 found.push(entry.path());
             }
         }

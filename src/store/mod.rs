@@ -5,6 +5,7 @@
 //! After a crash `replay` brings log and tables in agreement. `docs/store.md` has the layout and the argument.
 
 pub mod bucket;
+pub mod clock;
 mod config;
 mod delta;
 mod engine;
@@ -116,14 +117,19 @@ impl Store {
         metrics: Metrics,
         bucket: Option<BucketMetrics>,
     ) -> Result<Arc<Self>, StoreError> {
-        let folder = Folder::open(&config.dir)?;
+        let folder = Folder::open(&config.dir, &config.faults)?;
         let root = match (&config.bucket, bucket) {
             (Some(options), Some(metrics)) => {
                 Root::Bucket(Arc::new(Bucket::open(options, Some(&config.dir), metrics)?))
             }
             _ => Root::Folder(folder.tables.clone()),
         };
-        let mut tables = Tables::open(&root, folder.writer.clone(), config.faults.clone())?;
+        let mut tables = Tables::open(
+            &root,
+            folder.writer.clone(),
+            config.checkpoint_interval,
+            config.faults.clone(),
+        )?;
         let known = Arc::<KnownStacks>::default();
         let recovered = replay::recover(&folder.log, &mut tables, &known, &metrics)?;
         let files = tables.files()?;
@@ -353,7 +359,7 @@ impl Shared {
         AppendErrors,
         Option<(Vec<usize>, oneshot::Receiver<Result<(), SinkError>>)>,
     ) {
-        let received_ms = chrono::Utc::now().timestamp_millis();
+        let received_ms = self.config.clock.millis();
         let limits = &self.config.limits;
         let (mut errors, mut indices) = (Vec::new(), Vec::new());
         let (mut prepared, mut headers, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
@@ -416,5 +422,7 @@ impl ProfileSink for TenantSink {
     }
 }
 
+#[cfg(test)]
+mod damage_tests;
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::Path;
 
-use crate::store::delta::DeltaTable;
+use crate::store::delta::{DeltaTable, sums};
 use crate::store::fault::Faults;
 use crate::store::folder::Folder;
-use crate::store::root::At;
+use crate::store::root::{At, log_of};
 use crate::store::schema::Table;
 use crate::store::{StoreError, files, inspect, maintenance, replay, wal};
 
@@ -31,7 +31,7 @@ pub fn repair<'a>(at: impl Into<At<'a>>) -> Result<Vec<Action>, StoreError> {
 fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
-    let folder = Folder::open(dir)?;
+    let folder = Folder::open(dir, &Faults::default())?;
     let root = at.root()?;
     let mut actions = Vec::new();
     let mut act = |path: &Path, done: String| {
@@ -45,6 +45,12 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
     for table in Table::ALL {
         if !root.has_log(table)? {
             continue;
+        }
+        // In a bucket the log has no checksums of ours.
+        if let Some(tables) = root.folder() {
+            for (path, done) in sums::repair(&tables.join(log_of(table)))? {
+                act(&path, done);
+            }
         }
         // A table that cannot be read is left alone: its files may be needed to mend it.
         let Ok(opened) = DeltaTable::open(&root, table) else {

@@ -232,7 +232,7 @@ impl<T: Send + 'static> Writer<T> {
 
     fn commit(&mut self, bytes: &[u8], items: Vec<T>) {
         let start = Instant::now();
-        match self.segment.write(bytes, self.sync, &self.faults) {
+        match self.segment.write(bytes, items.len(), self.sync, &self.faults) {
             Ok(()) => {
                 self.metrics.log_sync_seconds.observe(start.elapsed().as_secs_f64());
                 self.metrics.log_bytes.inc_by(bytes.len() as u64);
@@ -301,7 +301,7 @@ impl<T: Send + 'static> Writer<T> {
 
     fn try_recover(&mut self) -> io::Result<()> {
         // Records that were refused must not come back at the next start.
-        self.segment.truncate()?;
+        self.segment.truncate(&self.faults)?;
         let number = self.segment.number + 1;
         let mut probe = match Segment::create(&self.folder, number, self.sync, &self.faults) {
             Ok(segment) => segment,
@@ -312,8 +312,8 @@ impl<T: Send + 'static> Writer<T> {
         };
         // A probe of some size: a disk that is full to the last block still creates empty files.
         let probed = probe
-            .write(&[0; 8192], self.sync, &self.faults)
-            .and_then(|()| probe.cut_to(segment::MAGIC.len() as u64));
+            .write(&[0; 8192], 0, self.sync, &self.faults)
+            .and_then(|()| probe.cut_to(segment::MAGIC.len() as u64, &self.faults));
         if let Err(error) = probed {
             let _ = std::fs::remove_file(segment_path(&self.folder, number));
             return Err(error);
@@ -332,15 +332,16 @@ struct Segment {
 
 impl Segment {
     fn create(folder: &Path, number: u64, sync: SyncMode, faults: &Faults) -> io::Result<Self> {
-        faults.check(Place::LogCreate)?;
         let path = segment_path(folder, number);
-        let created = segment::create(&path).and_then(|file| {
-            if sync == SyncMode::Full {
-                file.sync_all()?;
-                File::open(folder)?.sync_all()?;
-            }
-            Ok(file)
-        });
+        let created = faults
+            .run(Place::LogCreate, || segment::create(&path))
+            .and_then(|file| {
+                if sync == SyncMode::Full {
+                    faults.run(Place::LogCreateSync, || file.sync_all())?;
+                    faults.run(Place::LogCreateSync, || File::open(folder)?.sync_all())?;
+                }
+                Ok(file)
+            });
         let file = match created {
             Ok(file) => file,
             Err(error) => {
@@ -358,8 +359,15 @@ impl Segment {
         })
     }
 
-    fn write(&mut self, bytes: &[u8], sync: SyncMode, faults: &Faults) -> io::Result<()> {
-        faults.run(Place::LogWrite, || self.file.write_all(bytes))?;
+    fn write(&mut self, bytes: &[u8], appends: usize, sync: SyncMode, faults: &Faults) -> io::Result<()> {
+        if let Err(error) = faults.check(Place::LogWrite) {
+            // A disk that fails has often taken a part.
+            let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
+            return Err(error);
+        }
+        self.file.write_all(bytes)?;
+        faults.done(Place::LogWrite);
+        faults.logged(appends);
         match sync {
             SyncMode::Full => faults.run(Place::LogSync, || self.file.sync_data())?,
             SyncMode::Off => faults.check(Place::LogSync)?,
@@ -368,13 +376,13 @@ impl Segment {
         Ok(())
     }
 
-    fn truncate(&mut self) -> io::Result<()> {
-        self.cut_to(self.durable_bytes)
+    fn truncate(&mut self, faults: &Faults) -> io::Result<()> {
+        self.cut_to(self.durable_bytes, faults)
     }
 
-    fn cut_to(&mut self, length: u64) -> io::Result<()> {
-        self.file.set_len(length)?;
-        self.file.sync_all()?;
+    fn cut_to(&mut self, length: u64, faults: &Faults) -> io::Result<()> {
+        faults.run(Place::LogCut, || self.file.set_len(length))?;
+        faults.run(Place::LogCut, || self.file.sync_all())?;
         self.durable_bytes = length;
         Ok(())
     }

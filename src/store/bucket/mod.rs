@@ -6,6 +6,8 @@
 
 pub mod cache;
 mod counted;
+#[cfg(test)]
+mod fault_tests;
 pub mod metrics;
 pub mod options;
 mod reader;

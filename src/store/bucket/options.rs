@@ -11,8 +11,8 @@ use std::time::Duration;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::SpawnedReqwestConnector;
-use object_store::gcp::GoogleCloudStorageBuilder;
-use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig};
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
+use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
 use tokio::runtime::Handle;
 
 /// Time for one request, which moves at most one file.
@@ -46,6 +46,17 @@ pub enum Provider {
     Gcs(GcsOptions),
     /// Azure Blob Storage.
     Azure(AzureOptions),
+    /// One that the caller has made: for tests.
+    Given(GivenStore),
+}
+
+/// An object store that needs no configuration.
+#[derive(Debug, Clone)]
+pub struct GivenStore {
+    /// Its name in messages.
+    pub name: String,
+    /// The store.
+    pub store: Arc<dyn ObjectStore>,
 }
 
 /// S3.
@@ -157,6 +168,7 @@ impl BucketOptions {
             Provider::S3(options) => ("s3", &options.bucket),
             Provider::Gcs(options) => ("gs", &options.bucket),
             Provider::Azure(options) => ("az", &options.container),
+            Provider::Given(given) => ("given", &given.name),
         };
         match self.prefix.trim_matches('/') {
             "" => format!("{scheme}://{bucket}/"),
@@ -215,6 +227,7 @@ impl BucketOptions {
                     .build()
                     .map_err(refused)?,
             ),
+            Provider::Given(given) => given.store.clone(),
         })
     }
 }
@@ -316,7 +329,14 @@ impl GcsOptions {
             client = client.with_allow_http(endpoint.starts_with("http://"));
             builder = builder.with_base_url(endpoint.trim_end_matches('/'));
         }
-        Ok(builder.with_skip_signature(self.anonymous).with_client_options(client))
+        if self.anonymous {
+            // For puts the client wants a token all the same, and would ask the machine's metadata server.
+            let bearer = String::new();
+            builder = builder
+                .with_skip_signature(true)
+                .with_credentials(Arc::new(StaticCredentialProvider::new(GcpCredential { bearer })));
+        }
+        Ok(builder.with_client_options(client))
     }
 }
 
@@ -399,5 +419,45 @@ mod tests {
         };
         let error = account.builder(ClientOptions::new()).unwrap_err();
         assert!(error.contains("client_email") && !error.contains("hush"), "{error}");
+    }
+
+    #[test]
+    fn an_emulator_of_gcs_is_asked_without_asking_anybody_for_a_token() {
+        use std::io::{Read as _, Write as _};
+        // Only the first of all tests installs it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"hello") {
+                let mut part = [0; 1024];
+                let length = stream.read(&mut part).unwrap();
+                assert!(length > 0, "{}", String::from_utf8_lossy(&request));
+                request.extend_from_slice(&part[..length]);
+            }
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\netag: \"1\"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                .unwrap();
+            String::from_utf8(request).unwrap()
+        });
+        let options = BucketOptions::new(Provider::Gcs(GcsOptions {
+            bucket: "b".to_owned(),
+            endpoint: Some(endpoint),
+            anonymous: true,
+            ..GcsOptions::default()
+        }));
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let client = options.client(runtime.handle()).unwrap();
+        let location = "x".into();
+        let put = client.put_opts(&location, "hello".into(), Default::default());
+        runtime.block_on(put).unwrap();
+        let request = server.join().unwrap().to_lowercase();
+        assert!(request.starts_with("put /b/x"), "{request}");
+        let token = request
+            .lines()
+            .find_map(|line| line.strip_prefix("authorization: bearer"));
+        assert_eq!(token.unwrap_or_default().trim(), "");
     }
 }

@@ -12,6 +12,7 @@ use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, FileSys
 use delta_kernel::{Engine, FileMeta, FilteredEngineData, KernelError, KernelResult, KernelResultIterator};
 use url::Url;
 
+use crate::store::delta::sums;
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::Table;
 
@@ -40,7 +41,8 @@ impl Committer for SyncedCommitter {
         faults.check(Place::EntryWrite(table)).map_err(KernelError::IOError)?;
         let size = engine
             .json_handler()
-            .write_json_file(&temporary_url, Box::new(actions), true)?;
+            .write_json_file(&temporary_url, Box::new(actions), true)
+            .inspect_err(|_| drop(fs::remove_file(&temporary)))?;
         faults.done(Place::EntryWrite(table));
         let linked = faults
             .run(Place::EntrySync(table), || sync_file(&temporary))
@@ -56,6 +58,7 @@ impl Committer for SyncedCommitter {
         faults
             .run(Place::EntryFolderSync(table), || sync_parent(&path))
             .map_err(KernelError::IOError)?;
+        write_sums(&path, table, faults);
         let file_meta = FileMeta::new(url, commit_metadata.in_commit_timestamp(), size);
         Ok(CommitResponse::Committed { file_meta })
     }
@@ -71,6 +74,13 @@ impl Committer for SyncedCommitter {
         Err(KernelError::generic(
             "tables of this store have no catalog to publish to",
         ))
+    }
+}
+
+/// Writes the checksums of a file of the log. Without them damage is not recognised, which is no reason to fail a commit.
+pub fn write_sums(path: &Path, table: Table, faults: &Faults) {
+    if let Err(error) = faults.run(Place::LogSums(table), || sums::write(path)) {
+        tracing::warn!(error = %error, path = %path.display(), "cannot write the checksums of a file of the table's log");
     }
 }
 
@@ -135,11 +145,28 @@ pub fn sync_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A name under which a file is written before it gets its own. It starts with a dot, which the readers of logs skip, and is never given twice: of two
-/// programs that write the same entry at once each must link what it wrote itself.
+/// A name under which a file is written before it gets its own. It starts with a dot, which the readers of logs skip. No two calls give the same, in
+/// any process: another writer of the same entry must not write into ours between its sync and its link.
 pub fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
+}
+
+/// Whether a file has a name of [`temporary_name`], or is what `object_store` leaves of one.
+pub fn is_temporary(name: &str) -> bool {
+    let staged = || {
+        let (name, number) = name.rsplit_once('#')?;
+        number.parse::<u32>().ok()?;
+        Some(name)
+    };
+    let name = staged().unwrap_or(name);
+    name.starts_with('.') && name.ends_with(".tmp")
+}
+
+/// Version of the checkpoint that the contents of a `_last_checkpoint` name.
+pub fn version_of_hint(text: &[u8]) -> Option<u64> {
+    let hint: serde_json::Value = serde_json::from_slice(text).ok()?;
+    hint.get("version")?.as_u64()
 }
 
 /// The path behind a `file://` URL.

@@ -6,6 +6,7 @@
 mod actions;
 pub mod commit;
 pub mod executor;
+pub mod sums;
 
 use std::collections::HashSet;
 use std::fs;
@@ -44,7 +45,9 @@ pub const LAYOUT_PROPERTY: &str = "alluvium.layoutVersion";
 /// What the log names as the writer.
 const ENGINE_INFO: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
 /// Commits between checkpoints: opening a table reads at most so many entries one by one.
-const CHECKPOINT_INTERVAL: u64 = 50;
+pub const CHECKPOINT_INTERVAL: u64 = 50;
+/// After one that failed the next is tried when the version is a multiple of this.
+const CHECKPOINT_RETRY: u64 = 5;
 /// Attempts against other writers before a commit is given up (the flush comes again).
 const COMMIT_ATTEMPTS: usize = 20;
 
@@ -55,6 +58,7 @@ pub struct DeltaTable {
     url: Url,
     engine: Arc<DefaultEngine<InlineExecutor>>,
     snapshot: SnapshotRef,
+    checkpoint_interval: u64,
     faults: Faults,
 }
 
@@ -69,7 +73,7 @@ pub enum Replaced {
 
 impl DeltaTable {
     /// Opens the table in `root`, creating it when it is not there.
-    pub fn open_or_create(root: &Root, table: Table) -> Result<Self, StoreError> {
+    pub fn open_or_create(root: &Root, table: Table, faults: Faults) -> Result<Self, StoreError> {
         let exists = match root {
             Root::Folder(folder) => {
                 let folder = folder.join(table.name());
@@ -84,7 +88,7 @@ impl DeltaTable {
         };
         if !exists {
             let (url, engine) = connect(root, table)?;
-            let committer = committer(root, table, Faults::default());
+            let committer = committer(root, table, faults.clone());
             if let Err(error) = create(&url, engine.as_ref(), table, committer) {
                 // Another server may have created it at the same time.
                 if root.bucket().is_none() || !root.has_log(table)? {
@@ -92,11 +96,14 @@ impl DeltaTable {
                 }
             }
         }
-        Self::open(root, table)
+        Ok(Self::open(root, table)?.with_faults(faults))
     }
 
     /// Opens the table in `root`, which must exist.
     pub fn open(root: &Root, table: Table) -> Result<Self, StoreError> {
+        if let Root::Folder(folder) = root {
+            sums::check(&folder.join(log_of(table)))?;
+        }
         let (url, engine) = connect(root, table)?;
         let snapshot = delta_kernel::Snapshot::builder_for(url.as_str())
             .build(engine.as_ref())
@@ -107,6 +114,7 @@ impl DeltaTable {
             url,
             engine,
             snapshot,
+            checkpoint_interval: CHECKPOINT_INTERVAL,
             faults: Faults::default(),
         };
         match opened.layout_version() {
@@ -123,6 +131,13 @@ impl DeltaTable {
     #[must_use]
     pub fn with_faults(mut self, faults: Faults) -> Self {
         self.faults = faults;
+        self
+    }
+
+    /// The table with so many commits between checkpoints.
+    #[must_use]
+    pub fn with_checkpoint_interval(mut self, commits: u64) -> Self {
+        self.checkpoint_interval = commits;
         self
     }
 
@@ -173,10 +188,15 @@ impl DeltaTable {
             .map_err(StoreError::table("commit to", self.table))
     }
 
-    /// Writes a checkpoint when enough commits came since the last. A failure costs reading time only and is logged.
+    /// Writes a checkpoint when enough commits came since the last. A failure costs reading time only and is logged; one of the next commits tries again.
     pub fn checkpoint_if_due(&mut self) {
         let version = self.snapshot.version();
-        if version == 0 || !version.is_multiple_of(CHECKPOINT_INTERVAL) {
+        // First what costs no look at the log, which may be in a bucket.
+        if version < self.checkpoint_interval || !version.is_multiple_of(CHECKPOINT_RETRY) {
+            return;
+        }
+        let last = last_checkpoint(&self.root, self.table).unwrap_or(0);
+        if version < last.saturating_add(self.checkpoint_interval) {
             return;
         }
         if let Err(error) = self.checkpoint() {
@@ -367,24 +387,51 @@ impl DeltaTable {
         let data = writer.checkpoint_data(engine.as_ref())?;
         let state = data.state();
         let data = data.map(|batch| batch.and_then(FilteredEngineData::apply_selection_vector));
-        let size = engine.parquet_handler().write_parquet_file(target, Box::new(data))?;
-        self.faults
-            .run(Place::Checkpoint(self.table), || match &place {
-                Some((temporary, path)) => {
-                    commit::sync_file(temporary)?;
-                    fs::rename(temporary, path)?;
-                    commit::sync_parent(path)
-                }
-                None => Ok(()),
-            })
+        let (table, faults) = (self.table, &self.faults);
+        faults
+            .check(Place::CheckpointWrite(table))
             .map_err(KernelError::IOError)?;
+        let written = engine
+            .parquet_handler()
+            .write_parquet_file(target, Box::new(data))
+            .and_then(|size| {
+                faults.done(Place::CheckpointWrite(table));
+                if let Some((temporary, path)) = &place {
+                    faults
+                        .run(Place::CheckpointSync(table), || commit::sync_file(temporary))
+                        .and_then(|()| faults.run(Place::CheckpointRename(table), || fs::rename(temporary, path)))
+                        .map_err(KernelError::IOError)?;
+                }
+                Ok(size)
+            });
+        let size = written.inspect_err(|_| {
+            if let Some((temporary, _)) = &place {
+                drop(fs::remove_file(temporary));
+            }
+        })?;
+        if let Some((_, path)) = &place {
+            faults
+                .run(Place::CheckpointFolderSync(table), || commit::sync_parent(path))
+                .map_err(KernelError::IOError)?;
+            commit::write_sums(path, table, faults);
+        }
         let state =
             Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
         let stats = LastCheckpointHintStats::from_reconciliation_state(state, size, 0)?;
+        faults
+            .check(Place::CheckpointHint(table))
+            .map_err(KernelError::IOError)?;
         writer.finalize(engine.as_ref(), &stats)?;
+        faults.done(Place::CheckpointHint(table));
         self.snapshot = delta_kernel::Snapshot::builder_for(self.url.as_str()).build(engine.as_ref())?;
         Ok(())
     }
+}
+
+/// Version of the last checkpoint that a table's log names.
+pub fn last_checkpoint(root: &Root, table: Table) -> Option<u64> {
+    let text = root.read(&format!("{}/_last_checkpoint", log_of(table))).ok()?;
+    commit::version_of_hint(&text)
 }
 
 fn connect(root: &Root, table: Table) -> Result<(Url, Arc<DefaultEngine<InlineExecutor>>), StoreError> {

@@ -24,7 +24,7 @@ fn file(name: &str) -> NewFile {
 #[test]
 fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
     let root = tempfile::tempdir().unwrap();
-    let mut table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Samples).unwrap();
+    let mut table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Samples, Faults::default()).unwrap();
     assert_eq!(table.files().unwrap().len(), 0);
     assert_eq!(table.committed("w").unwrap(), None);
     table.append("w", 3, &[file("one"), file("two")]).unwrap();
@@ -55,7 +55,7 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
 #[test]
 fn checkpoints_keep_files_and_transactions() {
     let root = tempfile::tempdir().unwrap();
-    let mut table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Profiles).unwrap();
+    let mut table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Profiles, Faults::default()).unwrap();
     for version in 1..=CHECKPOINT_INTERVAL as i64 + 2 {
         table.append("w", version, &[file(&format!("f{version}"))]).unwrap();
         table.checkpoint_if_due();
@@ -70,7 +70,7 @@ fn checkpoints_keep_files_and_transactions() {
     for version in 0..CHECKPOINT_INTERVAL {
         fs::remove_file(log.join(format!("{version:020}.json"))).unwrap();
     }
-    let table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Profiles).unwrap();
+    let table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Profiles, Faults::default()).unwrap();
     assert_eq!(table.files().unwrap().len(), CHECKPOINT_INTERVAL as usize + 2);
     assert_eq!(table.files().unwrap()[0].rows, 17);
     assert_eq!(table.committed("w").unwrap(), Some(CHECKPOINT_INTERVAL as i64 + 2));
@@ -79,8 +79,8 @@ fn checkpoints_keep_files_and_transactions() {
 #[test]
 fn two_writers_of_one_table_lose_nothing() {
     let root = tempfile::tempdir().unwrap();
-    let mut one = DeltaTable::open_or_create(&Root::from(root.path()), Table::Series).unwrap();
-    let mut two = DeltaTable::open_or_create(&Root::from(root.path()), Table::Series).unwrap();
+    let mut one = DeltaTable::open_or_create(&Root::from(root.path()), Table::Series, Faults::default()).unwrap();
+    let mut two = DeltaTable::open_or_create(&Root::from(root.path()), Table::Series, Faults::default()).unwrap();
     for version in 1..4 {
         one.append("one", version, &[file(&format!("one{version}"))]).unwrap();
         two.append("two", version, &[file(&format!("two{version}"))]).unwrap();
@@ -97,7 +97,7 @@ fn two_writers_of_one_table_lose_nothing() {
 fn every_table_can_be_created_and_says_its_layout() {
     let root = tempfile::tempdir().unwrap();
     for table in Table::ALL {
-        let opened = DeltaTable::open_or_create(&Root::from(root.path()), table).unwrap();
+        let opened = DeltaTable::open_or_create(&Root::from(root.path()), table, Faults::default()).unwrap();
         assert_eq!(opened.layout_version(), Some(LAYOUT_VERSION));
     }
 }

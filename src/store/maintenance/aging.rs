@@ -22,6 +22,8 @@ pub struct Aging {
     pub tenants: BTreeMap<String, Duration>,
     /// The same for profile types, over that of the tenant. The name is a whole type id or its first part, such as `memory`.
     pub types: BTreeMap<String, Duration>,
+    /// The same for types of single tenants, over all else.
+    pub tenant_types: BTreeMap<String, BTreeMap<String, Duration>>,
     /// Older samples are summed over intervals: age, interval.
     pub downsample: Vec<(Duration, Duration)>,
 }
@@ -29,32 +31,44 @@ pub struct Aging {
 impl Aging {
     /// How long profiles of a tenant and type are kept; `None` for ever.
     fn period(&self, tenant: &str, kind: &str) -> Option<Duration> {
-        let of_type = self.types.get(kind).or_else(|| {
-            let (name, _) = kind.split_once(':')?;
-            self.types.get(name)
-        });
-        let period = of_type.or_else(|| self.tenants.get(tenant)).unwrap_or(&self.retention);
-        (!period.is_zero()).then_some(*period)
+        let of = |types: &BTreeMap<String, Duration>| {
+            let name = kind.split_once(':').map_or(kind, |(name, _)| name);
+            types.get(kind).or_else(|| types.get(name)).copied()
+        };
+        let own = self.tenant_types.get(tenant).and_then(of);
+        let period = own
+            .or_else(|| of(&self.types))
+            .or_else(|| self.tenants.get(tenant).copied())
+            .unwrap_or(self.retention);
+        (!period.is_zero()).then_some(period)
+    }
+
+    /// Whether any type has a period of its own.
+    pub fn by_type(&self) -> bool {
+        !self.types.is_empty() || self.tenant_types.values().any(|types| !types.is_empty())
+    }
+
+    /// All periods that may hold for something of a tenant.
+    fn periods(&self, tenant: &str) -> impl Iterator<Item = Duration> {
+        let own = self.tenants.get(tenant).unwrap_or(&self.retention);
+        let of_tenant = self.tenant_types.get(tenant).into_iter().flat_map(BTreeMap::values);
+        std::iter::once(own)
+            .chain(self.types.values())
+            .chain(of_tenant)
+            .copied()
     }
 
     /// How long anything of a tenant may be kept; `None` for ever.
     fn longest(&self, tenant: &str) -> Option<Duration> {
-        let own = self.tenants.get(tenant).unwrap_or(&self.retention);
-        let mut longest = *own;
-        for period in std::iter::once(own).chain(self.types.values()) {
-            if period.is_zero() {
-                return None;
-            }
-            longest = longest.max(*period);
+        match self.periods(tenant).any(|period| period.is_zero()) {
+            true => None,
+            false => self.periods(tenant).max(),
         }
-        Some(longest)
     }
 
     /// The shortest period of anything of a tenant.
     fn shortest(&self, tenant: &str) -> Option<Duration> {
-        let own = self.tenants.get(tenant).unwrap_or(&self.retention);
-        let periods = std::iter::once(own).chain(self.types.values());
-        periods.filter(|period| !period.is_zero()).min().copied()
+        self.periods(tenant).filter(|period| !period.is_zero()).min()
     }
 }
 
@@ -85,7 +99,7 @@ pub fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
             continue;
         }
         *left.entry((file.tenant.clone(), file.day)).or_default() += 1;
-        let partly = !aging.types.is_empty() && low != high;
+        let partly = aging.by_type() && low != high;
         if partly && aging.shortest(&file.tenant).is_some_and(|period| last < before(period)) {
             let name = MergedName::of(&file.path);
             expired.splits.push(Job {
@@ -246,6 +260,42 @@ mod tests {
         let found = expired(&split, now, &aging);
         assert!(found.splits.is_empty());
         assert_eq!(found.files[&Table::Samples][0].path, split[1].path);
+    }
+
+    #[test]
+    fn a_tenant_and_type_has_the_period_that_is_said_most_exactly() {
+        let aging = Aging {
+            retention: DAY * 30,
+            tenants: BTreeMap::from([("own".to_owned(), DAY * 7)]),
+            types: BTreeMap::from([("memory".to_owned(), DAY * 2)]),
+            tenant_types: BTreeMap::from([(
+                "own".to_owned(),
+                BTreeMap::from([
+                    ("memory:inuse:b:c:d".to_owned(), DAY),
+                    ("cpu".to_owned(), Duration::ZERO),
+                ]),
+            )]),
+            downsample: Vec::new(),
+        };
+        for (tenant, kind, period) in [
+            ("any", "mutex:a:b:c:d", Some(30)),
+            ("any", "memory:a:b:c:d", Some(2)),
+            ("own", "mutex:a:b:c:d", Some(7)),
+            ("own", "memory:a:b:c:d", Some(2)),
+            ("own", "memory:inuse:b:c:d", Some(1)),
+            ("own", "cpu:a:b:c:d", None),
+        ] {
+            assert_eq!(
+                aging.period(tenant, kind),
+                period.map(|days| DAY * days),
+                "{tenant} {kind}"
+            );
+        }
+        assert_eq!((aging.longest("any"), aging.longest("own")), (Some(DAY * 30), None));
+        assert_eq!(
+            (aging.shortest("any"), aging.shortest("own")),
+            (Some(DAY * 2), Some(DAY))
+        );
     }
 
     #[test]

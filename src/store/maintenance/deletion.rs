@@ -1,11 +1,12 @@
 //! Deletion of profiles by selector: the request, kept on disk until it is carried out, and the jobs that carry it out.
 //!
-//! A request covers what was acknowledged before it. It is written and synced first, so that a crash in the middle ends in a deletion that is
-//! finished by the next start and never in half of one. Frames and labels stay until the retention of their day.
+//! A request covers what was acknowledged before it, and names the last segment of the log that it covers, so that an attempt after a crash takes
+//! nothing that came later. It is written and synced first: a crash in the middle ends in a deletion that is finished by the next start and
+//! never in half of one. Frames and labels stay until the retention of their day.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::profile::selector::{self, Matcher};
 use crate::store::StoreError;
 use crate::store::delta::commit::{sync_parent, temporary_name};
 use crate::store::fault::{Faults, Place};
+use crate::store::files::FileName;
 use crate::store::maintenance::input::Input;
 use crate::store::maintenance::names::SeriesSet;
 use crate::store::maintenance::rewrite::{Change, Job, MergedName, Selection};
@@ -33,6 +35,10 @@ pub struct Deletion {
     pub from_us: i64,
     /// First moment after the range.
     pub until_us: i64,
+    /// Last segment of the log whose profiles are covered; `None` until the store has taken the request.
+    pub segment: Option<u64>,
+    /// The same for the flushes of other servers on the same tables; what those have not flushed is not covered. Empty until the store has taken the request.
+    pub others: BTreeMap<String, u64>,
 }
 
 /// The parts of a selector.
@@ -42,6 +48,37 @@ struct Parsed {
 }
 
 impl Deletion {
+    /// A request of the profiles of `tenant` that `selector` chooses, in [`from_us`, `until_us`).
+    pub fn new(tenant: impl Into<String>, selector: impl Into<String>, (from_us, until_us): (i64, i64)) -> Self {
+        Self {
+            tenant: tenant.into(),
+            selector: selector.into(),
+            from_us,
+            until_us,
+            segment: None,
+            others: BTreeMap::new(),
+        }
+    }
+
+    /// The same for what the tables have of the log up to `segment`, and of the logs of other writers.
+    #[must_use]
+    pub fn up_to(mut self, segment: u64, others: BTreeMap<String, u64>) -> Self {
+        self.segment = Some(segment);
+        self.others = others;
+        self
+    }
+
+    /// Whether a file holds profiles that were acknowledged before the request. Merged files do: this server merges nothing before requests are carried out. Another
+    /// one may, and then what it has merged since is covered too.
+    pub fn covers(&self, path: &str, writer: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        match (self.segment, FileName::parse(name)) {
+            (Some(last), Some(flushed)) if flushed.writer == writer => flushed.segment <= last,
+            (Some(_), Some(flushed)) => self.others.get(&flushed.writer) >= Some(&flushed.segment),
+            _ => true,
+        }
+    }
+
     /// What is wrong with the selector, if so.
     pub fn check(&self) -> Result<(), String> {
         self.parse().map(|_| ())
@@ -124,18 +161,22 @@ impl Deletion {
             "selector": self.selector,
             "from_us": self.from_us,
             "until_us": self.until_us,
+            "segment": self.segment,
+            "others": self.others,
         });
-        faults
-            .run(Place::RequestWrite, || {
-                fs::create_dir_all(&folder)?;
-                let temporary = temporary_name(&path);
-                let mut file = fs::File::create(&temporary)?;
-                file.write_all(text.to_string().as_bytes())?;
-                file.sync_all()?;
-                fs::rename(&temporary, &path)?;
-                sync_parent(&path)?;
-                sync_parent(&folder)
-            })
+        let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        let temporary = temporary_name(&path);
+        let write = || {
+            step(&mut || fs::create_dir_all(&folder))?;
+            let mut file = fs::File::create(&temporary)?;
+            step(&mut || file.write_all(text.to_string().as_bytes()))?;
+            step(&mut || file.sync_all())?;
+            step(&mut || fs::rename(&temporary, &path))?;
+            step(&mut || sync_parent(&path))?;
+            step(&mut || sync_parent(&folder))
+        };
+        write()
+            .inspect_err(|_| drop(fs::remove_file(&temporary)))
             .map_err(StoreError::io("write", &path))?;
         Ok(path)
     }
@@ -150,6 +191,11 @@ impl Deletion {
                 selector: value.get("selector")?.as_str()?.to_owned(),
                 from_us: value.get("from_us")?.as_i64()?,
                 until_us: value.get("until_us")?.as_i64()?,
+                segment: value.get("segment").and_then(serde_json::Value::as_u64),
+                others: match value.get("others") {
+                    Some(others) => serde_json::from_value(others.clone()).ok()?,
+                    None => BTreeMap::new(),
+                },
             })
         };
         parse().ok_or_else(|| StoreError::Damaged {
@@ -180,4 +226,34 @@ pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
 
 fn folder_of(dir: &Path) -> PathBuf {
     dir.join("deletions")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_covers_what_each_server_had_flushed_and_nothing_later() {
+        const OWN: &str = "0190a6a0-0000-7000-8000-000000000001";
+        const OTHER: &str = "0190a6a0-0000-7000-8000-000000000002";
+        const NEW: &str = "0190a6a0-0000-7000-8000-000000000003";
+        let dir = tempfile::tempdir().unwrap();
+        let others = BTreeMap::from([(OTHER.to_owned(), 7)]);
+        let asked = Deletion::new("t", "{}", (0, 1));
+        let taken = asked.clone().up_to(4, others);
+        let path = taken.write(dir.path(), &Faults::default()).unwrap();
+        let read = Deletion::read(&path).unwrap();
+        for (name, covered) in [
+            (format!("000000000004-0-{OWN}.parquet"), true),
+            (format!("000000000005-0-{OWN}.parquet"), false),
+            (format!("000000000007-2-{OTHER}.parquet"), true),
+            (format!("000000000008-0-{OTHER}.parquet"), false),
+            (format!("000000000001-0-{NEW}.parquet"), false),
+            (format!("c1-0000000001-ab-{OTHER}.parquet"), true),
+        ] {
+            let path = format!("samples/tenant=t/day=2026-01-01/{name}");
+            assert_eq!(read.covers(&path, OWN), covered, "{name}");
+            assert!(asked.covers(&path, OWN), "{name}");
+        }
+    }
 }

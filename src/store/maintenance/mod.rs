@@ -6,6 +6,7 @@
 
 pub mod aging;
 pub mod deletion;
+mod exchange;
 mod input;
 mod names;
 mod parts;
@@ -27,9 +28,10 @@ use deletion::Deletion;
 use plan::Policy;
 use vacuum::Vacuumed;
 
+pub use exchange::remove_unnamed;
 #[cfg(test)]
 pub use parts::file_schema;
-pub use runner::{Maintainer, remove_unnamed};
+pub use runner::Maintainer;
 
 /// Settings of maintenance.
 #[derive(Debug, Clone)]
@@ -138,5 +140,13 @@ impl Desk {
     }
 }
 
+#[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
+mod flush_fault_tests;
+#[cfg(test)]
+mod growth_tests;
+#[cfg(test)]
+mod order_tests;
 #[cfg(test)]
 mod tests;

@@ -212,8 +212,13 @@ fn of_day<'a>(files: &[&'a FileEntry], policy: &Policy) -> Vec<(Vec<&'a FileEntr
         0 => file.size / FLUSHED_SHRINKS,
         _ => file.size,
     };
+    // Files of one type each are merged by type: others would be as many afterwards as before.
+    let kind = |file: &'a FileEntry| match &file.profile_type {
+        Some((low, high)) if policy.split_profiles && low == high => Some(low),
+        _ => None,
+    };
     let mut sorted = files.to_vec();
-    sorted.sort_by_key(|file| (file.time, file.path.clone()));
+    sorted.sort_by_key(|file| (kind(file), file.time, file.path.clone()));
     let mut jobs = Vec::new();
     let mut group: Vec<&FileEntry> = Vec::new();
     let mut close = |group: &mut Vec<&'a FileEntry>| {
@@ -224,7 +229,9 @@ fn of_day<'a>(files: &[&'a FileEntry], policy: &Policy) -> Vec<(Vec<&'a FileEntr
     };
     for file in sorted {
         let bytes: u64 = group.iter().map(|file| merged_size(file)).sum();
-        if !group.is_empty() && (bytes + merged_size(file) > policy.target_bytes || group.len() == policy.max_inputs) {
+        let is_other = group.first().is_some_and(|first| kind(first) != kind(file));
+        let is_full = bytes + merged_size(file) > policy.target_bytes || group.len() == policy.max_inputs;
+        if !group.is_empty() && (is_other || is_full) {
             close(&mut group);
         }
         group.push(file);

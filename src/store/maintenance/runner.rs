@@ -2,89 +2,61 @@
 //!
 //! Only this thread takes files out of tables. It commits and publishes under the lock that a flush holds too, so every view has each row once.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::store::delta::{DeltaTable, NewFile, Replaced, UpdateTableOperation};
+use crate::store::StoreError;
+use crate::store::delta::{DeltaTable, NewFile, UpdateTableOperation};
 use crate::store::engine::Shared;
-use crate::store::fault::{Faults, Place};
+use crate::store::fault::Place;
 use crate::store::files::{FileName, MERGED, SETTLED};
 use crate::store::maintenance::aging;
 use crate::store::maintenance::deletion::{self, Deletion};
+use crate::store::maintenance::exchange::Exchange;
 use crate::store::maintenance::plan::{self, Policy};
-use crate::store::maintenance::rewrite::{self, Bench, Job, MergedName};
+use crate::store::maintenance::rewrite::{self, Bench, Job};
 use crate::store::maintenance::vacuum::{self, Vacuumed};
 use crate::store::maintenance::{Report, Work};
 use crate::store::metrics::JobLabel;
-use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
-use crate::store::{StoreError, sync};
 
 /// A stretch of work between waits.
 const STRETCH: Duration = Duration::from_millis(20);
 /// Waits between rounds that fail.
 const FAILURE_WAIT: Duration = Duration::from_secs(30);
-/// Attempts to commit an exchange of files.
-const COMMIT_ATTEMPTS: usize = 3;
+/// How long a file that could not be read is left out of merging and downsampling.
+const UNREADABLE_WAIT: Duration = Duration::from_secs(600);
 
 /// Attempts of work that was asked for and had to give way to another server.
 const GIVE_WAY_ATTEMPTS: usize = 10;
 
-/// Files that leave a table and files that come for them.
-struct Exchange {
-    table: Table,
-    removed: Vec<FileEntry>,
-    added: Vec<NewFile>,
-    operation: UpdateTableOperation,
-    changes_data: bool,
-}
-
-impl Exchange {
-    fn of(job: &Job, added: Vec<NewFile>) -> Self {
-        Self {
-            table: job.table,
-            removed: job.inputs.clone(),
-            added,
-            operation: match job.reason {
-                "delete" => UpdateTableOperation::Delete,
-                _ => UpdateTableOperation::Optimize,
-            },
-            changes_data: job.change.drop.is_some() || job.change.interval_us > 0,
-        }
-    }
-
-    /// Whether as many rows come as leave.
-    fn keeps_rows(&self) -> bool {
-        let removed: u64 = self.removed.iter().map(|file| file.rows).sum();
-        removed == self.added.iter().map(|file| file.stats.rows).sum::<u64>()
-    }
-
-    /// Removes the files that were to come.
-    fn discard(&self, root: &Root) {
-        for file in &self.added {
-            let path = format!("{}/{}", self.table.name(), file.path);
-            if let Err(error) = root.remove(&path) {
-                tracing::debug!(error = %error, path, "cannot remove a file that is not needed");
-            }
-        }
-    }
-}
-
 /// The thread's state.
 pub struct Maintainer {
-    shared: Arc<Shared>,
-    tables: Vec<DeltaTable>,
-    writer: String,
+    pub(super) shared: Arc<Shared>,
+    pub(super) tables: Vec<DeltaTable>,
+    pub(super) writer: String,
     /// Tables of which a commit failed: whether it is there must be read.
-    unsure: BTreeSet<Table>,
+    pub(super) unsure: BTreeSet<Table>,
     next_vacuum: Instant,
+    /// Files that a job could not read, and when that may be tried again.
+    unreadable: HashMap<String, Instant>,
+}
+
+/// Of two results that which must be told: an error rather than that work gave way to another server, and that rather than success.
+fn graver<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
+    match (one, other) {
+        (one @ Err(StoreError::Closed), _) => one,
+        (Ok(_) | Err(StoreError::Outdated(_)), Err(error)) => Err(error),
+        (one, _) => one,
+    }
 }
 
 impl Maintainer {
@@ -92,7 +64,11 @@ impl Maintainer {
     pub fn open(shared: Arc<Shared>, writer: String) -> Result<Self, StoreError> {
         let tables = Table::ALL
             .into_iter()
-            .map(|table| Ok(DeltaTable::open(&shared.root, table)?.with_faults(shared.config.faults.clone())))
+            .map(|table| {
+                Ok(DeltaTable::open(&shared.root, table)?
+                    .with_checkpoint_interval(shared.config.checkpoint_interval)
+                    .with_faults(shared.config.faults.clone()))
+            })
             .collect::<Result<_, StoreError>>()?;
         let next_vacuum = Instant::now() + shared.config.maintenance.vacuum_interval.min(Duration::from_secs(60));
         Ok(Self {
@@ -101,6 +77,7 @@ impl Maintainer {
             writer,
             unsure: BTreeSet::new(),
             next_vacuum,
+            unreadable: HashMap::new(),
         })
     }
 
@@ -153,16 +130,23 @@ impl Maintainer {
             Work::Due => self.round(1.0),
             Work::Compact => {
                 let mut report = Report::default();
-                // One merge makes the next possible; each makes fewer files.
-                while self.again(|own| own.compact(true, 1.0, &mut report))? > 0 {}
+                // Somebody may have mended what could not be read.
+                self.unreadable.clear();
+                self.settle()?;
+                // Before files are mixed with later ones that the requests do not cover.
+                self.again(|own| own.finish_deletions(&mut report))?;
+                self.again(|own| own.compact_all(true, 1.0, &mut report))?;
                 Ok(report)
             }
             Work::Delete(deletion) => {
                 deletion.check().map_err(StoreError::Request)?;
+                // What was acknowledged before is in files afterwards, and the request covers these and no later ones.
+                self.flush()?;
+                let deletion = deletion.clone().up_to(self.committed()?, self.flushed_by_others()?);
                 let config = &self.shared.config;
                 let request = deletion.write(&config.dir, &config.faults)?;
                 let mut report = Report::default();
-                self.again(|own| own.delete(deletion, &request, &mut report))?;
+                self.again(|own| own.delete(&deletion, &request, &mut report))?;
                 Ok(report)
             }
             Work::Vacuum(grace) => {
@@ -190,34 +174,103 @@ impl Maintainer {
         let config = &shared.config.maintenance;
         let mut report = Report::default();
         self.settle()?;
-        for request in deletion::pending(&shared.config.dir)? {
-            tracing::info!(request = %request.display(), "finishing a deletion");
-            self.delete(&Deletion::read(&request)?, &request, &mut report)?;
-        }
-        self.retire(cpu_share, &mut report)?;
-        if config.compaction {
-            while self.compact(false, cpu_share, &mut report)? > 0 {}
-        }
+        // What fails must not keep the rest from its turn: a file that cannot be read would let all others grow without end.
+        let deleted = self.finish_deletions(&mut report);
+        let retired = self.retire(cpu_share, &mut report);
+        let merged = match config.compaction && deleted.is_ok() {
+            true => self.compact_all(false, cpu_share, &mut report),
+            false => Ok(()),
+        };
+        let mut vacuumed = Ok(());
         if Instant::now() >= self.next_vacuum {
             self.next_vacuum = Instant::now() + config.vacuum_interval;
-            self.vacuum(config.deletion_delay, &mut report)?;
+            vacuumed = self.vacuum(config.deletion_delay, &mut report);
         }
-        Ok(report)
+        graver(graver(graver(deleted, retired), merged), vacuumed).map(|()| report)
+    }
+
+    /// Carries out the requests for deletions that an earlier attempt has left.
+    fn finish_deletions(&mut self, report: &mut Report) -> Result<(), StoreError> {
+        let mut result = Ok(());
+        for request in deletion::pending(&self.shared.config.dir)? {
+            tracing::info!(request = %request.display(), "finishing a deletion");
+            let deletion = match Deletion::read(&request) {
+                Ok(deletion) => deletion,
+                // Nobody can say what it was for; `alluvium store check` names it.
+                Err(error @ StoreError::Damaged { .. }) => {
+                    tracing::error!(error = %error, "a request for a deletion is passed over");
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            result = graver(result, self.delete(&deletion, &request, report));
+        }
+        result
+    }
+
+    /// The last segment of the log of which the tables have everything.
+    fn committed(&mut self) -> Result<u64, StoreError> {
+        let mut least = u64::MAX;
+        for delta in &mut self.tables {
+            delta.reload()?;
+            let version = delta
+                .committed(&self.writer)?
+                .map_or(0, |version| version.max(0) as u64);
+            least = least.min(version);
+        }
+        Ok(least)
+    }
+
+    /// The last segment of which a flushed file is live, for each other writer: merged files are covered as they are.
+    fn flushed_by_others(&mut self) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut others: BTreeMap<String, u64> = BTreeMap::new();
+        for delta in &self.tables {
+            for file in delta.files()? {
+                let name = file.path.rsplit('/').next().unwrap_or_default();
+                if let Some(flushed) = FileName::parse(name).filter(|flushed| flushed.writer != self.writer) {
+                    let last = others.entry(flushed.writer).or_default();
+                    *last = flushed.segment.max(*last);
+                }
+            }
+        }
+        Ok(others)
+    }
+
+    fn compact_all(&mut self, eager: bool, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
+        let mut result = Ok(());
+        // One merge makes the next possible; each makes fewer files.
+        loop {
+            let left_out = self.unreadable.len();
+            match self.compact(eager, cpu_share, report) {
+                Ok(0) => return result,
+                Ok(_) => {}
+                // Without the files that were left out there may be more to do.
+                Err(error) if self.unreadable.len() > left_out && !matches!(error, StoreError::Closed) => {
+                    result = graver(result, Err(error));
+                }
+                Err(error) => return graver(result, Err(error)),
+            }
+        }
     }
 
     /// One pass of merging. Returns how many jobs were done.
     fn compact(&mut self, eager: bool, cpu_share: f64, report: &mut Report) -> Result<usize, StoreError> {
         let policy = self.policy();
         let policy = if eager { policy.eager() } else { policy };
-        let jobs = plan::compactions(&self.files(), now_us(), &policy, eager);
+        let jobs = plan::compactions(&self.readable(), self.now_us(), &policy, eager);
         self.run_jobs(jobs, cpu_share, report)
+    }
+
+    /// Microseconds since 1970.
+    fn now_us(&self) -> i64 {
+        self.shared.config.clock.micros()
     }
 
     fn policy(&self) -> Policy {
         let config = &self.shared.config.maintenance;
-        match config.aging.types.is_empty() {
-            true => config.policy.clone(),
-            false => config.policy.by_type(),
+        match config.aging.by_type() {
+            true => config.policy.by_type(),
+            false => config.policy.clone(),
         }
     }
 
@@ -225,27 +278,103 @@ impl Maintainer {
         self.shared.published.read().files.clone()
     }
 
-    /// Runs jobs that share no files.
+    /// The files without those that could not be read.
+    fn readable(&self) -> Vec<FileEntry> {
+        let files = self.files();
+        files.iter().filter(|file| self.is_readable(file)).cloned().collect()
+    }
+
+    fn is_readable(&self, file: &FileEntry) -> bool {
+        let until = self.unreadable.get(&file.path);
+        until.is_none_or(|until| Instant::now() >= *until)
+    }
+
+    /// Runs jobs that share no files. One that fails does not stop the others; of their errors the first that is graver than giving way is returned.
     fn run_jobs(&mut self, jobs: Vec<Job>, cpu_share: f64, report: &mut Report) -> Result<usize, StoreError> {
         let count = jobs.len();
+        let mut result = Ok(count);
         for (index, job) in jobs.into_iter().enumerate() {
             self.shared.metrics.jobs_waiting.set((count - index) as i64);
-            self.run_job(&job, cpu_share, report)?;
+            match self.run_job(&job, cpu_share, report) {
+                Ok(()) => {}
+                Err(error) if matches!(error, StoreError::Closed) => return Err(error),
+                Err(error) => {
+                    self.leave_out(&job, &error);
+                    result = graver(result, Err(error));
+                }
+            }
         }
         self.shared.metrics.jobs_waiting.set(0);
-        Ok(count)
+        result
+    }
+
+    /// A file that is not there, and that the table does not name any more, was replaced by another server whose readers need it no longer.
+    fn explained(&mut self, table: Table, error: StoreError) -> StoreError {
+        let missing = match &error {
+            StoreError::Io { path, source, .. } if source.kind() == io::ErrorKind::NotFound => path,
+            _ => return error,
+        };
+        let root = self.shared.root.clone();
+        let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
+            return error;
+        };
+        let live = delta.reload().and_then(|()| delta.files());
+        match live.is_ok_and(|live| !live.iter().any(|file| root.name(&file.path) == *missing)) {
+            true => {
+                // Who has replaced files of one table has seldom left the others.
+                self.unsure.extend(Table::ALL);
+                StoreError::Outdated(table)
+            }
+            false => error,
+        }
+    }
+
+    /// An input that cannot be read is left out of further jobs for a while, so that the files beside it are still merged. A bucket that does not answer says
+    /// nothing of the file.
+    fn leave_out(&mut self, job: &Job, error: &StoreError) {
+        let path = match error {
+            StoreError::Damaged { path, .. } => path,
+            StoreError::Io { path, source, .. }
+                if self.shared.root.bucket().is_none() || source.kind() == io::ErrorKind::NotFound =>
+            {
+                path
+            }
+            _ => return,
+        };
+        let input = job
+            .inputs
+            .iter()
+            .find(|file| self.shared.root.name(&file.path) == *path);
+        if let Some(file) = input {
+            tracing::error!(error = %error, path = file.path, "a file cannot be read, it is left as it is");
+            self.unreadable
+                .insert(file.path.clone(), Instant::now() + UNREADABLE_WAIT);
+        }
     }
 
     fn run_job(&mut self, job: &Job, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
         let start = Instant::now();
-        let result = self.rewrite(job, cpu_share).and_then(|added| {
-            let exchange = Exchange::of(job, added);
-            self.exchange(std::slice::from_ref(&exchange))?;
-            Ok(exchange)
-        });
+        let result = self
+            .begin(job.reason)
+            .and_then(|()| self.rewrite(job, cpu_share))
+            .and_then(|added| {
+                let exchange = Exchange::of(job, added);
+                self.exchange(std::slice::from_ref(&exchange))?;
+                Ok(exchange)
+            })
+            .map_err(|error| self.explained(job.table, error));
         let exchange = self.counted(job.reason, result)?;
         self.count(&exchange, job.reason, start, report);
         Ok(())
+    }
+
+    fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
+        let shared = &self.shared;
+        shared
+            .config
+            .faults
+            .run(Place::Job(reason), || Ok(()))
+            .map_err(StoreError::io("work on", &shared.config.dir))
     }
 
     /// Counts a failure of a job.
@@ -296,7 +425,7 @@ impl Maintainer {
     fn retire(&mut self, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         let config = &shared.config.maintenance;
-        let expired = aging::expired(&self.files(), now_us(), &config.aging);
+        let expired = aging::expired(&self.files(), self.now_us(), &config.aging);
         for (table, removed) in expired.files {
             let start = Instant::now();
             let exchange = Exchange {
@@ -306,26 +435,36 @@ impl Maintainer {
                 operation: UpdateTableOperation::Delete,
                 changes_data: true,
             };
-            let result = self.exchange(std::slice::from_ref(&exchange));
+            let result = self
+                .begin("retention")
+                .and_then(|()| self.exchange(std::slice::from_ref(&exchange)));
             self.counted("retention", result)?;
             self.count(&exchange, "retention", start, report);
         }
-        self.run_jobs(expired.splits, cpu_share, report)?;
-        let jobs = aging::downsamples(&self.files(), now_us(), &config.aging, &self.policy());
-        self.run_jobs(jobs, cpu_share, report)?;
-        Ok(())
+        let splits = expired.splits.into_iter();
+        let splits = splits.filter(|job| job.inputs.iter().all(|file| self.is_readable(file)));
+        let splits = splits.collect();
+        let split = self.run_jobs(splits, cpu_share, report);
+        let jobs = aging::downsamples(&self.readable(), self.now_us(), &config.aging, &self.policy());
+        let thinned = self.run_jobs(jobs, cpu_share, report);
+        graver(split, thinned.map(|_| ())).map(|_| ())
     }
 
-    /// Carries a request out: what is in memory goes to files, files with such profiles are written again without them, and all tables change in
-    /// one step for readers.
+    /// Carries a request out: files with such profiles are written again without them, and all tables change in one step for readers.
     fn delete(&mut self, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         let start = Instant::now();
         self.settle()?;
-        self.flush()?;
+        self.begin("delete")?;
         let mut exchanges: Vec<Exchange> = Vec::new();
-        for job in deletion.jobs(&shared.root, &self.files())? {
-            let result = self.rewrite(&job, 1.0);
+        let files = self.files();
+        let covered = files.iter().filter(|file| deletion.covers(&file.path, &self.writer));
+        let covered: Vec<FileEntry> = covered.cloned().collect();
+        let jobs = deletion.jobs(&shared.root, &covered);
+        for job in jobs.map_err(|error| self.explained(Table::Series, error))? {
+            let result = self
+                .rewrite(&job, 1.0)
+                .map_err(|error| self.explained(job.table, error));
             let added = match self.counted("delete", result) {
                 Ok(added) => added,
                 Err(error) => {
@@ -404,105 +543,14 @@ impl Maintainer {
         rewrite::run(job, &mut bench)
     }
 
-    /// Commits exchanges one after the other and publishes them in one step for every reader.
-    fn exchange(&mut self, exchanges: &[Exchange]) -> Result<(), StoreError> {
-        let shared = self.shared.clone();
-        let _committing = shared.committing.lock();
-        if let Err(error) = exchanges.iter().try_for_each(|exchange| self.commit(exchange)) {
-            // What is committed and not published is found by reading the tables.
-            self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
-            return Err(error);
-        }
-        let mut published = shared.published.write();
-        let gone: HashSet<&str> = exchanges
-            .iter()
-            .flat_map(|exchange| exchange.removed.iter().map(|file| file.path.as_str()))
-            .collect();
-        let added = exchanges
-            .iter()
-            .flat_map(|exchange| exchange.added.iter().map(|file| file.entry(exchange.table)));
-        let files: Vec<FileEntry> = published
-            .files
-            .iter()
-            .filter(|file| !gone.contains(file.path.as_str()))
-            .cloned()
-            .chain(added)
-            .collect();
-        shared.metrics.files.set(files.len() as i64);
-        published.files = files.into();
-        Ok(())
-    }
-
-    fn commit(&mut self, exchange: &Exchange) -> Result<(), StoreError> {
-        let table = exchange.table;
-        let gone: HashSet<String> = exchange.removed.iter().map(|file| file.path.clone()).collect();
-        let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
-            return Err(StoreError::Closed);
-        };
-        let mut attempt = 1;
-        let replaced = loop {
-            match delta.replace(
-                &gone,
-                &exchange.added,
-                exchange.operation.clone(),
-                exchange.changes_data,
-            ) {
-                Ok(replaced) => break replaced,
-                Err(error) if attempt < COMMIT_ATTEMPTS => {
-                    tracing::warn!(error = %error, attempt, "cannot commit an exchange of files, trying again");
-                    attempt += 1;
-                }
-                Err(error) => {
-                    // It may have become visible: the next round reads the table and keeps or removes the files.
-                    self.unsure.insert(table);
-                    return Err(error);
-                }
-            }
-        };
-        delta.checkpoint_if_due();
-        if replaced == Replaced::Stale {
-            exchange.discard(&self.shared.root);
-            self.unsure.insert(table);
-            return Err(StoreError::Outdated(table));
-        }
-        Ok(())
-    }
-
-    /// After a commit of unknown outcome: publishes what the table says and removes our files that it does not name.
-    fn settle(&mut self) -> Result<(), StoreError> {
-        let shared = self.shared.clone();
-        for table in self.unsure.clone() {
-            let _committing = shared.committing.lock();
-            let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
-                continue;
-            };
-            delta.reload()?;
-            let live = delta.files()?;
-            let paths: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
-            {
-                let mut published = shared.published.write();
-                let known: HashSet<String> = published.files.iter().map(|file| file.path.clone()).collect();
-                // What other servers have flushed is published when all of it is there, by the look for it.
-                let shown = live.iter().filter(|file| {
-                    let name = file.path.rsplit('/').next().unwrap_or_default();
-                    known.contains(&file.path)
-                        || FileName::parse(name).is_none_or(|flushed| flushed.writer == self.writer)
-                });
-                let shown = shown.cloned().collect();
-                sync::publish(&mut published, table, shown, &self.writer);
-            }
-            remove_unnamed(&shared.root, table, &self.writer, &paths, &shared.config.faults)?;
-            self.unsure.remove(&table);
-        }
-        Ok(())
-    }
-
     fn vacuum(&mut self, grace: Duration, report: &mut Report) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         self.settle()?;
+        self.begin("vacuum")?;
         let start = Instant::now();
         let label = JobLabel { job: "vacuum" };
         let faults = &shared.config.faults;
+        let now = shared.config.clock.now();
         let mut done = Vacuumed::default();
         let result = self.tables.iter_mut().try_for_each(|delta| {
             let table = delta.table();
@@ -510,8 +558,8 @@ impl Maintainer {
             let live = delta.files()?;
             let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
             let dead = vacuum::dead_files(&shared.root, table, &live)?;
-            vacuum::delete(&shared.root, &dead, table, grace, faults, &mut done)?;
-            vacuum::trim_log(&shared.root, table, faults, &mut done)
+            vacuum::delete(&shared.root, &dead, table, (now, grace), faults, &mut done)?;
+            vacuum::trim_log(&shared.root, table, now, faults, &mut done)
         });
         let metrics = &shared.metrics;
         if let Err(error) = result {
@@ -538,33 +586,6 @@ impl Maintainer {
     }
 }
 
-/// Removes merged files of `writer` that the table does not name and whose removal its log does not know either: what a crash left.
-pub fn remove_unnamed(
-    root: &Root,
-    table: Table,
-    writer: &str,
-    live: &HashSet<&str>,
-    faults: &Faults,
-) -> Result<u64, StoreError> {
-    let mut done = Vacuumed::default();
-    let ours = |file: &vacuum::Dead| {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
-        file.removed.is_none() && MergedName::is_of(name, writer)
-    };
-    let mut dead = vacuum::dead_files(root, table, live)?;
-    dead.retain(ours);
-    for file in &mut dead {
-        file.modified = SystemTime::UNIX_EPOCH;
-    }
-    vacuum::delete(root, &dead, table, Duration::ZERO, faults, &mut done)?;
-    Ok(done.files)
-}
-
-/// Microseconds since 1970.
-pub fn now_us() -> i64 {
-    chrono::Utc::now().timestamp_micros()
-}
-
 /// Keeps work to a share of the time.
 struct Budget {
     share: f64,
@@ -585,6 +606,34 @@ impl Budget {
         if self.share < 1.0 && worked >= STRETCH {
             std::thread::sleep(worked.mul_f64(1.0 / self.share - 1.0).min(Duration::from_secs(1)));
             self.since = Instant::now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_rather_than_that_work_gave_way_and_that_rather_than_success() {
+        let result = |name: &str| match name {
+            "ok" => Ok(()),
+            "gave way" => Err(StoreError::Outdated(Table::Samples)),
+            "closed" => Err(StoreError::Closed),
+            name => Err(StoreError::Request(name.to_owned())),
+        };
+        for (one, other, told) in [
+            ("ok", "ok", "ok"),
+            ("ok", "gave way", "gave way"),
+            ("gave way", "ok", "gave way"),
+            ("gave way", "failed", "failed"),
+            ("failed", "gave way", "failed"),
+            ("failed", "failed later", "failed"),
+            ("failed", "ok", "failed"),
+            ("closed", "failed", "closed"),
+        ] {
+            let found = graver(result(one), result(other));
+            assert_eq!(format!("{found:?}"), format!("{:?}", result(told)), "{one}, {other}");
         }
     }
 }

@@ -20,20 +20,21 @@ use crate::store::fault::{FaultHook, Faults, Place};
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::{ScanFilter, Snapshot, SnapshotSource};
+use crate::store::tests::scratch;
 use crate::store::{Limits, Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 
-const SHAPE: Shape = Shape {
+pub(super) const SHAPE: Shape = Shape {
     functions: 60,
     samples: 80,
     depth: 12,
     labelled_every: 9,
 };
 /// 2027-01-15 08:00 UTC.
-const START_NS: i64 = 1_800_000_000_000_000_000;
+pub(super) const START_NS: i64 = 1_800_000_000_000_000_000;
 
 /// A store whose maintenance does nothing by itself.
-fn config(dir: &Path) -> StoreConfig {
+pub(super) fn config(dir: &Path) -> StoreConfig {
     StoreConfig {
         limits: Limits {
             reject_older_than: Duration::ZERO,
@@ -48,11 +49,11 @@ fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-fn open(config: StoreConfig) -> Arc<Store> {
+pub(super) fn open(config: StoreConfig) -> Arc<Store> {
     Store::open(config, &Scope::new()).unwrap()
 }
 
-fn profile(names: &Names, service: &str, seed: u64, seconds: i64) -> RawProfile {
+pub(super) fn profile(names: &Names, service: &str, seed: u64, seconds: i64) -> RawProfile {
     let mut profile = cpu_profile(names, SHAPE, seed % 5);
     profile.time_nanos = START_NS + seconds * 1_000_000_000;
     RawProfile {
@@ -63,7 +64,7 @@ fn profile(names: &Names, service: &str, seed: u64, seconds: i64) -> RawProfile 
 }
 
 /// `flushes` files with profiles of `per_flush` moments each, `step` seconds apart.
-async fn fill(store: &Store, tenant: &str, flushes: i64, per_flush: i64, step: i64) {
+pub(super) async fn fill(store: &Store, tenant: &str, flushes: i64, per_flush: i64, step: i64) {
     let names = Names::new(SHAPE.functions);
     for flush in 0..flushes {
         for moment in 0..per_flush {
@@ -106,18 +107,18 @@ fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
     batches
 }
 
-type SampleKey = (String, i64, i64, i64, Option<String>);
+pub(super) type SampleKey = (String, i64, i64, i64, Option<String>);
 
 /// Samples as a multiset, and the rows of the other tables as sets of text.
-#[derive(Debug, PartialEq)]
-struct Contents {
-    samples: HashMap<SampleKey, Vec<i64>>,
-    profiles: Vec<String>,
-    stacks: Vec<String>,
-    series: Vec<String>,
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Contents {
+    pub(super) samples: HashMap<SampleKey, Vec<i64>>,
+    pub(super) profiles: Vec<String>,
+    pub(super) stacks: Vec<String>,
+    pub(super) series: Vec<String>,
 }
 
-fn contents(snapshot: &Snapshot, tenant: &str) -> Contents {
+pub(super) fn contents(snapshot: &Snapshot, tenant: &str) -> Contents {
     let mut samples: HashMap<SampleKey, Vec<i64>> = HashMap::new();
     for batch in rows(snapshot, Table::Samples, tenant) {
         let integers = |name: &str| batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().clone();
@@ -171,11 +172,11 @@ fn contents(snapshot: &Snapshot, tenant: &str) -> Contents {
     }
 }
 
-fn count(snapshot: &Snapshot, table: Table) -> usize {
+pub(super) fn count(snapshot: &Snapshot, table: Table) -> usize {
     snapshot.files.iter().filter(|file| file.table == table).count()
 }
 
-fn files_on_disk(dir: &Path) -> usize {
+pub(super) fn files_on_disk(dir: &Path) -> usize {
     Table::ALL
         .iter()
         .map(|table| {
@@ -189,7 +190,7 @@ fn files_on_disk(dir: &Path) -> usize {
 
 #[tokio::test]
 async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let store = open(config(dir.path()));
     fill(&store, "t", 9, 4, 40).await;
     fill(&store, "other", 2, 2, 40).await;
@@ -225,7 +226,7 @@ async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
 
 #[tokio::test]
 async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let store = open(config(dir.path()));
     // Each flush spans three hours.
     fill(&store, "t", 9, 4, 2700).await;
@@ -258,7 +259,7 @@ async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
 }
 
 /// Copies a folder.
-fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let (path, target) = entry.map(|entry| (entry.path(), to.join(entry.file_name()))).unwrap();
@@ -288,14 +289,14 @@ impl FaultHook for FailOnce {
 
 #[tokio::test]
 async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
-    let first = tempfile::tempdir().unwrap();
+    let first = scratch();
     let expected = {
         let store = open(config(first.path()));
         fill(&store, "t", 2, 1, 40).await;
         contents(&store.snapshot(), "t")
     };
     for fails_at in 1.. {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch();
         copy(first.path(), dir.path());
         let hook = Arc::new(FailOnce {
             left: AtomicUsize::new(usize::MAX),
@@ -343,7 +344,7 @@ async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
 }
 
 /// Sum of values by profile type, series and interval.
-fn sums(contents: &Contents, interval_us: i64) -> HashMap<(String, i64, i64), i64> {
+pub(super) fn sums(contents: &Contents, interval_us: i64) -> HashMap<(String, i64, i64), i64> {
     let mut sums = HashMap::new();
     for ((kind, series, _, time, _), values) in &contents.samples {
         let key = (kind.clone(), *series, time.div_euclid(interval_us));
@@ -354,7 +355,7 @@ fn sums(contents: &Contents, interval_us: i64) -> HashMap<(String, i64, i64), i6
 
 #[tokio::test]
 async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let interval = Duration::from_secs(300);
     let aging = aging::Aging {
         // The profiles are of the future: an age of nothing.
@@ -388,7 +389,7 @@ async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
 
 #[tokio::test]
 async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let mut config = config(dir.path());
     config.maintenance.aging.retention = Duration::from_secs(30 * 86_400);
     let store = open(config);
@@ -409,13 +410,8 @@ async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
     assert_eq!(files_on_disk(dir.path()), left.files.len());
 }
 
-fn deletion(selector: &str) -> deletion::Deletion {
-    deletion::Deletion {
-        tenant: "t".to_owned(),
-        selector: selector.to_owned(),
-        from_us: i64::MIN,
-        until_us: i64::MAX,
-    }
+pub(super) fn deletion(selector: &str) -> deletion::Deletion {
+    deletion::Deletion::new("t", selector, (i64::MIN, i64::MAX))
 }
 
 fn without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
@@ -425,7 +421,7 @@ fn without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
 
 #[tokio::test]
 async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let store = open(config(dir.path()));
     fill(&store, "t", 3, 2, 40).await;
     fill(&store, "other", 1, 2, 40).await;
@@ -483,7 +479,7 @@ async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
 
 #[tokio::test]
 async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none() {
-    let first = tempfile::tempdir().unwrap();
+    let first = scratch();
     let store = open(config(first.path()));
     fill(&store, "t", 1, 1, 40).await;
     let before = contents(&store.snapshot(), "t");
@@ -513,7 +509,7 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
     };
     let expected = without(&before, series);
     for fails_at in 1.. {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch();
         copy(first.path(), dir.path());
         let hook = Arc::new(FailOnce {
             left: AtomicUsize::new(usize::MAX),
@@ -548,7 +544,14 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
 
 /// Records what was done, in order.
 #[derive(Default)]
-struct Trace(parking_lot::Mutex<Vec<Place>>);
+pub(super) struct Trace(parking_lot::Mutex<Vec<Place>>);
+
+impl Trace {
+    /// What was done since the last call.
+    pub(super) fn take(&self) -> Vec<Place> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
 
 impl FaultHook for Trace {
     fn check(&self, _place: Place) -> io::Result<()> {
@@ -562,14 +565,14 @@ impl FaultHook for Trace {
 
 #[tokio::test]
 async fn syncs_come_before_what_relies_on_them() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let trace = Arc::new(Trace::default());
     let store = open(StoreConfig {
         faults: Faults::new(trace.clone()),
         ..config(dir.path())
     });
     fill(&store, "t", 2, 2, 40).await;
-    let taken = std::mem::take(&mut *trace.0.lock());
+    let taken = trace.take();
     // An acknowledgement follows a sync of the log that follows its write.
     let mut unsynced = false;
     for place in &taken {
@@ -608,7 +611,7 @@ async fn syncs_come_before_what_relies_on_them() {
     }
     // A merge has its files durable before its entry, and deletes nothing itself.
     store.maintain(Work::Compact).await.unwrap();
-    let merged = std::mem::take(&mut *trace.0.lock());
+    let merged = trace.take();
     let of = |wanted: Place| merged.iter().position(|place| *place == wanted).unwrap();
     let table = Table::Samples;
     assert!(of(Place::FileSync(table)) < of(Place::FolderSync(table)));

@@ -7,9 +7,10 @@ use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::store::StoreError;
-use crate::store::delta::unescape;
+use crate::store::delta::commit::is_temporary;
+use crate::store::delta::{last_checkpoint, sums, unescape};
 use crate::store::fault::{Faults, Place};
-use crate::store::root::{Root, log_of};
+use crate::store::root::Root;
 use crate::store::schema::Table;
 
 /// A file that is in no table and no log must be so old: another program may be about to commit it.
@@ -72,16 +73,15 @@ pub fn dead_files(root: &Root, table: Table, live: &HashSet<&str>) -> Result<Vec
         .collect())
 }
 
-/// Deletes dead files that are due.
+/// Deletes dead files that are due at `now`.
 pub fn delete(
     root: &Root,
     dead: &[Dead],
     table: Table,
-    grace: Duration,
+    (now, grace): (SystemTime, Duration),
     faults: &Faults,
     done: &mut Vacuumed,
 ) -> Result<(), StoreError> {
-    let now = SystemTime::now();
     for file in dead {
         if !file.is_due(now, grace) {
             done.waiting += 1;
@@ -99,19 +99,21 @@ pub fn delete(
     Ok(())
 }
 
-/// Deletes entries of the log that a checkpoint covers and that are old.
-pub fn trim_log(root: &Root, table: Table, faults: &Faults, done: &mut Vacuumed) -> Result<(), StoreError> {
-    let Some(checkpoint) = last_checkpoint(root, table) else {
-        return Ok(());
-    };
-    let now = SystemTime::now();
+/// Deletes entries of the log that a checkpoint covers and that are old at `now`, and unfinished writes that a crash has left.
+pub fn trim_log(
+    root: &Root,
+    table: Table,
+    now: SystemTime,
+    faults: &Faults,
+    done: &mut Vacuumed,
+) -> Result<(), StoreError> {
+    let checkpoint = last_checkpoint(root, table);
     for file in root.log_files(table)? {
         let name = file.path.rsplit('/').next().unwrap_or_default();
-        let covered = name.get(..20).and_then(|digits| digits.parse::<u64>().ok()) < Some(checkpoint)
-            && name
-                .get(..20)
-                .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        if covered && now.duration_since(file.modified).unwrap_or_default() >= LOG_AGE {
+        let version = sums::version_of(name);
+        let covered = version.is_some() && version < checkpoint;
+        let age = now.duration_since(file.modified).unwrap_or_default();
+        if (covered && age >= LOG_AGE) || (is_temporary(name) && age >= ORPHAN_AGE) {
             match faults.run(Place::FileDelete(table), || root.remove(&file.path)) {
                 Ok(()) => done.entries += 1,
                 // Another server was first.
@@ -121,13 +123,6 @@ pub fn trim_log(root: &Root, table: Table, faults: &Faults, done: &mut Vacuumed)
         }
     }
     Ok(())
-}
-
-/// Version of the last checkpoint that the log names.
-pub fn last_checkpoint(root: &Root, table: Table) -> Option<u64> {
-    let text = root.read(&format!("{}/_last_checkpoint", log_of(table))).ok()?;
-    let hint: serde_json::Value = serde_json::from_slice(&text).ok()?;
-    hint.get("version")?.as_u64()
 }
 
 /// When files left the table, by path relative to `root`, as far as the log's entries reach.

@@ -1,0 +1,331 @@
+//! A disk that fails under the whole server, and two servers on the same tables.
+//!
+//! Scenarios: places of the disk that fail with several errors, over HTTP; a real limit of the system on the size of files; two processes with logs of their
+//! own whose maintenance works on the same local tables. Guarantee: pushes are refused with 503 and `Retry-After`, questions are answered, it recovers by
+//! itself, and what was acknowledged is there once.
+
+use std::io;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use alluvium::server::ServerOptions;
+use alluvium::server::listen::ListenOptions;
+use alluvium::store::fault::{FaultHook, Faults, Place};
+use alluvium::store::{Store, StoreConfig};
+use alluvium::telemetry::metrics::Scope;
+use alluvium::wire::call::{CallError, Caller};
+use alluvium::wire::push::PushClient;
+
+use crate::harness::{TestServer, client};
+use crate::kill::numbered_at;
+use crate::program::{Program, free_address, run, sql};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Which places fail.
+type Places = fn(Place) -> bool;
+
+/// Some places fail while it is on.
+struct Disk {
+    broken: AtomicBool,
+    places: Places,
+    kind: io::ErrorKind,
+}
+
+impl FaultHook for Disk {
+    fn check(&self, place: Place) -> io::Result<()> {
+        match self.broken.load(Ordering::SeqCst) && (self.places)(place) {
+            true => Err(io::Error::from(self.kind)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A client of one server.
+#[derive(Clone)]
+struct Client {
+    http: reqwest::Client,
+    url: String,
+}
+
+impl Client {
+    fn new(url: &str) -> Self {
+        Self {
+            http: client(),
+            url: url.to_owned(),
+        }
+    }
+
+    async fn push(&self, number: u64) -> Result<(), CallError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let caller = Caller::new(self.http.clone(), self.url.parse().unwrap()).with_timeout(Duration::from_secs(30));
+        PushClient::new(caller).push(&[numbered_at(number, "shop", now)]).await
+    }
+
+    async fn flush(&self) -> u16 {
+        let answer = self.http.post(format!("{}/flush", self.url)).send().await.unwrap();
+        answer.status().as_u16()
+    }
+
+    /// Numbers of the profiles that are there, each with how often.
+    async fn found(&self) -> Vec<(u64, u64)> {
+        let query = "SELECT total, count(*) FROM profiles GROUP BY 1 ORDER BY 1";
+        let rows = sql(&self.http, &self.url, query).await;
+        let parse = |text: &String| text.parse().unwrap();
+        rows.iter().map(|row| (parse(&row[0]), parse(&row[1]))).collect()
+    }
+}
+
+fn once(numbers: &[u64]) -> Vec<(u64, u64)> {
+    numbers.iter().map(|number| (*number, 1)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_itself() {
+    let cases: [(&str, Places, io::ErrorKind); 4] = [
+        (
+            "no space for the log",
+            |place| matches!(place, Place::LogWrite),
+            io::ErrorKind::StorageFull,
+        ),
+        (
+            "the log cannot be synced",
+            |place| matches!(place, Place::LogSync),
+            io::ErrorKind::Other,
+        ),
+        (
+            "no space for files",
+            |place| matches!(place, Place::FileWrite(_) | Place::EntryWrite(_)),
+            io::ErrorKind::StorageFull,
+        ),
+        ("read-only", |_| true, io::ErrorKind::ReadOnlyFilesystem),
+    ];
+    for (name, places, kind) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Arc::new(Disk {
+            broken: AtomicBool::new(false),
+            places,
+            kind,
+        });
+        let config = StoreConfig {
+            // Few profiles fill it when files cannot be written.
+            head_limit_bytes: 60_000,
+            faults: Faults::new(disk.clone()),
+            ..StoreConfig::new(folder.path())
+        };
+        let opened = config.clone();
+        let store = tokio::task::spawn_blocking(move || Store::open(opened, &Scope::new()).unwrap())
+            .await
+            .unwrap();
+        let options = ServerOptions::default();
+        let server = TestServer::start_with(store.clone(), store.clone(), options, ListenOptions::default()).await;
+        let client = Client::new(&server.url);
+        let mut kept = Vec::new();
+        for number in 1..=3 {
+            client.push(number).await.unwrap();
+            kept.push(number);
+        }
+        disk.broken.store(true, Ordering::SeqCst);
+        // With files alone broken the log takes profiles until memory is full.
+        let mut number = 3;
+        let refused = loop {
+            number += 1;
+            match client.push(number).await {
+                Ok(()) => kept.push(number),
+                Err(error) => break error,
+            }
+            assert!(number < 5000, "{name}: nothing is refused");
+        };
+        let text = format!("{refused:?}");
+        assert!(
+            text.contains("503") || text.to_lowercase().contains("unavailable"),
+            "{name}: {text}"
+        );
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let raw = numbered_at(number + 1, "shop", now).pprof;
+        let ingest = format!(
+            "/ingest?name=shop&format=pprof&from={}&until={}",
+            now.as_secs(),
+            now.as_secs() + 1
+        );
+        let answer = server.post(&ingest).body(raw).send().await.unwrap();
+        assert_eq!(answer.status(), 503, "{name}");
+        assert!(answer.headers().contains_key("retry-after"), "{name}");
+        assert_eq!(client.flush().await, 503, "{name}");
+        // What was acknowledged is there to be read, and no more.
+        assert_eq!(client.found().await, once(&kept), "{name}");
+
+        disk.broken.store(false, Ordering::SeqCst);
+        number += 2;
+        let deadline = Instant::now() + PATIENCE;
+        while client.push(number).await.is_err() {
+            assert!(Instant::now() < deadline, "{name}: it does not recover");
+            number += 1;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        kept.push(number);
+        assert_eq!(server.get("/ready").await.0, 200, "{name}");
+        assert_eq!(client.flush().await, 204, "{name}");
+        assert_eq!(client.found().await, once(&kept), "{name}");
+        server.stop().await;
+        drop(store);
+        let again =
+            tokio::task::spawn_blocking(move || Store::open(StoreConfig::new(&config.dir), &Scope::new()).unwrap())
+                .await
+                .unwrap();
+        let options = ServerOptions::default();
+        let server = TestServer::start_with(again.clone(), again, options, ListenOptions::default()).await;
+        assert_eq!(
+            Client::new(&server.url).found().await,
+            once(&kept),
+            "{name}: after a start"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").to_string_lossy().into_owned();
+    let address = free_address();
+    let url = format!("http://{address}");
+    let http = client();
+    // No file may grow beyond 32 KiB: a write that reaches it is cut short, the next fails. The signal that comes with it is ignored.
+    let mut command = Command::new("sh");
+    command
+        .args([
+            "-c",
+            "trap '' 25; ulimit -f 64; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_alluvium"),
+        ])
+        .args(["serve", "--listen", &address, "--data", &data, "--log.level", "error"]);
+    let log = folder.path().join("log");
+    let mut server = Program::start(command, &log);
+    server.ready(&http, &format!("{url}/ready")).await;
+    let client = Client::new(&url);
+    let (mut kept, mut refused) = (Vec::new(), 0);
+    let deadline = Instant::now() + PATIENCE;
+    for number in 1..=400u64 {
+        match client.push(number).await {
+            Ok(()) => kept.push(number),
+            Err(_) => {
+                refused += 1;
+                // It recovers by itself.
+                loop {
+                    let ready = http.get(format!("{url}/ready")).send().await.unwrap();
+                    if ready.status().is_success() {
+                        break;
+                    }
+                    assert!(Instant::now() < deadline, "it does not recover");
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            }
+        }
+    }
+    assert!(refused > 0, "the log never met its limit");
+    assert!(kept.len() > 300, "{} of 400 were taken", kept.len());
+    assert_eq!(client.found().await, once(&kept));
+    // Killed and started without the limit: the same.
+    server.kill();
+    let arguments = ["serve", "--listen", &address, "--data", &data];
+    let mut server = Program::alluvium(&arguments, &log);
+    server.ready(&http, &format!("{url}/ready")).await;
+    let found = client.found().await;
+    assert!(found.iter().all(|(_, count)| *count == 1));
+    let there: Vec<u64> = found.iter().map(|(number, _)| *number).collect();
+    assert!(kept.iter().all(|number| there.contains(number)));
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let yaml = folder.path().join("server.yaml");
+    let text = "maintenance:\n  interval: 20ms\n  vacuum_interval: 50ms\n  cpu_share: 1\n  deletion_delay: 30s\n";
+    std::fs::write(&yaml, text).unwrap();
+    let yaml = yaml.to_string_lossy().into_owned();
+    let data: Vec<_> = ["one", "two"].iter().map(|name| folder.path().join(name)).collect();
+    for dir in &data {
+        std::fs::create_dir(dir).unwrap();
+    }
+    // Logs and locks of their own, tables in common.
+    let tables = folder.path().join("tables");
+    std::fs::create_dir(&tables).unwrap();
+    for dir in &data {
+        std::os::unix::fs::symlink(&tables, dir.join("tables")).unwrap();
+    }
+    let http = client();
+    let mut servers = Vec::new();
+    for dir in &data {
+        let address = free_address();
+        let arguments = [
+            "serve",
+            "--listen",
+            &address,
+            "--data",
+            &dir.to_string_lossy(),
+            "--config",
+            &yaml,
+        ];
+        let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
+        server.ready(&http, &format!("http://{address}/ready")).await;
+        servers.push((server, format!("http://{address}")));
+    }
+    let pushers = servers.iter().enumerate().map(|(index, (_, url))| {
+        let client = Client::new(url);
+        tokio::spawn(async move {
+            for number in 0..60u64 {
+                client.push(1 + number * 2 + index as u64).await.unwrap();
+                if number % 3 == 2 {
+                    // The other may have been first ten times over; the flush comes again.
+                    client.flush().await;
+                }
+            }
+        })
+    });
+    for pusher in pushers.collect::<Vec<_>>() {
+        pusher.await.unwrap();
+    }
+    for (server, _) in &mut servers {
+        assert!(server.terminate().success(), "{}", server.tail());
+    }
+    let (_, url) = &servers[0];
+    let address = url.trim_start_matches("http://");
+    // What one of them has not brought to the tables is in its own log.
+    for dir in &data {
+        let arguments = [
+            "serve",
+            "--listen",
+            address,
+            "--data",
+            &dir.to_string_lossy(),
+            "--config",
+            &yaml,
+        ];
+        let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
+        server.ready(&http, &format!("{url}/ready")).await;
+        assert_eq!(Client::new(url).flush().await, 204);
+        assert!(server.terminate().success(), "{}", server.tail());
+    }
+    let mut server = Program::alluvium(
+        &["serve", "--listen", address, "--data", &data[0].to_string_lossy()],
+        &folder.path().join("log"),
+    );
+    server.ready(&http, &format!("{url}/ready")).await;
+    assert_eq!(Client::new(url).found().await, once(&(1..=120).collect::<Vec<_>>()));
+    let samples = sql(&http, url, "SELECT count(*), sum(value) FROM samples").await;
+    assert_eq!(samples, [[120.to_string(), (120 * 121 / 2).to_string()]]);
+    drop(server);
+    let (sound, out, errors) = run(&["store", "check", &data[0].to_string_lossy()]);
+    assert!(sound, "{}\n{errors}", String::from_utf8_lossy(&out));
+    // Merges happened, by whichever.
+    let merged = std::fs::read_dir(tables.join("profiles/_delta_log")).unwrap();
+    let replaced = merged.filter(|entry| {
+        let path = entry.as_ref().unwrap().path();
+        std::fs::read_to_string(path).is_ok_and(|text| text.contains("\"remove\""))
+    });
+    assert!(replaced.count() > 0);
+}

@@ -1,0 +1,241 @@
+//! The section `maintenance` of the server's configuration file, and what `limits` and flags say of retention, as settings of the store.
+//!
+//! In: texts. Out: settings, or an error that names the key. A value that would do harm in silence (an interval of nothing, a period of a type that cannot
+//! be) is an error.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+
+use crate::app::config::{LimitsSection, MaintenanceSection, TenantRetention};
+use crate::base::duration;
+use crate::store::limits::check_tenant;
+use crate::store::maintenance::MaintenanceConfig;
+
+/// Shortest time between rounds of maintenance.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+/// Smallest size to which files are merged: below it a day is more files than merging saves.
+const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
+
+/// Settings of maintenance: the file's, and over them the flags'.
+pub fn settings(
+    file: &MaintenanceSection,
+    limits: &LimitsSection,
+    retention: Option<&str>,
+    compaction: Option<bool>,
+) -> anyhow::Result<MaintenanceConfig> {
+    let mut config = MaintenanceConfig::default();
+    config.compaction = compaction.or(file.compaction).unwrap_or(config.compaction);
+    let intervals = [
+        ("maintenance.interval", &file.interval, &mut config.interval),
+        (
+            "maintenance.vacuum_interval",
+            &file.vacuum_interval,
+            &mut config.vacuum_interval,
+        ),
+    ];
+    for (name, text, interval) in intervals {
+        if let Some(text) = text {
+            *interval = parsed(name, text)?;
+            ensure!(
+                *interval >= SHORTEST_INTERVAL,
+                "{name}: `{text}` is too short, at least 10ms are needed"
+            );
+        }
+    }
+    if let Some(share) = file.cpu_share {
+        ensure!(
+            share > 0.0 && share <= 1.0,
+            "maintenance.cpu_share: `{share}` must be above 0 and at most 1"
+        );
+        config.cpu_share = share;
+    }
+    if let Some(bytes) = file.target_file_size {
+        ensure!(
+            bytes >= SMALLEST_TARGET_BYTES,
+            "maintenance.target_file_size: `{bytes}` is too small, at least {SMALLEST_TARGET_BYTES} bytes are needed"
+        );
+        config.policy.target_bytes = bytes;
+    }
+    if let Some(text) = &file.deletion_delay {
+        config.deletion_delay = parsed("maintenance.deletion_delay", text)?;
+    }
+    let aging = &mut config.aging;
+    let of_limits = limits
+        .retention_period
+        .as_ref()
+        .map(|text| ("limits.retention_period", text))
+        .or_else(|| {
+            let text = limits.compactor_blocks_retention_period.as_ref()?;
+            Some(("limits.compactor_blocks_retention_period", text))
+        });
+    if let Some(text) = retention {
+        aging.retention = parsed("--retention", text)?;
+    } else if let Some((name, text)) = of_limits {
+        aging.retention = parsed(name, text)?;
+    }
+    for (tenant, retention) in &file.tenant_retention {
+        let name = format!("maintenance.tenant_retention.{tenant}");
+        if let Err(rejection) = check_tenant(tenant) {
+            anyhow::bail!("{name}: {}", rejection.error.message);
+        }
+        match retention {
+            TenantRetention::Period(text) => {
+                aging.tenants.insert(tenant.clone(), parsed(&name, text)?);
+            }
+            TenantRetention::ByType(periods) => {
+                let mut types = periods.clone();
+                if let Some(text) = types.remove("default") {
+                    let period = parsed(&format!("{name}.default"), &text)?;
+                    aging.tenants.insert(tenant.clone(), period);
+                }
+                aging.tenant_types.insert(tenant.clone(), by_type(&name, &types)?);
+            }
+        }
+    }
+    aging.types = by_type("maintenance.type_retention", &file.type_retention)?;
+    let steps = [
+        ("maintenance.downsample_5m_after", &file.downsample_5m_after, 300),
+        ("maintenance.downsample_1h_after", &file.downsample_1h_after, 3600),
+    ];
+    for (name, text, seconds) in steps {
+        if let Some(text) = text {
+            let after = parsed(name, text)?;
+            if after.is_zero() {
+                continue;
+            }
+            if let Some((finer, _)) = aging.downsample.last() {
+                ensure!(
+                    after > *finer,
+                    "{name}: `{text}` must be longer than maintenance.downsample_5m_after"
+                );
+            }
+            aging.downsample.push((after, Duration::from_secs(seconds)));
+        }
+    }
+    Ok(config)
+}
+
+/// Periods by profile type. A key is a whole id (five parts) or the first part of one.
+fn by_type(name: &str, texts: &BTreeMap<String, String>) -> anyhow::Result<BTreeMap<String, Duration>> {
+    let mut periods = BTreeMap::new();
+    for (kind, text) in texts {
+        let parts = kind.split(':').filter(|part| !part.is_empty()).count();
+        ensure!(
+            matches!(parts, 1 | 5) && kind.split(':').count() == parts,
+            "{name}: `{kind}` is no profile type, write its id such as `memory:inuse_space:bytes:space:bytes` or the first part of it"
+        );
+        periods.insert(kind.clone(), parsed(&format!("{name}.{kind}"), text)?);
+    }
+    Ok(periods)
+}
+
+fn parsed(name: &str, text: &str) -> anyhow::Result<Duration> {
+    duration::parse(text).with_context(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::config;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn of(text: &str) -> anyhow::Result<MaintenanceConfig> {
+        let file = config::parse(text)?;
+        settings(&file.maintenance, &file.limits, None, None)
+    }
+
+    #[test]
+    fn every_key_arrives() {
+        let config = of("\
+limits:
+  retention_period: 31d
+maintenance:
+  compaction: false
+  interval: 2s
+  vacuum_interval: 5m
+  cpu_share: 0.25
+  target_file_size: 1048576
+  deletion_delay: 30m
+  tenant_retention:
+    one: 7d
+    two:
+      default: 0s
+      memory: 1d
+  type_retention:
+    mutex: 2d
+    'memory:inuse_space:bytes:space:bytes': 3d
+  downsample_5m_after: 1d
+  downsample_1h_after: 10d
+")
+        .unwrap();
+        assert!(!config.compaction);
+        assert_eq!(config.interval, Duration::from_secs(2));
+        assert_eq!(config.vacuum_interval, Duration::from_secs(300));
+        assert_eq!((config.cpu_share, config.policy.target_bytes), (0.25, 1 << 20));
+        assert_eq!(config.deletion_delay, Duration::from_secs(1800));
+        let aging = &config.aging;
+        assert_eq!(aging.retention, 31 * DAY);
+        assert_eq!(aging.tenants["one"], 7 * DAY);
+        assert_eq!(
+            (aging.tenants["two"], aging.tenant_types["two"]["memory"]),
+            (Duration::ZERO, DAY)
+        );
+        assert_eq!(aging.types["mutex"], 2 * DAY);
+        assert_eq!(aging.types["memory:inuse_space:bytes:space:bytes"], 3 * DAY);
+        assert_eq!(
+            aging.downsample,
+            [(DAY, Duration::from_secs(300)), (10 * DAY, Duration::from_secs(3600))]
+        );
+        // Nothing said: nothing is deleted or made coarser.
+        let config = of("").unwrap();
+        assert_eq!(config.aging, crate::store::maintenance::aging::Aging::default());
+        assert!(config.compaction);
+        // The older name, a flag over it, and the newer name over the older.
+        let older = "limits:\n  compactor_blocks_retention_period: 5d\n";
+        assert_eq!(of(older).unwrap().aging.retention, 5 * DAY);
+        let both = format!("{older}  retention_period: 6d\n");
+        assert_eq!(of(&both).unwrap().aging.retention, 6 * DAY);
+        let file = config::parse(&both).unwrap();
+        let flags = settings(&file.maintenance, &file.limits, Some("1d"), Some(false)).unwrap();
+        assert_eq!((flags.aging.retention, flags.compaction), (DAY, false));
+    }
+
+    #[test]
+    fn values_that_cannot_be_are_refused_with_the_key() {
+        for (text, word) in [
+            ("interval: 0s", "maintenance.interval"),
+            ("interval: soon", "maintenance.interval"),
+            ("vacuum_interval: 1ms", "maintenance.vacuum_interval"),
+            ("cpu_share: 0", "maintenance.cpu_share"),
+            ("cpu_share: 1.5", "maintenance.cpu_share"),
+            ("target_file_size: 100", "maintenance.target_file_size"),
+            ("target_file_size: -1", "target_file_size"),
+            ("deletion_delay: -1h", "maintenance.deletion_delay"),
+            ("tenant_retention: {a/b: 1d}", "maintenance.tenant_retention.a/b"),
+            ("tenant_retention: {a: 1 day}", "maintenance.tenant_retention.a"),
+            (
+                "tenant_retention: {a: {default: x}}",
+                "maintenance.tenant_retention.a.default",
+            ),
+            ("tenant_retention: {a: {'b:c': 1d}}", "`b:c` is no profile type"),
+            ("type_retention: {'a:b': 1d}", "`a:b` is no profile type"),
+            ("type_retention: {'': 1d}", "is no profile type"),
+            ("type_retention: {memory: x}", "maintenance.type_retention.memory"),
+            ("downsample_5m_after: x", "maintenance.downsample_5m_after"),
+            (
+                "downsample_5m_after: 2d\n  downsample_1h_after: 1d",
+                "maintenance.downsample_1h_after",
+            ),
+            ("compact: true", "compact"),
+        ] {
+            let error = match of(&format!("maintenance:\n  {text}\n")) {
+                Ok(config) => panic!("{text} was taken: {config:?}"),
+                Err(error) => format!("{error:#}"),
+            };
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

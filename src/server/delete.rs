@@ -1,0 +1,191 @@
+//! `POST /api/v1/admin/delete`: profiles of the caller's tenant are deleted by selector and time.
+//!
+//! In: a bearer token, the tenant as everywhere, and `{"selector", "from", "to"}`. Out: what was done, when it is durable. Without a configured token the
+//! route is off: what cannot be undone is not open to whoever reaches the port. A token is for named tenants.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Request};
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::server::ServerState;
+use crate::server::tenant::tenant;
+use crate::store::StoreError;
+use crate::store::maintenance::deletion::Deletion;
+use crate::wire::connect::{Code, Compression, ConnectError};
+
+/// Shortest token, in bytes: what can be guessed is no protection.
+pub const SHORTEST_TOKEN_BYTES: usize = 16;
+
+/// Who may delete.
+#[derive(Clone)]
+pub struct AdminToken {
+    /// For the log.
+    pub name: String,
+    /// SHA-256 of the token: compared instead of it, so that the time of a comparison says nothing.
+    digest: [u8; 32],
+    /// Tenants whose profiles may be deleted.
+    pub tenants: Vec<String>,
+}
+
+impl AdminToken {
+    /// A token for some tenants; an error when it is too short or has characters that no header can carry.
+    pub fn new(name: &str, token: &str, tenants: Vec<String>) -> Result<Self, String> {
+        if token.len() < SHORTEST_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(format!(
+                "the token of `{name}` must be at least {SHORTEST_TOKEN_BYTES} printable ASCII characters without spaces"
+            ));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            digest: Sha256::digest(token.as_bytes()).into(),
+            tenants,
+        })
+    }
+}
+
+impl std::fmt::Debug for AdminToken {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("AdminToken")
+            .field("name", &self.name)
+            .field("tenants", &self.tenants)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    selector: String,
+    /// Milliseconds since 1970.
+    from: Option<i64>,
+    to: Option<i64>,
+}
+
+/// The route.
+pub async fn delete(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    run(state, request).await.unwrap_or_else(|error| {
+        let is_unauthenticated = error.status == 401;
+        let mut response = error.into_response();
+        if is_unauthenticated {
+            response
+                .headers_mut()
+                .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    })
+}
+
+async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
+    let (parts, body) = request.into_parts();
+    let token = allowed(&state.options.admin, &parts.headers)?;
+    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    if !token.tenants.contains(&tenant) {
+        return Err(ConnectError::new(
+            Code::PermissionDenied,
+            format!("the token is not for the tenant `{tenant}`"),
+        ));
+    }
+    let compression = Compression::read(&parts.headers)?;
+    let limits = &state.options.limits;
+    let held = state.bodies.read(&parts.headers, body, limits).await?;
+    let body = compression.decompress(held.bytes, limits.decompressed_body_bytes)?;
+    let question: Question = serde_json::from_slice(&body).map_err(|error| {
+        ConnectError::invalid(format!(
+            "the body must be a JSON object with `selector` and perhaps `from` and `to` in Unix milliseconds: {error}"
+        ))
+    })?;
+    let now_ms = chrono::Utc::now().timestamp_millis();
+    let from_us = question.from.unwrap_or(0).saturating_mul(1000);
+    let until_us = question.to.unwrap_or(now_ms).saturating_mul(1000);
+    let deletion = Deletion::new(tenant, question.selector, (from_us, until_us));
+    if deletion.from_us >= deletion.until_us {
+        return Err(ConnectError::invalid("`from` must be before `to`"));
+    }
+    deletion.check().map_err(ConnectError::invalid)?;
+    tracing::info!(
+        token = token.name,
+        tenant = deletion.tenant,
+        selector = deletion.selector,
+        from_ms = question.from.unwrap_or(0),
+        to_ms = question.to.unwrap_or(now_ms),
+        "deletion asked for"
+    );
+    let report = state.store.delete(deletion).await.map_err(|error| match error {
+        StoreError::Request(message) => ConnectError::invalid(message),
+        // What is written down already is finished by a later round; to ask again does no harm.
+        error => ConnectError::new(Code::Unavailable, format!("the deletion is not done yet: {error}")),
+    })?;
+    let answer = json!({
+        "files_replaced": report.files_in,
+        "files_written": report.files_out,
+        "rows_deleted": report.rows_in.saturating_sub(report.rows_out),
+    });
+    Ok(Json(answer).into_response())
+}
+
+/// The token that the request carries.
+fn allowed<'a>(tokens: &'a [AdminToken], headers: &HeaderMap) -> Result<&'a AdminToken, ConnectError> {
+    if tokens.is_empty() {
+        return Err(ConnectError::new(
+            Code::PermissionDenied,
+            "deletion over http is off: the server's configuration has no `admin.tokens`",
+        ));
+    }
+    let refused = || {
+        ConnectError::new(
+            Code::Unauthenticated,
+            "a valid token is needed: `Authorization: Bearer TOKEN`",
+        )
+    };
+    let given = headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .ok_or_else(refused)?;
+    let digest: [u8; 32] = Sha256::digest(given.1.trim().as_bytes()).into();
+    tokens.iter().find(|token| token.digest == digest).ok_or_else(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_found_by_its_text_and_short_ones_are_refused() {
+        assert!(AdminToken::new("a", "too-short", Vec::new()).is_err());
+        assert!(AdminToken::new("a", "with a space in it, long", Vec::new()).is_err());
+        let tokens = [
+            AdminToken::new("one", "0123456789abcdef", Vec::new()).unwrap(),
+            AdminToken::new("two", "fedcba9876543210", Vec::new()).unwrap(),
+        ];
+        let of = |tokens: &[AdminToken], header: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(header) = header {
+                headers.insert(AUTHORIZATION, header.parse().unwrap());
+            }
+            allowed(tokens, &headers)
+                .map(|token| token.name.clone())
+                .map_err(|error| error.status)
+        };
+        assert_eq!(of(&tokens, Some("Bearer fedcba9876543210")), Ok("two".to_owned()));
+        assert_eq!(of(&tokens, Some("bearer 0123456789abcdef")), Ok("one".to_owned()));
+        for wrong in [
+            None,
+            Some("Bearer "),
+            Some("Basic 0123456789abcdef"),
+            Some("0123456789abcdef"),
+            Some("Bearer 0123456789abcdeg"),
+        ] {
+            assert_eq!(of(&tokens, wrong), Err(401), "{wrong:?}");
+        }
+        assert_eq!(of(&[], Some("Bearer 0123456789abcdef")), Err(403));
+        assert!(!format!("{tokens:?}").contains("digest"));
+    }
+}

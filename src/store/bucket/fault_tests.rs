@@ -1,0 +1,347 @@
+//! A fault at every request that changes a bucket, in turn: it is not done, or it is done and its answer is lost, and the bucket is away from there on
+//! or at once back. Then the server goes on, or dies and starts again.
+//!
+//! Guarantee: what was acknowledged is in the bucket or in a head once, at every moment and for another server too; and the work that failed ends as if
+//! nothing had happened. The bucket is one in memory; a real server is met in `integration/objects.rs`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt, stream};
+use object_store::memory::InMemory;
+use object_store::path::Path as Location;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use crate::profile::pprof::{self, Function, Line, Location as Frame, Profile, ValueType};
+use crate::profile::{Labels, RawProfile};
+use crate::store::bucket::options::GivenStore;
+use crate::store::bucket::{BucketOptions, Provider};
+use crate::store::maintenance::deletion::Deletion;
+use crate::store::maintenance::{MaintenanceConfig, Work};
+use crate::store::schema::Table;
+use crate::store::snapshot::{ScanFilter, SnapshotSource};
+use crate::store::tests::scratch;
+use crate::store::{Limits, Store, StoreConfig};
+use crate::telemetry::metrics::Scope;
+
+/// What happens to the drawn change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// It is not done, and the bucket is away.
+    Refused,
+    /// It is done, its answer is lost, and the bucket is away.
+    Unanswered,
+    /// It is done and its answer is lost, once.
+    AnswerLost,
+}
+
+/// A bucket with a fault to come.
+#[derive(Debug, Clone)]
+struct Faulty {
+    inner: Arc<InMemory>,
+    fault: Fault,
+    /// Changes up to the drawn one; 0 for none.
+    left: Arc<AtomicUsize>,
+    away: Arc<AtomicBool>,
+}
+
+impl Faulty {
+    fn new(fault: Fault) -> Self {
+        Self {
+            inner: Arc::default(),
+            fault,
+            left: Arc::default(),
+            away: Arc::default(),
+        }
+    }
+
+    /// Another client of the same objects that meets no fault.
+    fn whole(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            ..Self::new(self.fault)
+        }
+    }
+
+    /// Whether the next change is done, and whether its answer arrives.
+    fn change(&self) -> (bool, bool) {
+        if self.away.load(Ordering::SeqCst) {
+            return (false, false);
+        }
+        let counted = |left: usize| left.checked_sub(1);
+        if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, counted) != Ok(1) {
+            return (true, true);
+        }
+        self.away.store(self.fault != Fault::AnswerLost, Ordering::SeqCst);
+        (self.fault != Fault::Refused, false)
+    }
+
+    fn read(&self) -> Result<()> {
+        match self.away.load(Ordering::SeqCst) {
+            true => Err(lost()),
+            false => Ok(()),
+        }
+    }
+}
+
+fn lost() -> Error {
+    Error::Generic {
+        store: "faulty",
+        source: "the bucket does not answer".into(),
+    }
+}
+
+impl fmt::Display for Faulty {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("faulty")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Faulty {
+    async fn put_opts(&self, location: &Location, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        let (done, answered) = self.change();
+        if !done {
+            return Err(lost());
+        }
+        let result = self.inner.put_opts(location, payload, options).await;
+        if answered { result } else { Err(lost()) }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Location,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.read()?;
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Location, options: GetOptions) -> Result<GetResult> {
+        self.read()?;
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Location, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.read()?;
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Location>>) -> BoxStream<'static, Result<Location>> {
+        let own = self.clone();
+        locations
+            .and_then(move |location| {
+                let own = own.clone();
+                async move {
+                    let (done, answered) = own.change();
+                    if done {
+                        own.inner.delete(&location).await?;
+                    }
+                    if answered { Ok(location) } else { Err(lost()) }
+                }
+            })
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Location>) -> BoxStream<'static, Result<ObjectMeta>> {
+        match self.read() {
+            Ok(()) => self.inner.list(prefix),
+            Err(error) => stream::once(async { Err(error) }).boxed(),
+        }
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Location>) -> Result<ListResult> {
+        self.read()?;
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Location, to: &Location, options: CopyOptions) -> Result<()> {
+        self.read()?;
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+/// A profile whose only value is its number.
+fn numbered(number: i64, service: &str) -> RawProfile {
+    let kind = ValueType {
+        kind: "cpu",
+        unit: "nanoseconds",
+    };
+    let profile = Profile {
+        sample_types: vec![kind],
+        period_type: kind,
+        period: 1,
+        time_nanos: 1_800_000_000_000_000_000 + number * 1_000_000_000,
+        functions: vec![Function {
+            name: "work",
+            ..Function::default()
+        }],
+        lines: vec![Line::default()],
+        locations: vec![Frame {
+            mapping: Frame::NO_MAPPING,
+            address: 0,
+            lines_start: 0,
+            lines_end: 1,
+            is_folded: false,
+        }],
+        sample_locations: vec![0],
+        sample_starts: vec![0, 1],
+        values: vec![number],
+        label_starts: vec![0, 0],
+        ..Profile::default()
+    };
+    RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", service)]),
+        id: "".into(),
+        pprof: pprof::encode(&profile).into(),
+    }
+}
+
+fn open(dir: &std::path::Path, bucket: &Faulty) -> Arc<Store> {
+    let given = GivenStore {
+        name: "tests".to_owned(),
+        store: Arc::new(bucket.clone()),
+    };
+    let config = StoreConfig {
+        limits: Limits {
+            reject_older_than: Duration::ZERO,
+            reject_newer_than: Duration::ZERO,
+            ..Limits::default()
+        },
+        maintenance: MaintenanceConfig {
+            interval: Duration::from_secs(3600),
+            ..MaintenanceConfig::default()
+        },
+        bucket: Some(BucketOptions {
+            cache_bytes: 0,
+            sync_interval: Duration::from_secs(3600),
+            ..BucketOptions::new(Provider::Given(given))
+        }),
+        checkpoint_interval: 5,
+        ..StoreConfig::new(dir)
+    };
+    Store::open(config, &Scope::new()).unwrap()
+}
+
+/// How often each number is there, in profiles and in samples.
+async fn found(store: &Store, bucket: &Faulty) -> [BTreeMap<i64, usize>; 2] {
+    let snapshot = store.snapshot();
+    let mut both = [BTreeMap::new(), BTreeMap::new()];
+    for (found, (table, column)) in both
+        .iter_mut()
+        .zip([(Table::Profiles, "total"), (Table::Samples, "value")])
+    {
+        let mut add = |batch: &RecordBatch| {
+            let values = batch.column_by_name(column).unwrap().as_primitive::<Int64Type>();
+            for value in values.values() {
+                *found.entry(*value).or_default() += 1;
+            }
+        };
+        for file in snapshot.files.iter().filter(|file| file.table == table) {
+            let object = bucket.inner.get(&Location::parse(&file.path).unwrap()).await.unwrap();
+            let bytes = object.bytes().await.unwrap();
+            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes)
+                .unwrap()
+                .build()
+                .unwrap();
+            reader.for_each(|batch| add(&batch.unwrap()));
+        }
+        for head in &snapshot.heads {
+            head.scan(table, &ScanFilter::default()).iter().for_each(&mut add);
+        }
+    }
+    both
+}
+
+fn once(numbers: impl IntoIterator<Item = i64>) -> [BTreeMap<i64, usize>; 2] {
+    let numbers: BTreeMap<i64, usize> = numbers.into_iter().map(|number| (number, 1)).collect();
+    [numbers.clone(), numbers]
+}
+
+/// Everything that changes a bucket: a flush, a deletion, merging and vacuum, each whether or not the one before could be done.
+async fn work(store: &Store) -> Vec<String> {
+    let mut failed = Vec::new();
+    let flushed = store.flush().await;
+    failed.extend(flushed.err().map(|error| error.to_string()));
+    for work in [
+        Work::Delete(Deletion::new("t", "{service_name=\"gone\"}", (i64::MIN, i64::MAX))),
+        Work::Compact,
+        Work::Vacuum(Duration::ZERO),
+    ] {
+        let worked = store.maintain(work).await;
+        failed.extend(worked.err().map(|error| error.to_string()));
+    }
+    failed
+}
+
+#[tokio::test]
+async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
+    // Each change in turn, by one kind of fault after the other: all kinds for each would take a minute.
+    for (change, fault) in (1..).zip(
+        [Fault::Refused, Fault::Unanswered, Fault::AnswerLost]
+            .into_iter()
+            .cycle(),
+    ) {
+        let (dir, other) = (scratch(), scratch());
+        let bucket = Faulty::new(fault);
+        let store = open(dir.path(), &bucket);
+        // One that is deleted, some in files, and some in memory.
+        assert!(store.append("t", vec![numbered(1, "gone")]).await.is_empty());
+        for number in [2, 3] {
+            assert!(store.append("t", vec![numbered(number, "shop")]).await.is_empty());
+            store.flush().await.unwrap();
+        }
+        bucket.left.store(change, Ordering::SeqCst);
+        // The log is on the local disk: it is acknowledged whatever the bucket does.
+        assert!(store.append("t", vec![numbered(4, "shop")]).await.is_empty());
+        let failed = work(&store).await;
+        let was_met = bucket.left.swap(0, Ordering::SeqCst) == 0;
+        bucket.away.store(false, Ordering::SeqCst);
+        let case = format!("{fault:?}, change {change}: {failed:?}");
+        let check = |found: [BTreeMap<i64, usize>; 2], when: &str, done: bool| {
+            let whole = found == once([1, 2, 3, 4]) || found == once([2, 3, 4]);
+            // A deletion is published when all tables have it.
+            assert!(
+                whole && (!done || found == once([2, 3, 4])),
+                "{case}, {when}: {found:?}"
+            );
+        };
+        check(found(&store, &bucket).await, "after the fault", failed.is_empty());
+        let crashes = change % 2 == 0;
+        let store = match crashes {
+            false => store,
+            true => {
+                drop(store);
+                open(dir.path(), &bucket)
+            }
+        };
+        assert!(store.append("t", vec![numbered(5, "shop")]).await.is_empty());
+        let again = work(&store).await;
+        assert!(again.is_empty(), "{case}: {again:?}");
+        assert_eq!(found(&store, &bucket).await, once([2, 3, 4, 5]), "{case}, at the end");
+        drop(store);
+        let seen = open(other.path(), &bucket.whole());
+        assert_eq!(
+            found(&seen, &bucket).await,
+            once([2, 3, 4, 5]),
+            "{case}, by another server"
+        );
+        if !was_met {
+            assert!(change > 20, "{case}: the changes must be met");
+            break;
+        }
+    }
+}

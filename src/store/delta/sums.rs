@@ -1,0 +1,312 @@
+//! Checksums of a table's log on a local disk: beside each entry and checkpoint a file `.NAME.crc` in the form of Hadoop's local file system, which Spark
+//! reads too and other readers pass over.
+//!
+//! Delta has no checksum of an entry, and a flipped bit in one may still be JSON: a version that doubles profiles, statistics that hide them. A checksum
+//! that is missing or torn says nothing (it is written after the entry, and not synced); one that differs is damage.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::store::StoreError;
+use crate::store::delta::commit::{is_temporary, sync_parent, temporary_name, version_of_hint};
+
+/// First bytes of a file of checksums.
+const MAGIC: [u8; 4] = *b"crc\0";
+/// Bytes a checksum, as Hadoop has them.
+const CHUNK_BYTES: usize = 512;
+
+/// The file of checksums of `path`.
+pub fn sums_path(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    path.with_file_name(format!(".{name}.crc"))
+}
+
+/// The checksums of `bytes`.
+pub fn sums(bytes: &[u8]) -> Vec<u8> {
+    let mut sums = MAGIC.to_vec();
+    sums.extend((CHUNK_BYTES as u32).to_be_bytes());
+    sums.extend(
+        bytes
+            .chunks(CHUNK_BYTES)
+            .flat_map(|chunk| crc32fast::hash(chunk).to_be_bytes()),
+    );
+    sums
+}
+
+/// Writes the checksums of a file that is complete.
+pub fn write(path: &Path) -> io::Result<()> {
+    fs::write(sums_path(path), sums(&fs::read(path)?))
+}
+
+/// Chunks of `bytes` that differ from what `sums` says; `None` when it says nothing of bytes of this length or is torn.
+fn differing(bytes: &[u8], sums: &[u8]) -> Option<Vec<usize>> {
+    let of_chunks = sums
+        .strip_prefix(&MAGIC)?
+        .strip_prefix(&(CHUNK_BYTES as u32).to_be_bytes())?;
+    if of_chunks.len() != bytes.len().div_ceil(CHUNK_BYTES) * 4 {
+        return None;
+    }
+    let pairs = bytes.chunks(CHUNK_BYTES).zip(of_chunks.chunks(4)).enumerate();
+    let wrong = pairs.filter(|(_, (chunk, sum))| crc32fast::hash(chunk).to_be_bytes() != **sum);
+    Some(wrong.map(|(index, _)| index).collect())
+}
+
+/// What is wrong with a file of the log, if anything is known to be.
+pub fn fault(path: &Path) -> io::Result<Option<String>> {
+    let bytes = fs::read(path)?;
+    let sums = match fs::read(sums_path(path)) {
+        Ok(sums) => sums,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Ok(match differing(&bytes, &sums) {
+        // Checksums of so many chunks are whole, and the file has fewer: it is what has been cut.
+        None if sums.starts_with(&MAGIC) && (sums.len().saturating_sub(8)) / 4 > bytes.len().div_ceil(CHUNK_BYTES) => {
+            Some(format!("it is too short, {} bytes are left", bytes.len()))
+        }
+        Some(wrong) if !wrong.is_empty() => {
+            let first = wrong[0] * CHUNK_BYTES;
+            Some(format!(
+                "{} of its parts of {CHUNK_BYTES} bytes are not as they were written, the first at byte {first}",
+                wrong.len()
+            ))
+        }
+        _ => None,
+    })
+}
+
+/// Mends a file in which each damaged part has one flipped bit; false when there is more damage, or none. A checksum of 32 bits tells every single
+/// flipped bit of 512 bytes from every other and from any two.
+pub fn mend(path: &Path) -> io::Result<bool> {
+    let mut bytes = fs::read(path)?;
+    let Ok(sums) = fs::read(sums_path(path)) else {
+        return Ok(false);
+    };
+    let wrong = match differing(&bytes, &sums) {
+        Some(wrong) if !wrong.is_empty() => wrong,
+        _ => return Ok(false),
+    };
+    for index in wrong {
+        let end = ((index + 1) * CHUNK_BYTES).min(bytes.len());
+        let chunk = &mut bytes[index * CHUNK_BYTES..end];
+        let wanted = &sums[8 + index * 4..12 + index * 4];
+        let bits = chunk.len() * 8;
+        let flip = (0..bits).find(|bit| {
+            chunk[bit / 8] ^= 1 << (bit % 8);
+            let is_it = crc32fast::hash(chunk).to_be_bytes() == *wanted;
+            chunk[bit / 8] ^= 1 << (bit % 8);
+            is_it
+        });
+        let Some(bit) = flip else { return Ok(false) };
+        chunk[bit / 8] ^= 1 << (bit % 8);
+    }
+    let temporary = temporary_name(path);
+    let mut file = fs::File::create(&temporary)?;
+    file.write_all(&bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    sync_parent(path)?;
+    Ok(true)
+}
+
+/// Files of a table's log that are read to open it: checkpoint and later entries, or all that is there; and damage that is known of them.
+pub struct LogFiles {
+    /// Entries and checkpoints, by version.
+    pub files: Vec<PathBuf>,
+    /// What is wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// What is wrong with a file of a table's log.
+pub struct Fault {
+    /// The file; it may be missing.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+    /// Whether readers of the table meet it.
+    pub matters: bool,
+}
+
+/// Looks at the log of a table. `whole` also looks at what a checkpoint covers.
+pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
+    let mut entries: Vec<(u64, PathBuf)> = Vec::new();
+    let mut checkpoints: Vec<(u64, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(log).map_err(StoreError::io("list", log))? {
+        let path = entry.map_err(StoreError::io("list", log))?.path();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let Some(version) = name.get(..20).and_then(|digits| digits.parse().ok()) else {
+            continue;
+        };
+        match name.get(20..) {
+            Some(".json") => entries.push((version, path)),
+            Some(".checkpoint.parquet") => checkpoints.push((version, path)),
+            _ => {}
+        }
+    }
+    entries.sort();
+    checkpoints.sort();
+    let mut found = LogFiles {
+        files: Vec::new(),
+        faults: Vec::new(),
+    };
+    let fault_of = |path: PathBuf, reason: &str, matters| Fault {
+        path,
+        reason: reason.to_owned(),
+        matters,
+    };
+    let hint = log.join("_last_checkpoint");
+    let named = fs::read(&hint).ok().and_then(|text| version_of_hint(&text));
+    match named {
+        Some(version) if !log.join(format!("{version:020}.checkpoint.parquet")).exists() => {
+            found.faults.push(fault_of(
+                hint,
+                &format!("it names the checkpoint {version}, which is not there"),
+                true,
+            ));
+        }
+        // Readers list the folder.
+        None if hint.exists() => found.faults.push(fault_of(hint, "it names no checkpoint", false)),
+        _ => {}
+    }
+    let start = checkpoints.last().map(|(version, _)| *version);
+    let from = start.map_or(0, |version| version + 1);
+    // Without a checkpoint the first entry is 0; after it no entry may be missing. One that came while the folder was listed is there now.
+    let last = entries.last().map_or(from, |(version, _)| version + 1);
+    for version in from..last {
+        let path = log.join(format!("{version:020}.json"));
+        if entries.binary_search_by_key(&version, |(version, _)| *version).is_err() && !path.exists() {
+            found
+                .faults
+                .push(fault_of(path, "it is missing, and later ones are there", true));
+            break;
+        }
+    }
+    let needed = |version: u64| whole || start.is_none_or(|start| version >= start);
+    let files = entries.into_iter().chain(checkpoints);
+    found.files = files
+        .filter(|(version, _)| needed(*version))
+        .map(|(_, path)| path)
+        .collect();
+    for path in &found.files {
+        match fault(path) {
+            Ok(Some(reason)) => found.faults.push(fault_of(path.clone(), &reason, true)),
+            Ok(None) => {}
+            // Trimmed by a running server.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("read", path)(error)),
+        }
+    }
+    Ok(found)
+}
+
+/// Fails with the first file of the log that is damaged, of those that are read to open the table.
+pub fn check(log: &Path) -> Result<(), StoreError> {
+    match look(log, false)?.faults.into_iter().find(|fault| fault.matters) {
+        None => Ok(()),
+        Some(fault) => Err(StoreError::Damaged {
+            path: fault.path,
+            reason: format!(
+                "{}; `alluvium store repair` may mend it, else a backup has it",
+                fault.reason
+            ),
+        }),
+    }
+}
+
+/// Puts a table's log in order where that loses nothing; says what it did to which file.
+pub fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
+    let mut done = Vec::new();
+    for Fault { path, .. } in look(log, true)?.faults {
+        if path.ends_with("_last_checkpoint") {
+            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+            done.push((
+                path,
+                "removed, it named no checkpoint; readers list the log without it".to_owned(),
+            ));
+        } else if path.exists() && mend(&path).map_err(StoreError::io("mend", &path))? {
+            done.push((path, "mended flipped bits".to_owned()));
+        } else if path.extension().is_some_and(|end| end == "parquet") && has_entries_before(log, &path) {
+            let aside = path.with_extension("damaged");
+            fs::rename(&path, &aside).map_err(StoreError::io("set aside", &path))?;
+            let hint = log.join("_last_checkpoint");
+            if hint.exists() {
+                fs::remove_file(&hint).map_err(StoreError::io("remove", &hint))?;
+            }
+            done.push((
+                path,
+                "set aside; the entries that it was made of are all there".to_owned(),
+            ));
+        }
+    }
+    Ok(done)
+}
+
+/// Whether every entry up to that of a checkpoint is there and sound.
+fn has_entries_before(log: &Path, checkpoint: &Path) -> bool {
+    let name = checkpoint.file_name().map(|name| name.to_string_lossy().into_owned());
+    let Some(version) = name.and_then(|name| name.get(..20)?.parse::<u64>().ok()) else {
+        return false;
+    };
+    (0..=version).all(|version| {
+        let path = log.join(format!("{version:020}.json"));
+        matches!(fault(&path), Ok(None))
+    })
+}
+
+/// The version that a file of the log, or its checksums, belong to.
+pub fn version_of(name: &str) -> Option<u64> {
+    if is_temporary(name) {
+        return None;
+    }
+    let digits = name.strip_prefix('.').unwrap_or(name).get(..20)?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { digits.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flipped_bit_is_seen_and_mended_and_two_in_a_part_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        let clean: Vec<u8> = (0..1300u32).map(|byte| (byte % 251) as u8).collect();
+        fs::write(&path, &clean).unwrap();
+        assert_eq!(fault(&path).unwrap(), None);
+        write(&path).unwrap();
+        assert_eq!(fs::read(sums_path(&path)).unwrap().len(), 8 + 3 * 4);
+        assert_eq!(fault(&path).unwrap(), None);
+        for bits in [vec![0], vec![1299 * 8 + 7], vec![4095, 4096], vec![100, 5000, 9000]] {
+            let mut bytes = clean.clone();
+            bits.iter().for_each(|bit: &usize| bytes[bit / 8] ^= 1 << (bit % 8));
+            fs::write(&path, &bytes).unwrap();
+            assert!(fault(&path).unwrap().is_some(), "{bits:?}");
+            assert!(mend(&path).unwrap(), "{bits:?}");
+            assert_eq!(fs::read(&path).unwrap(), clean, "{bits:?}");
+        }
+        let mut bytes = clean.clone();
+        bytes[3] ^= 0x11;
+        fs::write(&path, &bytes).unwrap();
+        assert!(fault(&path).unwrap().is_some() && !mend(&path).unwrap());
+        fs::write(&path, &clean[..700]).unwrap();
+        assert!(fault(&path).unwrap().unwrap().contains("too short"));
+        // A torn checksum says nothing.
+        fs::write(&path, &clean).unwrap();
+        fs::write(sums_path(&path), b"crc\0\0").unwrap();
+        assert_eq!(fault(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn checksums_are_those_of_hadoop() {
+        // CRC-32 of `123456789` is a published check value.
+        assert_eq!(
+            sums(b"123456789"),
+            [b"crc\0".as_slice(), &[0, 0, 2, 0], &0xcbf4_3926_u32.to_be_bytes()].concat()
+        );
+    }
+}
