@@ -66,11 +66,14 @@ struct State {
 struct Entry {
     bytes: u64,
     stamp: u64,
+    /// False while the file is being written.
+    written: bool,
 }
 
 impl State {
+    /// Whether the piece can be read; it is the newest then.
     fn touch(&mut self, key: BlockKey) -> bool {
-        let Some(entry) = self.entries.get_mut(&key) else {
+        let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.written) else {
             return false;
         };
         self.by_age.remove(&entry.stamp);
@@ -80,11 +83,11 @@ impl State {
         true
     }
 
-    fn insert(&mut self, key: BlockKey, bytes: u64) {
+    fn insert(&mut self, key: BlockKey, bytes: u64, written: bool) {
         self.remove(key);
         let stamp = self.next_stamp;
         self.next_stamp += 1;
-        self.entries.insert(key, Entry { bytes, stamp });
+        self.entries.insert(key, Entry { bytes, stamp, written });
         self.by_age.insert(stamp, key);
         self.bytes += bytes;
     }
@@ -117,7 +120,7 @@ impl BlockCache {
         found.sort_by_key(|(modified, ..)| *modified);
         let mut state = State::default();
         for (_, key, bytes) in found {
-            state.insert(key, bytes);
+            state.insert(key, bytes, true);
         }
         let cache = Self {
             folder: folder.to_owned(),
@@ -172,7 +175,7 @@ impl BlockCache {
             if state.entries.contains_key(&key) {
                 return;
             }
-            state.insert(key, bytes);
+            state.insert(key, bytes, false);
         }
         self.make_room(0);
         let path = self.folder.join(key.file_name());
@@ -184,9 +187,12 @@ impl BlockCache {
             tracing::debug!(error = %error, "cannot keep a piece of an object");
             self.state.lock().remove(key);
             let _ = fs::remove_file(&temporary);
-        } else if !self.state.lock().entries.contains_key(&key) {
+            return;
+        }
+        match self.state.lock().entries.get_mut(&key) {
+            Some(entry) => entry.written = true,
             // It was the oldest again before it was there.
-            let _ = fs::remove_file(&path);
+            None => drop(fs::remove_file(&path)),
         }
     }
 
@@ -214,6 +220,15 @@ mod tests {
 
     fn key(block: u32) -> BlockKey {
         BlockKey::new("samples/tenant=t/day=2026-11-21/x.parquet", block)
+    }
+
+    #[test]
+    fn a_piece_that_is_being_written_is_not_there_yet_and_not_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = BlockCache::open(dir.path(), 1000).unwrap();
+        cache.state.lock().insert(key(0), 108, false);
+        assert!(cache.get(key(0)).is_none());
+        assert_eq!(cache.bytes(), 108);
     }
 
     #[test]
