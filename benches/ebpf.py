@@ -16,8 +16,10 @@ import json
 import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -364,6 +366,8 @@ def main():
     options = parser.parse_args()
     switch = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
     before = switch.read_text()
+    # Whoever stops it must not leave the programs that keep the machine busy.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     switch.write_text("1")
     try:
         with tempfile.TemporaryDirectory() as folder:
