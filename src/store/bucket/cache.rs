@@ -145,6 +145,14 @@ impl BlockCache {
         self.state.lock().bytes
     }
 
+    /// Bytes that can be read.
+    #[cfg(test)]
+    pub fn written_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        let written = state.entries.values().filter(|entry| entry.written);
+        written.map(|entry| entry.bytes).sum()
+    }
+
     /// A piece, if it is here and whole.
     pub fn get(&self, key: BlockKey) -> Option<Bytes> {
         if !self.state.lock().touch(key) {
@@ -228,7 +236,7 @@ mod tests {
         let cache = BlockCache::open(dir.path(), 1000).unwrap();
         cache.state.lock().insert(key(0), 108, false);
         assert!(cache.get(key(0)).is_none());
-        assert_eq!(cache.bytes(), 108);
+        assert_eq!((cache.bytes(), cache.written_bytes()), (108, 0));
     }
 
     #[test]

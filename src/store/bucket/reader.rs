@@ -255,8 +255,13 @@ mod tests {
         }
         // Pieces are kept behind the back of the reader.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while cache.bytes() < data.len() as u64 {
-            assert!(std::time::Instant::now() < deadline, "{} bytes are kept", cache.bytes());
+        while cache.written_bytes() < data.len() as u64 {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{} of {} bytes are kept",
+                cache.written_bytes(),
+                cache.bytes()
+            );
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
         // Without the object the answers are the same.
