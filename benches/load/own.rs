@@ -164,6 +164,11 @@ pub async fn growth(common: &Common, program: &Path, folder: &Path, arguments: &
     if data.exists() {
         bail!("{} exists, a measurement begins with an empty folder", data.display());
     }
+    // A server refuses what is more than an hour old unless told otherwise.
+    let config = folder.join("growth.yaml");
+    std::fs::write(&config, "limits:\n  reject_older_than: 0s\n")?;
+    let mut arguments = arguments.to_vec();
+    arguments.extend(["--config".to_owned(), config.display().to_string()]);
     let newest = common.plan();
     let before = Plan {
         start_ms: newest.start_ms - (newest.end_ms() - newest.start_ms) * 9,
@@ -172,14 +177,14 @@ pub async fn growth(common: &Common, program: &Path, folder: &Path, arguments: &
     };
     let mut answers = Vec::new();
     for plan in [newest, before] {
-        let own = Own::start(program, arguments, &data, common).await?;
+        let own = Own::start(program, &arguments, &data, common).await?;
         let with = own.common(common, &data);
         let server = Server::find(&with)?;
         report("fill", &with, &server, send::fill(&with, &plan, &server).await?);
         own.stop(false).await?;
         merge(program, &data)?;
 
-        let own = Own::start(program, arguments, &data, common).await?;
+        let own = Own::start(program, &arguments, &data, common).await?;
         let with = own.common(common, &data);
         let server = Server::find(&with)?;
         let asked = ask::all(&with, &newest, &server).await?;
