@@ -2,7 +2,8 @@
 //!
 //! In: sources in `fixtures/ebpf`, compiled here; each program measures its functions by the clock of its thread. The claims are statistical: at
 //! ten thousand samples a program three standard deviations of a share of one half are 1.5 points. Shares are compared, never times, so a busy
-//! machine only takes longer. Needs what `alluvium record` needs.
+//! machine only takes longer. What the programs do takes varying times, each of many ticks: sampling in step with the work, or seeing the profiler's own
+//! time elsewhere than where it was spent, would move a share by more than chance does. Needs what `alluvium record` needs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,15 +56,37 @@ struct Recorded {
     summary: String,
 }
 
-/// Records two lines of programs, one beside the other. Before that each program of `first` runs for a moment: tables of unwinding are made
-/// while a program runs, and this profiler may be a build for debugging, which takes its time.
+/// Waits in the shell until its parent, the profiler, has had nothing to do for a second: what its threads ran and waited for a CPU is less than half of
+/// the time (`scheduler/sched-stats.rst` of Linux). Only what the shell can do itself and `sleep`, so that little of it is recorded; a minute at most.
+const REST: &str = r#"
+busy() {
+    total=0
+    for file in /proc/$PPID/task/*/schedstat; do
+        read -r ran waited rounds < "$file" && total=$((total + ran + waited))
+    done
+}
+rest() {
+    sleep 1
+    busy; rests=0; tries=0
+    while [ $rests -lt 2 ] && [ $tries -lt 120 ]; do
+        before=$total; tries=$((tries + 1)); rests=$((rests + 1))
+        sleep 0.5
+        busy
+        [ $((total - before)) -lt 250000000 ] || rests=0
+    done
+}
+"#;
+
+/// Records two lines of programs, one beside the other. Before that each program of `first` runs for a moment, and the profiler comes to rest: it makes
+/// tables of unwinding when the first stack asks for them, and as a build for debugging that ticks so often it can keep stacks for a short time only. Twice,
+/// as the first table may show the way to code that needs another.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let output = folder.join("out.folded");
     let lane = |programs: &[String]| format!("({}) &\n", programs.join(" && "));
-    let warm = format!("({}) >/dev/null\nsleep 4\n", first.join("; "));
+    let warm = format!("({}) >/dev/null\nrest\n", first.join("; "));
     let script = format!(
-        "cd '{}'\n{warm}{}{}wait\n",
+        "cd '{}'\n{REST}{warm}{warm}{}{}wait\n",
         folder.display(),
         lane(lanes[0]),
         lane(lanes[1])
@@ -203,18 +226,16 @@ fn functions_of_compiled_programs_have_their_true_shares_and_stacks_are_whole() 
         ],
     ];
     let first: Vec<String> = [
-        "framed 0.1",
-        "deep 0.1",
-        "faults 0.1",
-        "gobare 0.1",
-        "gofull 0.1",
-        "release 0.1",
-        "brief 1",
+        "framed 0.004",
+        "deep 0.004 400",
+        "faults 0.004",
+        "gobare 0.004",
+        "gofull 0.004",
+        "release 0.004",
+        "threads 0.004 ./loaded.so",
     ]
-    .into_iter()
     .map(|program| format!("./{program}"))
-    .chain(["./threads 0.05 ./loaded.so".to_owned()])
-    .collect();
+    .to_vec();
     insist(
         || record(folder, &first, [&lanes[0], &lanes[1]]),
         |recorded| {
@@ -288,7 +309,7 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
         || {
             record(
                 folder,
-                &[node("0.1"), java("0.1")],
+                &["node -e 0".to_owned(), "java -version 2>&1".to_owned()],
                 [&[node(SECONDS)], &[java(SECONDS)]],
             )
         },
