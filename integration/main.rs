@@ -8,6 +8,8 @@
     reason = "in a test a panic is the report, and what is printed is read by who runs it"
 )]
 
+#[cfg(feature = "server")]
+mod azure;
 mod client;
 mod collector;
 #[cfg(feature = "server")]

@@ -26,15 +26,19 @@ use crate::program::{PATIENCE, Program, free_address, other, run, sql};
 use crate::seaweed::{ACCESS_KEY, BUCKET, SECRET_KEY, Seaweed};
 
 /// A server with its folder.
-struct Server {
-    url: String,
+pub struct Server {
+    /// `http://HOST:PORT`.
+    pub url: String,
+    /// The file that it logs to.
+    pub log: std::path::PathBuf,
+    /// It itself.
+    pub process: Program,
     arguments: Vec<String>,
-    log: std::path::PathBuf,
-    process: Program,
 }
 
 impl Server {
-    async fn start(folder: &Path, name: &str, storage: &str) -> Self {
+    /// Starts it with a section `storage`, in a folder of this name.
+    pub async fn start(folder: &Path, name: &str, storage: &str) -> Self {
         let folder = folder.join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let config = folder.join("server.yaml");
@@ -65,13 +69,14 @@ impl Server {
         }
     }
 
-    async fn restart(&mut self) {
+    /// Starts it again.
+    pub async fn restart(&mut self) {
         self.process = Program::alluvium(&self.arguments, &self.log);
         self.process.ready(&client(), &format!("{}/ready", self.url)).await;
     }
 
     /// Flushes until it succeeds.
-    async fn flush(&mut self) {
+    pub async fn flush(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.process.check();
@@ -101,7 +106,7 @@ impl Server {
 }
 
 /// Pushes for a while; the numbers that were acknowledged.
-async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -> Vec<u64> {
+pub async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -> Vec<u64> {
     let stop = Shutdown::new();
     let clients: Vec<_> = (0..4)
         .map(|number| tokio::spawn(push_until_gone(url.to_owned(), number, next.clone(), stop.clone())))
@@ -116,7 +121,7 @@ async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -> Vec<u64> 
 }
 
 /// How often each number is in a table.
-async fn numbers(url: &str, table: &str, column: &str) -> BTreeMap<u64, u64> {
+pub async fn numbers(url: &str, table: &str, column: &str) -> BTreeMap<u64, u64> {
     let rows = sql(
         &client(),
         url,

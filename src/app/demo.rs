@@ -17,6 +17,7 @@ use crate::app::server::{self, RunningServer, ServeOptions};
 use crate::app::web::CollectorWeb;
 use crate::base::Shutdown;
 use crate::base::net::hostname;
+use crate::ebpf;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::server::postgres::PostgresOptions;
@@ -36,6 +37,8 @@ pub struct DemoOptions {
     pub targets: Vec<String>,
     /// `host:port` for PostgreSQL clients, if any.
     pub postgres: Option<String>,
+    /// Do not profile the other processes of this machine.
+    pub only_self: bool,
 }
 
 /// Runs until `shutdown`.
@@ -70,7 +73,12 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
     let storage = options.data.join("collector");
     std::fs::create_dir_all(&storage).with_context(|| format!("cannot create the folder {}", storage.display()))?;
     let config_path = storage.join("demo.river");
-    let text = configuration(&address.to_string(), &options.targets);
+    let machine = if options.only_self {
+        Machine::No("--only-self".to_owned())
+    } else {
+        machine().await
+    };
+    let text = configuration(&address.to_string(), &options.targets, &machine);
     std::fs::write(&config_path, &text).with_context(|| format!("cannot write {}", config_path.display()))?;
     let collector = CollectorOptions {
         shutdown_deadline: Duration::from_secs(2),
@@ -96,14 +104,64 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
             diagnostics.render(false)
         );
     }
-    announce(&address.to_string(), postgres, &options, &config_path);
+    announce(&address.to_string(), postgres, &options, &machine, &config_path);
     controller.run(shutdown).await;
     server_shutdown.cancel();
     serving.await.context("the server failed")?
 }
 
+/// Whether the whole machine can be profiled.
+enum Machine {
+    /// It can.
+    Yes,
+    /// It cannot, and why.
+    No(String),
+}
+
+/// Tries it: what is missing is best told by who needs it.
+async fn machine() -> Machine {
+    let settings = ebpf::Settings {
+        hertz: 1,
+        ..ebpf::Settings::default()
+    };
+    match tokio::task::spawn_blocking(move || ebpf::Profiler::start(settings).map(drop)).await {
+        Ok(Ok(())) => Machine::Yes,
+        Ok(Err(error)) => Machine::No(error.to_string()),
+        Err(_) => Machine::No("the profiler panicked at its start".to_owned()),
+    }
+}
+
+/// The part of the configuration that profiles all other processes, each as the service of its program's name.
+const MACHINE: &str = r#"discovery.process "machine" { }
+
+discovery.relabel "programs" {
+	targets = discovery.process.machine.targets
+
+	// This process tells of itself above.
+	rule {
+		source_labels = ["__process_pid__"]
+		regex         = "PID"
+		action        = "drop"
+	}
+
+	rule {
+		source_labels = ["__meta_process_exe"]
+		regex         = ".*/([^/]+?)( \\(deleted\\))?"
+		target_label  = "service_name"
+	}
+}
+
+pyroscope.ebpf "machine" {
+	targets     = discovery.relabel.programs.output
+	forward_to  = [pyroscope.write.local.receiver]
+	sample_rate = 97
+	demangle    = "templates"
+}
+
+"#;
+
 /// The collector's configuration: this process (CPU and memory) and the other targets (all Go types).
-fn configuration(address: &str, targets: &[String]) -> String {
+fn configuration(address: &str, targets: &[String], machine: &Machine) -> String {
     let mut text = format!(
         "// Written by `alluvium demo`; a real configuration that `alluvium run` would run too.\n\
          livedebugging {{\n\tenabled = true\n}}\n\n\
@@ -129,6 +187,13 @@ fn configuration(address: &str, targets: &[String]) -> String {
         }
         text.push_str("\t]\n\tforward_to = [pyroscope.write.local.receiver]\n}\n\n");
     }
+    match machine {
+        Machine::Yes => text.push_str(&MACHINE.replace("PID", &std::process::id().to_string())),
+        Machine::No(why) => {
+            let why = why.replace('\n', " ");
+            let _ = writeln!(text, "// The other processes of this machine are not profiled: {why}\n");
+        }
+    }
     let _ = write!(
         text,
         "pyroscope.write \"local\" {{\n\tendpoint {{\n\t\turl = \"http://{address}\"\n\t}}\n}}\n"
@@ -151,13 +216,25 @@ fn check_target(target: &str) -> anyhow::Result<()> {
 }
 
 #[expect(clippy::print_stdout, reason = "tells the newcomer where to look")]
-fn announce(address: &str, postgres: Option<std::net::SocketAddr>, options: &DemoOptions, config: &std::path::Path) {
+fn announce(
+    address: &str,
+    postgres: Option<std::net::SocketAddr>,
+    options: &DemoOptions,
+    machine: &Machine,
+    config: &std::path::Path,
+) {
     let targets = if options.targets.is_empty() {
         "itself (add programs with --target HOST:PORT)".to_owned()
     } else {
         format!("itself and {}", options.targets.join(", "))
     };
     println!("\n  Alluvium is profiling {targets}.");
+    match machine {
+        Machine::Yes => println!(
+            "  Every other process of this machine is profiled too, each as the service of its program's name."
+        ),
+        Machine::No(why) => println!("  The other processes of this machine are not profiled: {why}"),
+    }
     println!("  The first profiles arrive within 15 s; then look at\n");
     println!("      http://{address}\n");
     println!("  or ask: alluvium top 'process_cpu:cpu:nanoseconds:cpu:nanoseconds{{}}'");
@@ -182,14 +259,16 @@ mod tests {
 
     #[test]
     fn the_configuration_is_valid_and_formatted() {
-        let text = configuration("127.0.0.1:4040", &["localhost:9090".to_owned()]);
-        assert_eq!(crate::lang::fmt(&text).unwrap(), text);
-        let found = crate::pipeline::validate(
-            &[("demo".to_owned(), text)],
-            crate::components::ALL,
-            Stability::GenerallyAvailable,
-        );
-        assert!(found.is_empty(), "{}", found.render(false));
+        for machine in [Machine::Yes, Machine::No("missing capability CAP_BPF".to_owned())] {
+            let text = configuration("127.0.0.1:4040", &["localhost:9090".to_owned()], &machine);
+            assert_eq!(crate::lang::fmt(&text).unwrap(), text);
+            let found = crate::pipeline::validate(
+                &[("demo".to_owned(), text)],
+                crate::components::ALL,
+                Stability::GenerallyAvailable,
+            );
+            assert!(found.is_empty(), "{}", found.render(false));
+        }
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct DemoArgs {
     /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
+    /// Do not profile the other processes of this machine, which is done when the kernel permits it.
+    #[arg(long)]
+    pub only_self: bool,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -34,6 +37,7 @@ pub async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Re
         data: args.data,
         targets: args.targets,
         postgres: args.postgres_listen,
+        only_self: args.only_self,
     };
     demo::run(options, logs, flags, signals::shutdown_signal()?).await
 }

@@ -61,7 +61,7 @@ async function main() {
   const data = await temporary();
   const port = await freePort();
   const base = `http://127.0.0.1:${port}/`;
-  const demo = start(['demo', '--listen', `127.0.0.1:${port}`, '--data', data], data);
+  const demo = start(['demo', '--only-self', '--listen', `127.0.0.1:${port}`, '--data', data], data);
   let code = 1;
   try {
     await ready(base, demo);
