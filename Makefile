@@ -11,7 +11,7 @@ AGENT := --no-default-features --features agent
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf bench-server bench-peer fuzz-smoke release images kills
+.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf bench-server bench-peer bench-growth bench-soak fuzz-smoke release images kills
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,13 @@ bench-server: ## measure our own server from an empty folder on: an hour of 60 p
 
 bench-peer: ## the same load for a server that runs already: make bench-peer URL=http://localhost:4040
 	cargo bench --locked --bench load -- run --url "$(URL)" $(ARGS)
+
+bench-growth: ## the same questions with ten times the history in the tables; ARGS="--minutes 30"
+	@folder=$$(mktemp -d "$${TMPDIR:-/tmp}/alluvium-bench.XXXXXX"); trap 'rm -rf "$$folder"' EXIT; \
+		cargo bench --locked --bench load -- growth --url http://127.0.0.1:4041 --folder "$$folder" $(ARGS)
+
+bench-soak: ## an hour of 500 profiles a second and a question a second against a server that runs: make bench-soak URL=http://localhost:4040
+	cargo bench --locked --bench load -- soak --seconds 3600 --url "$(URL)" $(ARGS)
 
 reloads: ## ten thousand random reloads of the collector while profiles flow; `make test` does 500
 	$(STEP) ALLUVIUM_RELOADS=$(or $(N),10000) cargo test --locked $(AGENT) --lib reloads_at_random -- --nocapture

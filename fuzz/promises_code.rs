@@ -131,7 +131,9 @@ pub fn names(data: &[u8]) {
         }
         b'p' => perf_map::offer(data, &mut latest).expect("reading bytes does not fail"),
         b'k' => {
-            kernel::resolve(data, &addresses, &mut Ranges::default()).expect("reading bytes does not fail");
+            if let Some(symbols) = kernel::Symbols::read(data).expect("reading bytes does not fail") {
+                symbols.resolve(&addresses, &mut Ranges::default());
+            }
         }
         _ => {}
     }

@@ -177,8 +177,8 @@ pub async fn each_second(common: Common, times: Arc<Mutex<Vec<f64>>>, length: Du
     while start.elapsed() < length {
         let plan = Plan {
             seed: common.seed,
-            start_ms: chrono::Utc::now().timestamp_millis() - 3_600_000,
-            ticks: 240,
+            start_ms: chrono::Utc::now().timestamp_millis() - common.minutes as i64 * 60_000,
+            ticks: common.minutes * 4,
         };
         let Some(question) = questions(&plan).into_iter().nth(1) else {
             bail!("no question");

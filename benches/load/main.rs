@@ -90,7 +90,7 @@ pub struct Common {
     /// Seed of the fleet.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Minutes of profiles, one of each kind every 15 seconds for each pod.
+    /// Minutes of profiles, one of each kind every 15 seconds for each pod; for `soak` how far back its question goes.
     #[arg(long, default_value_t = 60)]
     minutes: u64,
     /// First millisecond of the profiles; without it so that they end in a minute.

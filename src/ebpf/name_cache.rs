@@ -3,13 +3,15 @@
 //! In: addresses of a binary or a process. Out: their names, looked up where they are not known. What was used longest ago goes first.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::ebpf::binary::{Binary, BinaryFunctions};
 use crate::ebpf::budget::Budget;
 use crate::ebpf::files::FileId;
 use crate::ebpf::run_time::{ProcessKey, RunTimes};
-use crate::symbols::{Demangle, Ranges};
+use crate::symbols::{Demangle, Ranges, kernel};
 
 /// Names that were looked up, of the kernel and of binaries, bounded in bytes; what was used longest ago goes first.
 #[derive(Debug)]
@@ -79,10 +81,37 @@ impl NameCache {
         &file.names
     }
 
+    /// Looks up the names of the kernel's functions around `addresses`, those that are not known yet.
+    pub fn resolve_kernel(&mut self, addresses: impl Iterator<Item = u64>) {
+        let kernel = &mut self.kernel;
+        kernel.used = self.age;
+        if kernel.hidden {
+            return;
+        }
+        let mut wanted: Vec<u64> = addresses.collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        if wanted.iter().all(|address| kernel.names.find(*address).is_some()) {
+            return;
+        }
+        if let Err(error) = kernel.resolve(&wanted) {
+            tracing::warn!(error = %error, "cannot read the list of kernel symbols");
+        }
+        for address in wanted {
+            if kernel.names.find(address).is_none() {
+                kernel.names.insert(address, address.saturating_add(1), Arc::from(""));
+            }
+        }
+    }
+
     /// Bytes of indexes and of names.
     pub fn bytes(&self) -> usize {
-        let indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
-        indexes + self.held().map(|(_, _, bytes)| bytes).sum::<usize>()
+        self.index_bytes() + self.held().map(|(_, _, bytes)| bytes).sum::<usize>()
+    }
+
+    /// Bytes of what names are looked up in.
+    fn index_bytes(&self) -> usize {
+        self.files.values().map(FileNames::index_bytes).sum::<usize>() + self.kernel.list_bytes()
     }
 
     /// All names: whose they are, when they were asked for last, and their bytes.
@@ -121,14 +150,18 @@ impl NameCache {
                 Holder::Kernel => self.kernel.names = Ranges::default(),
             }
         }
-        let mut indexes: usize = self.files.values().map(FileNames::index_bytes).sum();
-        let mut by_age: Vec<(u64, FileId)> = self.files.iter().map(|(id, file)| (file.used, *id)).collect();
+        let mut indexes = self.index_bytes();
+        let files = self.files.iter().map(|(id, file)| (file.used, *id));
+        let mut by_age: Vec<(u64, FileId)> = files.chain([(self.kernel.used, FileId::KERNEL)]).collect();
         by_age.sort_unstable();
         for (_, id) in by_age {
             if indexes <= self.budget.indexes() {
                 break;
             }
-            if let Some(file) = self.files.get_mut(&id) {
+            if id == FileId::KERNEL {
+                indexes -= self.kernel.list_bytes();
+                self.kernel.symbols = None;
+            } else if let Some(file) = self.files.get_mut(&id) {
                 indexes -= file.index_bytes();
                 file.functions = None;
             }
@@ -153,15 +186,61 @@ impl FileNames {
     }
 }
 
-/// Names of the kernel's functions that were met.
+/// Names of the kernel's functions.
 #[derive(Debug, Default)]
 pub struct KernelNames {
-    /// What is known; an empty name for what has none.
+    /// Those that were met; an empty name for what has none.
     pub names: Ranges,
+    /// All, and when they were read; `None` when they had to go or were never needed.
+    symbols: Option<(kernel::Symbols, Instant)>,
     /// The list hides its addresses.
-    pub hidden: bool,
+    hidden: bool,
     /// When it was asked for last.
-    pub used: u64,
+    used: u64,
+}
+
+/// A list of this age is read again when there is something new to look up: modules come and go.
+const KERNEL_LIST_AGE: Duration = Duration::from_secs(600);
+/// So soon when an address lies where no function is.
+const KERNEL_LIST_DOUBT: Duration = Duration::from_secs(60);
+/// No function of a kernel is longer: what lies farther behind its beginning belongs to a module that came after the list was read.
+const KERNEL_FUNCTION: u64 = 64 << 10;
+
+impl KernelNames {
+    /// Looks up the addresses that are not among the names; all of them when the list is read again.
+    fn resolve(&mut self, wanted: &[u64]) -> std::io::Result<()> {
+        let doubtful = |symbols: &kernel::Symbols| {
+            let mut missing = wanted.iter().filter(|address| self.names.find(**address).is_none());
+            missing.any(|address| {
+                let function = symbols.find(*address);
+                function.is_none_or(|(start, ..)| address - start > KERNEL_FUNCTION)
+            })
+        };
+        let is_good = self.symbols.as_ref().is_some_and(|(symbols, read)| {
+            let age = read.elapsed();
+            age < KERNEL_LIST_DOUBT || (age < KERNEL_LIST_AGE && !doubtful(symbols))
+        });
+        if !is_good {
+            self.names = Ranges::default();
+            match kernel::Symbols::read(File::open("/proc/kallsyms")?)? {
+                Some(symbols) => self.symbols = Some((symbols, Instant::now())),
+                None => {
+                    self.hidden = true;
+                    tracing::warn!(
+                        "the kernel hides its addresses (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names"
+                    );
+                }
+            }
+        }
+        if let Some((symbols, _)) = &self.symbols {
+            symbols.resolve(wanted, &mut self.names);
+        }
+        Ok(())
+    }
+
+    fn list_bytes(&self) -> usize {
+        self.symbols.as_ref().map_or(0, |(symbols, _)| symbols.bytes())
+    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! A process's share of a window as a pprof profile with names.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
 use std::sync::Arc;
 
 use crate::ebpf::files::FileId;
 use crate::ebpf::name_cache::NameCache;
 use crate::ebpf::window::{Frame, Places, ProcessInfo, Stacks, Weight, Window};
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
+use crate::symbols::Demangle;
 use crate::symbols::calls::Call;
-use crate::symbols::{Demangle, kernel};
 
 /// What a thread's name becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,43 +69,17 @@ impl<'a> Namer<'a> {
         Self { cache, style }
     }
 
-    /// Reads the names of the kernel functions of a window that are not known yet, in one pass over the list.
+    /// Reads the names of the kernel functions of a window that are not known yet, all at once.
     pub fn learn_kernel(&mut self, window: &Window) {
-        if self.cache.kernel.hidden {
-            return;
-        }
-        self.cache.kernel.used = self.cache.age;
-        let mut missing: Vec<u64> = window
+        let frames = window
             .processes
             .values()
             .flat_map(|(_, stacks)| stacks.weights.keys())
-            .flat_map(|stack| stack.iter())
-            .filter(|frame| frame.file == FileId::KERNEL && self.cache.kernel.names.find(frame.address).is_none())
-            .map(|frame| frame.address)
-            .collect();
-        if missing.is_empty() {
-            return;
-        }
-        missing.sort_unstable();
-        missing.dedup();
-        let read =
-            File::open("/proc/kallsyms").and_then(|list| kernel::resolve(list, &missing, &mut self.cache.kernel.names));
-        match read {
-            Ok(true) => {}
-            Ok(false) => {
-                self.cache.kernel.hidden = true;
-                tracing::warn!(
-                    "the kernel hides its addresses (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names"
-                );
-            }
-            Err(error) => tracing::warn!(error = %error, "cannot read the list of kernel symbols"),
-        }
-        for address in missing {
-            if self.cache.kernel.names.find(address).is_none() {
-                let end = address.saturating_add(1);
-                self.cache.kernel.names.insert(address, end, Arc::from(""));
-            }
-        }
+            .flat_map(|stack| stack.iter());
+        let addresses = frames
+            .filter(|frame| frame.file == FileId::KERNEL)
+            .map(|frame| frame.address);
+        self.cache.resolve_kernel(addresses);
     }
 
     /// Looks up the functions of binaries in some stacks that are not known yet, those of a binary all at once: its lines may be looked for once a while.

@@ -15,7 +15,7 @@ use crate::unwind::{Arch, Stop};
 
 /// User frames at most, as in the program.
 const MAX_FRAMES: usize = 896;
-/// Batches that a stack waits for its tables at most: ten seconds.
+/// Batches that a stack waits for its tables at most: ten seconds, or 25 where little happens.
 const MAX_WAIT: u32 = 100;
 
 /// Which stacks are walked, and how.

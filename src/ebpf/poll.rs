@@ -21,6 +21,10 @@ use crate::ebpf::window::{Accounts, Window};
 
 /// How long records gather.
 const POLL: Duration = Duration::from_millis(100);
+/// The same when little came the last time: to wake two threads costs more than to read what some ticks left.
+const CALM_POLL: Duration = Duration::from_millis(250);
+/// So little, in bytes of records without any news: a hundredth of the ring.
+const CALM: usize = 10 << 10;
 /// How often the rate and the CPUs are looked at.
 const GOVERN: Duration = Duration::from_secs(5);
 /// Bytes that a piece of news counts for.
@@ -101,6 +105,8 @@ pub struct Poller {
     pub cost: Cost,
     /// Ticks that were due of clocks that are closed.
     pub expected: u64,
+    /// Little came the last time.
+    pub is_calm: bool,
 }
 
 impl Poller {
@@ -139,7 +145,7 @@ impl Poller {
         let own = self.cost.thread();
         let mut governed = (Instant::now(), self.nanos_used());
         loop {
-            let order = orders.recv_timeout(POLL);
+            let order = orders.recv_timeout(if self.is_calm { CALM_POLL } else { POLL });
             let is_open = match order {
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => self.drain(false),
@@ -198,6 +204,7 @@ impl Poller {
         for band in self.bands.values_mut() {
             band.drain(&mut batch.news);
         }
+        self.is_calm = batch.news.is_empty() && batch.bytes.len() <= CALM;
         if batch.order.is_empty() && batch.news.is_empty() && batch.malformed == 0 {
             // The worker counts its waits in batches.
             return self.work.send(Work::Batch(batch)).is_ok();

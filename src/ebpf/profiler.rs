@@ -117,6 +117,7 @@ impl Profiler {
             hertz: hertz.clone(),
             cost: cost.clone(),
             expected: 0,
+            is_calm: false,
         };
         for cpu in cpus {
             poller.open_cpu(cpu)?;

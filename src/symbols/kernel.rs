@@ -5,61 +5,80 @@ use std::sync::Arc;
 
 use crate::symbols::ranges::Ranges;
 
-/// Looks up `addresses` (sorted) in a list of kernel symbols and adds the functions found to `ranges`. The file is read once, line by line.
-///
-/// Answers false when the list hides its addresses (all zero), as it does without CAP_SYSLOG.
-pub fn resolve(list: impl io::Read, addresses: &[u64], ranges: &mut Ranges) -> io::Result<bool> {
-    let mut symbols = Vec::new();
-    let mut lines = BufReader::with_capacity(1 << 16, list);
-    let mut line = Vec::new();
-    let mut visible = false;
-    // The list is sorted for the kernel itself but not over modules: keep the best below and the nearest above each address.
-    let mut nearest: Vec<(u64, u64)> = vec![(0, u64::MAX); addresses.len()];
-    loop {
-        line.clear();
-        if lines.read_until(b'\n', &mut line)? == 0 {
-            break;
+/// The functions of the kernel and its modules, as tight as they can be kept: the kernel takes some 60 ms of CPU to write the list.
+#[derive(Debug, Default)]
+pub struct Symbols {
+    /// First addresses, in order; a function goes to the next.
+    starts: Box<[u64]>,
+    /// Where the name of each begins in `text`; it goes to the end of its line.
+    places: Box<[u32]>,
+    text: Box<str>,
+}
+
+impl Symbols {
+    /// Reads a list, line by line. `None` when it hides its addresses (all zero), as it does without CAP_SYSLOG. Of several names of an address the
+    /// first counts.
+    pub fn read(list: impl io::Read) -> io::Result<Option<Self>> {
+        let mut lines = BufReader::with_capacity(1 << 16, list);
+        let mut line = Vec::new();
+        let mut visible = false;
+        let mut found: Vec<(u64, u32)> = Vec::new();
+        let mut text = String::new();
+        loop {
+            line.clear();
+            if lines.read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            let Some((address, kind, name)) = parse(&line) else {
+                continue;
+            };
+            visible |= address != 0;
+            let Ok(place) = u32::try_from(text.len()) else {
+                break;
+            };
+            if address != 0 && matches!(kind, b't' | b'T' | b'w' | b'W') {
+                found.push((address, place));
+                text.push_str(&String::from_utf8_lossy(name));
+                text.push('\n');
+            }
         }
-        let Some((address, kind, name)) = parse(&line) else {
-            continue;
-        };
-        visible |= address != 0;
-        if address == 0 || !matches!(kind, b't' | b'T' | b'w' | b'W') {
-            continue;
+        if !visible {
+            return Ok(None);
         }
-        let after = addresses.partition_point(|wanted| *wanted < address);
-        // The first address at or after the symbol may belong to it; the ones before it end there.
-        if let Some(slot) = after.checked_sub(1) {
-            nearest[slot].1 = nearest[slot].1.min(address);
-        }
-        if let Some(slot) = nearest.get_mut(after)
-            && address > slot.0
-        {
-            slot.0 = address;
-            symbols.push((after, address, String::from_utf8_lossy(name).into_owned()));
+        // The list is in order for the kernel itself, but not over modules.
+        found.sort_by_key(|(address, _)| *address);
+        found.dedup_by_key(|(address, _)| *address);
+        Ok(Some(Self {
+            starts: found.iter().map(|(address, _)| *address).collect(),
+            places: found.iter().map(|(_, place)| *place).collect(),
+            text: text.into_boxed_str(),
+        }))
+    }
+
+    /// The function around an address: its first address, that of the next one, and its name. Of the last function the end is not known.
+    pub fn find(&self, address: u64) -> Option<(u64, u64, &str)> {
+        let after = self.starts.partition_point(|start| *start <= address);
+        let at = after.checked_sub(1)?;
+        let end = self.starts.get(after).copied().unwrap_or(address.saturating_add(1));
+        let name = self.text.get(*self.places.get(at)? as usize..)?;
+        Some((*self.starts.get(at)?, end, name.split('\n').next()?))
+    }
+
+    /// Adds the functions around `addresses` to `ranges`.
+    pub fn resolve(&self, addresses: &[u64], ranges: &mut Ranges) {
+        for address in addresses {
+            if ranges.find(*address).is_none()
+                && let Some((start, end, name)) = self.find(*address)
+            {
+                ranges.insert(start, end, Arc::from(name));
+            }
         }
     }
-    // Addresses between two symbols share the one below: carry it up.
-    let mut current: Option<(u64, Arc<str>)> = None;
-    for (slot, address) in addresses.iter().enumerate() {
-        let (start, _) = nearest[slot];
-        if start != 0 {
-            current = symbols
-                .iter()
-                .rev()
-                .find(|(at, found, _)| *at == slot && *found == start)
-                .map(|(_, found, name)| (*found, Arc::from(name.as_str())));
-        }
-        if let Some((start, name)) = &current {
-            let end = nearest[slot..]
-                .iter()
-                .map(|(_, next)| *next)
-                .find(|next| *next > *address && *next != u64::MAX)
-                .unwrap_or(address.saturating_add(1));
-            ranges.insert(*start, end.max(address.saturating_add(1)), name.clone());
-        }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.starts) + size_of_val(&*self.places) + self.text.len()
     }
-    Ok(visible)
 }
 
 fn parse(line: &[u8]) -> Option<(u64, u8, &[u8])> {
@@ -84,7 +103,8 @@ mod tests {
             0xffff_ffff_8100_0150,
             0xffff_ffff_c000_0008,
         ];
-        assert!(resolve(list.as_bytes(), &wanted, &mut ranges).unwrap());
+        let symbols = Symbols::read(list.as_bytes()).unwrap().unwrap();
+        symbols.resolve(&wanted, &mut ranges);
         let names: Vec<_> = wanted
             .iter()
             .map(|address| ranges.find(*address).map(|name| &**name))
@@ -95,12 +115,19 @@ mod tests {
         );
         assert_eq!(ranges.find(0xffff_ffff_8100_00ff).map(|name| &**name), Some("first"));
         assert_eq!(ranges.find(0xffff_ffff_8100_0100).map(|name| &**name), Some("second"));
+        assert_eq!(symbols.find(0xffff_ffff_80ff_ffff), None);
+        assert_eq!(
+            symbols.find(0xffff_ffff_8100_0208).unwrap(),
+            (0xffff_ffff_8100_0100, 0xffff_ffff_8100_0300, "second")
+        );
     }
 
     #[test]
     fn hidden_addresses_are_told() {
-        let mut ranges = Ranges::default();
-        assert!(!resolve("0000000000000000 T first\n".as_bytes(), &[1], &mut ranges).unwrap());
-        assert!(ranges.is_empty());
+        assert!(
+            Symbols::read("0000000000000000 T first\n".as_bytes())
+                .unwrap()
+                .is_none()
+        );
     }
 }
