@@ -11,7 +11,7 @@ AGENT := --no-default-features --features agent
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf bench-server bench-peer bench-growth bench-soak fuzz-smoke release images kills
+.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf bench-server bench-peer bench-growth bench-soak fuzz-smoke release images kills faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ reloads: ## ten thousand random reloads of the collector while profiles flow; `m
 
 kills: ## a thousand SIGKILLs at places of the disk under flushes, merges, retention, deletions, ...; `make test` does 200
 	$(STEP) ALLUVIUM_KILLS=$(or $(N),1000) cargo test --locked --test integration kills_at_places -- --nocapture
+
+faults: ## every write of every job of maintenance fails in turn; `make test` takes every third or seventh of some
+	$(STEP) ALLUVIUM_ALL_FAULTS=1 cargo test --locked --lib a_failure_at_any -- --nocapture
 
 fuzz-smoke: ## a minute of fuzzing for every target (no sanitizer: the code is safe Rust, and jemalloc is not for ASan)
 	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked

@@ -68,6 +68,14 @@ impl FaultHook for FailFrom {
     }
 }
 
+/// Every so many operations one fails; each in turn when `ALLUVIUM_ALL_FAULTS` is set (`make faults`), which takes several times as long.
+pub(super) fn step(usually: usize) -> usize {
+    match std::env::var_os("ALLUVIUM_ALL_FAULTS") {
+        Some(_) => 1,
+        None => usually,
+    }
+}
+
 /// How far a check comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -84,7 +92,7 @@ struct Case<'a> {
     first: &'a Path,
     config: &'a dyn Fn(&Path) -> StoreConfig,
     work: Vec<Work>,
-    /// Operations from one that fails to the next, odd: 1 for each.
+    /// Operations from one that fails to the next, odd: 1 for each. See [`step`].
     step: usize,
     /// Fewer operations than the job has: that its writes are places of faults at all.
     least: usize,
@@ -133,6 +141,7 @@ impl Case<'_> {
             }
             if !failed {
                 assert!(fails_at > self.least, "{case}: the writes must be places of faults");
+                println!("{}: {} operations, every {} failed", self.name, fails_at - 1, self.step);
                 return;
             }
         }
@@ -255,8 +264,8 @@ async fn a_failure_at_any_write_of_a_retention_by_type_takes_only_that_type() {
         config: &aging,
         // The first round splits, the second takes away.
         work: vec![Work::Due, Work::Due],
-        // Each operation comes for several files; all of them would take three times as long.
-        step: 3,
+        // Each operation comes for several files.
+        step: step(3),
         least: 20,
         check: &|after, stage, case| {
             assert_eq!(young(after, 30, CPU), kept, "{case}");

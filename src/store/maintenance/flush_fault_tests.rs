@@ -17,7 +17,7 @@ use crate::profile::synthetic::Names;
 use crate::store::clock::Clock;
 use crate::store::delta::DeltaTable;
 use crate::store::fault::{FaultHook, Faults, Place};
-use crate::store::maintenance::fault_tests::{DAY, FailFrom, config};
+use crate::store::maintenance::fault_tests::{DAY, FailFrom, config, step};
 use crate::store::maintenance::tests::{SHAPE, contents, copy, files_on_disk, fill, open, profile};
 use crate::store::root::Root;
 use crate::store::schema::Table;
@@ -148,7 +148,18 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
         );
     }
     // The four tables repeat the same operations: each kind fails once, of another table than the kind before, and every second time the process dies.
-    for (index, (kind, count)) in kinds.iter().enumerate() {
+    // When all are asked for, each of each kind fails.
+    let cases: Vec<_> = kinds
+        .iter()
+        .enumerate()
+        .flat_map(|(index, (kind, count))| {
+            let one = 1 + index % count;
+            let occurrences = if step(2) == 1 { 1..=*count } else { one..=one };
+            occurrences.map(move |occurrence| (kind, count, occurrence))
+        })
+        .collect();
+    println!("a flush with checkpoints: {} operations fail", cases.len());
+    for (index, (kind, count, occurrence)) in cases.into_iter().enumerate() {
         let crashes = index % 2 == 0;
         let dir = scratch();
         copy(first.path(), dir.path());
@@ -160,7 +171,6 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             faults: Faults::new(hook.clone()),
             ..config(dir.path())
         });
-        let occurrence = 1 + index % count;
         hook.left.store(occurrence, Ordering::SeqCst);
         let refused = store.append("t", late()).await;
         let flushed = store.flush().await;
@@ -285,7 +295,7 @@ async fn a_failure_at_any_step_of_trimming_the_log_loses_nothing() {
         std::fs::read_dir(folder).unwrap().count()
     };
     assert!(entries(first.path()) > 20);
-    for fails_at in (1..200).step_by(7) {
+    for fails_at in (1..400).step_by(step(7)) {
         let dir = scratch();
         copy(first.path(), dir.path());
         let hook = FailFrom::new();
@@ -305,6 +315,7 @@ async fn a_failure_at_any_step_of_trimming_the_log_loses_nothing() {
         drop(store);
         if !failed {
             assert!(fails_at > 40, "the deletions must be places of faults: {fails_at}");
+            println!("trimming: {} operations", fails_at - 1);
             assert_eq!(contents(&open(later(dir.path())).snapshot(), "t"), before, "{fails_at}");
             return;
         }
