@@ -1,7 +1,7 @@
 //! Sample rows kept decoded between questions: of one file, profile type and series, a quarter of an hour at a time.
 //!
 //! Files never change, so what is kept is never stale. A [`Block`] holds its rows by profile in six bytes a row or so, and a question sums those between two
-//! times exactly. The cache is bounded by bytes; what was not asked for the longest time goes first. Which rows are read into it is decided in `sums`.
+//! times exactly. The cache is bounded by bytes; what is of files that are gone goes, then what was not asked for the longest time. Which rows are read into it is decided in `sums`.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -360,6 +360,13 @@ impl BlockCache {
             state.shrink(self.limit / 4 * 3);
         }
     }
+
+    /// Keeps only the blocks of these files.
+    pub(crate) fn retain(&self, files: &HashSet<&str>) {
+        let mut state = self.state.lock();
+        state.chunks.retain(|key, _| files.contains(&*key.file));
+        state.bytes = state.chunks.values().map(|chunk| chunk.bytes).sum();
+    }
 }
 
 impl State {
@@ -471,5 +478,21 @@ mod tests {
         assert_eq!(cache.look(&key(0), None).missing, Missing::None);
         assert_eq!(cache.look(&key(39), None).missing, Missing::None);
         assert_eq!(cache.look(&key(1), None).missing, Missing::All);
+    }
+
+    #[test]
+    fn what_is_of_files_that_are_gone_is_forgotten() {
+        let cache = BlockCache::new(1 << 20);
+        let of = |file: &str| Key {
+            file: file.into(),
+            ..key(0)
+        };
+        cache.keep(of("merged"), vec![(1, one(7))], None);
+        let before = cache.state.lock().bytes;
+        cache.keep(of("live"), vec![(1, one(8))], None);
+        cache.retain(&HashSet::from(["live", "new"]));
+        assert_eq!(cache.look(&of("merged"), None).missing, Missing::All);
+        assert_eq!(cache.look(&of("live"), None).missing, Missing::None);
+        assert_eq!(cache.state.lock().bytes, before);
     }
 }

@@ -3,9 +3,11 @@
 //! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. How each question is answered stands in the module of its name;
 //! SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{DiffGraph, FlameGraph, Tree};
@@ -21,7 +23,7 @@ use crate::query::totals::TotalsCache;
 use crate::query::{
     QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, timeline,
 };
-use crate::store::snapshot::{Snapshot, SnapshotSource};
+use crate::store::snapshot::{FileEntry, Snapshot, SnapshotSource};
 
 /// Answers questions about what a source holds. Clones share caches and limits.
 #[derive(Clone)]
@@ -39,6 +41,23 @@ struct Shared {
     totals: Arc<TotalsCache>,
     template: sql::Template,
     sessions: std::sync::OnceLock<Arc<session::Shared>>,
+    /// The files of the last question.
+    files: Mutex<Arc<[FileEntry]>>,
+}
+
+impl Shared {
+    /// Drops what is remembered of files that were merged or deleted since the last question: a question that still has them reads them again.
+    fn forget_gone(&self, files: &Arc<[FileEntry]>) {
+        let mut last = self.files.lock();
+        if Arc::ptr_eq(&last, files) {
+            return;
+        }
+        *last = files.clone();
+        drop(last);
+        let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        self.blocks.retain(&live);
+        self.totals.retain(&live);
+    }
 }
 
 /// Parquet files since the start, over all queries.
@@ -77,6 +96,7 @@ impl QueryEngine {
                 sessions: std::sync::OnceLock::new(),
                 blocks: Arc::new(BlockCache::new(limits.block_cache_bytes)),
                 totals: Arc::new(TotalsCache::new(limits.totals_cache_bytes)),
+                files: Mutex::default(),
                 limits,
             }),
         })
@@ -277,13 +297,15 @@ impl QueryEngine {
     }
 
     fn new_context(&self, tenant: &str, describing: bool) -> Context {
+        let snapshot = self.shared.source.snapshot();
+        self.shared.forget_gone(&snapshot.files);
         Context {
             runtime: self.shared.runtime.clone(),
             stacks: self.shared.stacks.clone(),
             series: self.shared.series.clone(),
             blocks: self.shared.blocks.clone(),
             totals: self.shared.totals.clone(),
-            snapshot: self.shared.source.snapshot(),
+            snapshot,
             tenant: tenant.into(),
             describing,
         }

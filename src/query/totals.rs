@@ -157,6 +157,13 @@ impl TotalsCache {
             }
         }
     }
+
+    /// Keeps only what was read of these files.
+    pub(crate) fn retain(&self, files: &HashSet<&str>) {
+        let mut state = self.state.lock();
+        state.files.retain(|path, _| files.contains(path.as_str()));
+        state.bytes = state.files.values().map(|entry| entry.bytes).sum();
+    }
 }
 
 /// The runs that may hold profiles that the filter lets through: all that match its type and series, at any time; ask a run for the time.
