@@ -137,7 +137,11 @@ struct Search<'a, 'b> {
 impl<'a> Search<'a, '_> {
     fn unit(&mut self, unit: &Unit<'a>, addresses: &[u64]) -> gimli::Result<()> {
         let mut here = Vec::new();
-        let mut ranges = self.dwarf.unit_ranges(unit)?;
+        let mut root = unit.entries();
+        let Some(root) = root.next_dfs()? else {
+            return Ok(());
+        };
+        let mut ranges = self.ranges(unit, root)?;
         while let Some(range) = ranges.next()? {
             here.extend_from_slice(within(addresses, range.begin, range.end));
         }
@@ -157,7 +161,7 @@ impl<'a> Search<'a, '_> {
             if tag != dw::DW_TAG_subprogram && tag != dw::DW_TAG_inlined_subroutine {
                 continue;
             }
-            let mut ranges = self.dwarf.die_ranges(unit, entry)?;
+            let mut ranges = self.ranges(unit, entry)?;
             let mut around: Vec<u64> = Vec::new();
             while let Some(range) = ranges.next()? {
                 around.extend_from_slice(within(&here, range.begin, range.end));
@@ -194,6 +198,26 @@ impl<'a> Search<'a, '_> {
         }
         self.name_callers(unit, &here);
         Ok(())
+    }
+
+    /// The addresses of an entry. A length that goes beyond all addresses is refused: gimli adds it without a look.
+    fn ranges(
+        &self,
+        unit: &Unit<'a>,
+        entry: &gimli::DebuggingInformationEntry<Reader<'a>>,
+    ) -> gimli::Result<gimli::RangeIter<Reader<'a>>> {
+        let (mut low, mut length) = (0u64, 0u64);
+        for attribute in entry.attrs() {
+            match (attribute.name(), attribute.value()) {
+                (dw::DW_AT_low_pc, value) => low = low.max(self.dwarf.attr_address(unit, value)?.unwrap_or(0)),
+                (dw::DW_AT_high_pc, AttributeValue::Udata(value)) => length = length.max(value),
+                _ => {}
+            }
+        }
+        match low.checked_add(length) {
+            Some(_) => self.dwarf.die_ranges(unit, entry),
+            None => Err(gimli::Error::AddressOverflow),
+        }
     }
 
     /// Puts names in place of the numbers of files. Until then the line of each address is that of its innermost call.
