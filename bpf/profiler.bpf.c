@@ -24,7 +24,7 @@ struct {
 	UINT(type, MAP_PERCPU_ARRAY);
 	UINT(max_entries, 1);
 	TYPE(key, u32);
-	TYPE(value, struct stack_record);
+	TYPE(value, struct cpu);
 } scratch SEC(".maps");
 
 struct {
@@ -33,25 +33,6 @@ struct {
 	TYPE(key, u32);
 	TYPE(value, struct snapshot_record);
 } snapshot_scratch SEC(".maps");
-
-struct {
-	UINT(type, MAP_PERCPU_ARRAY);
-	UINT(max_entries, COUNTERS);
-	TYPE(key, u32);
-	TYPE(value, u64);
-} counters SEC(".maps");
-
-/* All registers where the walk is, as long as they are known: at the leaf and below a signal. */
-struct registers {
-	u64 values[REGISTERS];
-};
-
-struct {
-	UINT(type, MAP_PERCPU_ARRAY);
-	UINT(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct registers);
-} registers SEC(".maps");
 
 struct mapping_array {
 	UINT(type, MAP_ARRAY);
@@ -69,11 +50,11 @@ struct {
 	ARRAY(values, struct mapping_array);
 } processes SEC(".maps");
 
-struct row_array {
+struct line_array {
 	UINT(type, MAP_ARRAY);
 	UINT(max_entries, 1);
 	UINT(key_size, sizeof(u32));
-	UINT(value_size, sizeof(struct row));
+	UINT(value_size, sizeof(struct line));
 	UINT(map_flags, F_INNER_MAP | F_MMAPABLE);
 };
 
@@ -82,32 +63,22 @@ struct {
 	UINT(max_entries, 4096);
 	UINT(map_flags, F_NO_PREALLOC);
 	TYPE(key, u32);
-	ARRAY(values, struct row_array);
+	ARRAY(values, struct line_array);
 } tables SEC(".maps");
 
-/* State of one walk; lives on the stack of the program. */
-struct walk {
-	u64 ip, sp, bp, aux;
+/* What each step of a walk is given. All else lies in the CPU's memory: of numbers that the verifier knows nothing of it makes one state of many. */
+struct context {
+	struct cpu *cpu;
 	void *mappings;
-	u32 kernel_frames;
-	u32 user_frames;
-	u32 stop;
-	/* The address is one of a call's return: the rule is that of the byte before. */
-	u32 is_return;
 };
 
-INLINE void count(u32 index)
-{
-	u64 *value = map_lookup(&counters, &index);
-	if (value)
-		*value += 1;
-}
-
 /* The last element of a sorted inner array of `size` elements (from index 1) that starts at or before `address`; 0: none. */
-INLINE u32 find_mapping(void *mappings, u32 size, u64 address)
+INLINE u32 find_mapping(void *mappings, volatile struct bounds *bounds, u32 size, u64 address)
 {
-	u32 low = 1, high = size + 1;
+	bounds->low = 1;
+	bounds->high = size + 1;
 	for (int step = 0; step < 14; step++) {
+		u32 low = bounds->low, high = bounds->high;
 		if (low >= high)
 			break;
 		u32 middle = low + ((high - low) >> 1);
@@ -115,85 +86,107 @@ INLINE u32 find_mapping(void *mappings, u32 size, u64 address)
 		if (!entry)
 			return 0;
 		if (entry->start <= address)
-			low = middle + 1;
+			bounds->low = middle + 1;
 		else
-			high = middle;
+			bounds->high = middle;
 	}
-	return low - 1;
+	return bounds->low - 1;
 }
 
-INLINE u32 find_row(void *rows, u32 size, u32 pc)
+/* The word of a table at a place. */
+INLINE u32 *word(void *table, u32 at)
 {
-	u32 low = 1, high = size + 1;
-	for (int step = 0; step < 22; step++) {
+	u32 index = at / LINE_WORDS;
+	struct line *line = map_lookup(table, &index);
+	return line ? &line->words[at % LINE_WORDS] : NULL;
+}
+
+/* The rule that holds at `pc`; 0, which is RULE_NONE, where nothing is said. */
+INLINE u32 find_rule(void *table, struct table *header, volatile struct bounds *bounds, u32 pc)
+{
+	u32 shift = header->shift & 31, numbers = 0xffffffffU >> shift;
+	u32 page = pc >> shift;
+	bounds->low = bounds->high = header->rows;
+	if (page < header->first_page)
+		return 0;
+	page -= header->first_page;
+	/* Behind the last row, it holds. */
+	if (page < header->pages) {
+		u32 *first = word(table, header->pages_at + page), *last = word(table, header->pages_at + page + 1);
+		if (!first || !last)
+			return 0;
+		bounds->low = *first;
+		bounds->high = *last;
+	}
+	/* Not below any row at this offset. */
+	u32 key = pc << (32 - shift) | numbers;
+	for (int step = 0; step < 17; step++) {
+		u32 low = bounds->low, high = bounds->high;
 		if (low >= high)
 			break;
 		u32 middle = low + ((high - low) >> 1);
-		struct row *entry = map_lookup(rows, &middle);
-		if (!entry)
+		u32 *row = word(table, header->rows_at + middle);
+		if (!row)
 			return 0;
-		if (entry->pc <= pc)
-			low = middle + 1;
+		if (*row <= key)
+			bounds->low = middle + 1;
 		else
-			high = middle;
+			bounds->high = middle;
 	}
-	return low - 1;
+	u32 low = bounds->low;
+	/* The last row of a page before, when none of this one comes first. */
+	u32 *row = low ? word(table, header->rows_at + low - 1) : NULL;
+	if (!row)
+		return 0;
+	u32 number = *row & numbers;
+	if (number < FIRST_RULES)
+		return header->first_rules[number & (FIRST_RULES - 1)];
+	u32 *rule = word(table, header->rules_at + number);
+	return rule ? *rule : 0;
 }
 
 /* One frame of the walk: notes the address, then finds the caller's registers. Answers 1 to end. */
-static long step(u32 index, struct walk *walk)
+static long step(u32 index, struct context *context)
 {
-	u32 zero = 0;
-	struct stack_record *record = map_lookup(&scratch, &zero);
-	if (!record)
-		return 1;
+	struct cpu *cpu = context->cpu;
+	struct walk *walk = &cpu->walk;
 	u32 slot = walk->kernel_frames + walk->user_frames;
-	record->frames[slot & (MAX_FRAMES - 1)] = walk->ip;
+	cpu->record.frames[slot & (MAX_FRAMES - 1)] = walk->ip;
 	walk->user_frames += 1;
 
 	u64 address = walk->ip - walk->is_return;
 	u32 first = 0;
-	struct mapping *header = map_lookup(walk->mappings, &first);
-	if (!header) {
-		walk->stop = STOP_NO_MAPPING;
-		return 1;
-	}
-	u32 found = find_mapping(walk->mappings, header->start, address);
-	struct mapping *mapping = found ? map_lookup(walk->mappings, &found) : NULL;
-	if (!mapping || address >= mapping->end) {
-		walk->stop = STOP_NO_MAPPING;
-		return 1;
+	/* Callers often lie in the same file. */
+	if (address < cpu->mapping.start || address >= cpu->mapping.end) {
+		struct mapping *header = map_lookup(context->mappings, &first);
+		u32 found = header ? find_mapping(context->mappings, &cpu->bounds, header->start, address) : 0;
+		struct mapping *mapping = found ? map_lookup(context->mappings, &found) : NULL;
+		if (!mapping || address >= mapping->end) {
+			walk->stop = STOP_NO_MAPPING;
+			return 1;
+		}
+		cpu->mapping = *mapping;
 	}
 
-	u32 rule = RULE_BP, extra = AUX_LOST;
-	s64 cfa_offset = 16, bp_offset = -16;
-#if defined(__TARGET_ARCH_arm64)
-	extra = AUX_AFTER;
-#endif
-	u32 key = mapping->table;
+	volatile u32 *said = &cpu->rule;
+	*said = FRAME_POINTERS;
+	u32 key = cpu->mapping.table;
 	if (key) {
 		/* Tables are made when the first stack asks for them. */
-		void *rows = map_lookup(&tables, &key);
-		struct row *size = rows ? map_lookup(rows, &first) : NULL;
-		if (!size) {
+		void *table = map_lookup(&tables, &key);
+		struct table *header = table ? map_lookup(table, &first) : NULL;
+		if (!header) {
 			walk->stop = STOP_NO_TABLE;
 			return 1;
 		}
-		if (size->pc) {
-			u64 relative = address - mapping->bias;
+		if (header->rows) {
+			u64 relative = address - cpu->mapping.bias;
 			u32 pc = relative > 0xffffffffULL ? 0xffffffff : relative;
-			u32 at = find_row(rows, size->pc, pc);
-			struct row *row = at ? map_lookup(rows, &at) : NULL;
-			if (!row) {
-				walk->stop = STOP_NO_RULE;
-				return 1;
-			}
-			rule = row->rule & 15;
-			extra = row->rule >> 4;
-			cfa_offset = (s64)row->cfa * 8;
-			bp_offset = (s64)row->bp * 8;
+			*said = find_rule(table, header, &cpu->bounds, pc);
 		}
 	}
+	u32 row = *said, rule = row >> 24 & 15, extra = row >> 28;
+	s64 cfa_offset = (s64)(s16)row * 8, bp_offset = (s64)(s8)(row >> 16) * 8;
 
 	u64 cfa, ip = 0;
 	if (rule == RULE_SP) {
@@ -225,12 +218,7 @@ static long step(u32 index, struct walk *walk)
 	} else if (rule == RULE_AUX && walk->aux) {
 		cfa = walk->aux + cfa_offset;
 	} else if ((rule == RULE_REGISTER || rule == RULE_RETURN) && !walk->is_return) {
-		struct registers *known = map_lookup(&registers, &zero);
-		if (!known) {
-			walk->stop = STOP_RULE;
-			return 1;
-		}
-		u64 value = known->values[extra & (REGISTERS - 1)];
+		u64 value = cpu->registers[extra & (REGISTERS - 1)];
 		if (rule == RULE_REGISTER) {
 			cfa = value + cfa_offset;
 		} else {
@@ -242,22 +230,22 @@ static long step(u32 index, struct walk *walk)
 	} else if (rule == RULE_SIGNAL) {
 		/* rt_sigframe: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip of the ucontext, 40 bytes above the stack pointer. */
 		u64 saved[17];
-		struct registers *known = map_lookup(&registers, &zero);
-		if (!known || probe_read_user(saved, sizeof(saved), (void *)(walk->sp + 40))) {
+		u64 *known = cpu->registers;
+		if (probe_read_user(saved, sizeof(saved), (void *)(walk->sp + 40))) {
 			walk->stop = STOP_READ;
 			return 1;
 		}
 #pragma unroll
 		for (int index = 0; index < 8; index++)
-			known->values[8 + index] = saved[index];
-		known->values[5] = saved[8];
-		known->values[4] = saved[9];
-		known->values[6] = saved[10];
-		known->values[3] = saved[11];
-		known->values[1] = saved[12];
-		known->values[0] = saved[13];
-		known->values[2] = saved[14];
-		known->values[7] = saved[15];
+			known[8 + index] = saved[index];
+		known[5] = saved[8];
+		known[4] = saved[9];
+		known[6] = saved[10];
+		known[3] = saved[11];
+		known[1] = saved[12];
+		known[0] = saved[13];
+		known[2] = saved[14];
+		known[7] = saved[15];
 		walk->bp = saved[10];
 		walk->aux = saved[11];
 		walk->sp = saved[15];
@@ -371,13 +359,14 @@ INLINE void copy_stack(struct snapshot_record *snapshot, u32 kernel_frames, u64 
 }
 
 /* Writes the registers and the top of the stack to the ring, for a walk outside. Answers 0 when they are there. */
-static __attribute__((noinline)) int write_snapshot(struct walk *start, u32 stop)
+static __attribute__((noinline)) int write_snapshot(struct cpu *cpu, u32 stop)
 {
 	u32 zero = 0;
-	struct stack_record *record = map_lookup(&scratch, &zero);
 	struct snapshot_record *snapshot = map_lookup(&snapshot_scratch, &zero);
-	if (!record || !snapshot)
+	if (!cpu || !snapshot)
 		return 1;
+	struct stack_record *record = &cpu->record;
+	struct walk *start = &cpu->start;
 	u32 kernel_frames = record->head.kernel_frames & 127;
 	snapshot->head = record->head;
 	snapshot->head.kind = RECORD_SNAPSHOT;
@@ -388,9 +377,7 @@ static __attribute__((noinline)) int write_snapshot(struct walk *start, u32 stop
 	snapshot->bp = start->bp;
 	snapshot->aux = start->aux;
 	/* After a walk through a signal these are the interrupted ones; only leaves in assembly would notice. */
-	struct registers *known = map_lookup(&registers, &zero);
-	if (known)
-		__builtin_memcpy(snapshot->registers, known->values, sizeof(snapshot->registers));
+	__builtin_memcpy(snapshot->registers, cpu->registers, sizeof(snapshot->registers));
 	/* All of them: what is more than there is lies where the stack goes. */
 	__builtin_memcpy(snapshot->data, record->frames, MAX_KERNEL_FRAMES * 8);
 	copy_stack(snapshot, kernel_frames, start->sp);
@@ -400,29 +387,33 @@ static __attribute__((noinline)) int write_snapshot(struct walk *start, u32 stop
 	return ringbuf_output(&ring, snapshot, size, RB_NO_WAKEUP) != 0;
 }
 
-INLINE int sample(struct perf_context *context, u64 now)
+/* True when the clock interrupted code of a program, not of the kernel. */
+INLINE int interrupted_user(struct perf_context *context)
 {
-	count(COUNT_TICKS);
+#if defined(__TARGET_ARCH_x86)
+	/* The low two bits of the code segment are the privilege: 3 is user mode. */
+	return (NOW(context->cs) & 3) == 3;
+#else
+	/* The low four bits of pstate are the exception level: 0 is user mode. */
+	return (NOW(context->pstate) & 15) == 0;
+#endif
+}
+
+/* Writes the stack of this tick. Answers with the counter that it belongs to. */
+INLINE u32 sample(struct perf_context *context, struct cpu *cpu, u64 now)
+{
 	u64 id = get_current_pid_tgid();
 	u32 pid = id >> 32;
-	if (pid == 0) {
-		count(COUNT_IDLE);
-		return 0;
-	}
+	if (pid == 0)
+		return COUNT_IDLE;
 	u32 zero = 0;
 	void *mappings = map_lookup(&processes, &pid);
 	if (mappings) {
 		struct mapping *header = map_lookup(mappings, &zero);
-		if (header && header->start == IGNORED) {
-			count(COUNT_IGNORED);
-			return 0;
-		}
+		if (header && header->start == IGNORED)
+			return COUNT_IGNORED;
 	}
-	struct stack_record *record = map_lookup(&scratch, &zero);
-	if (!record) {
-		count(COUNT_NO_SCRATCH);
-		return 0;
-	}
+	struct stack_record *record = &cpu->record;
 	struct task_struct *task = get_current_task_btf();
 	record->head.time = now;
 	record->head.period = context->sample_period;
@@ -435,126 +426,120 @@ INLINE int sample(struct perf_context *context, u64 now)
 	record->head.snapshot_bytes = 0;
 	get_current_comm(record->head.comm, sizeof(record->head.comm));
 
-	u32 kernel_frames = 0;
-	if (kernel_stacks) {
+	/* Asked only where there is one: the kernel's way to the answer is long. */
+	u32 kernel_frames = 0, is_user = interrupted_user(context);
+	if (kernel_stacks && !is_user) {
 		long bytes = get_stack(context, record->frames, MAX_KERNEL_FRAMES * 8, 0);
 		if (bytes > 0)
 			kernel_frames = ((u32)bytes / 8) & 127;
 	}
 	record->head.kernel_frames = kernel_frames;
 
-	struct walk walk = {
-		.kernel_frames = kernel_frames,
-		.stop = STOP_NO_USER,
-	};
+	struct walk *walk = &cpu->walk;
+	walk->kernel_frames = kernel_frames;
+	walk->user_frames = 0;
+	walk->stop = STOP_NO_USER;
+	walk->is_return = 0;
 	if (task->mm) {
 		struct pt_regs *regs = task_pt_regs(task);
 		/* Read at once, each by its own instruction: the verifier refuses a pointer into the context that was computed. */
-		struct registers *known = map_lookup(&registers, &zero);
-		if (!known) {
-			count(COUNT_NO_SCRATCH);
-			return 0;
-		}
 #if defined(__TARGET_ARCH_x86)
+		u64 *known = cpu->registers;
 		u64 ip = NOW(context->ip);
-		/* The low two bits of the code segment are the privilege: 3 is user mode. */
-		if ((NOW(context->cs) & 3) == 3) {
-			walk.ip = ip;
-			known->values[0] = NOW(context->ax);
-			known->values[1] = NOW(context->dx);
-			known->values[2] = NOW(context->cx);
-			known->values[3] = NOW(context->bx);
-			known->values[4] = NOW(context->si);
-			known->values[5] = NOW(context->di);
-			known->values[6] = NOW(context->bp);
-			known->values[7] = NOW(context->sp);
-			known->values[8] = NOW(context->r8);
-			known->values[9] = NOW(context->r9);
-			known->values[10] = NOW(context->r10);
-			known->values[11] = NOW(context->r11);
-			known->values[12] = NOW(context->r12);
-			known->values[13] = NOW(context->r13);
-			known->values[14] = NOW(context->r14);
-			known->values[15] = NOW(context->r15);
+		if (is_user) {
+			walk->ip = ip;
+			known[0] = NOW(context->ax);
+			known[1] = NOW(context->dx);
+			known[2] = NOW(context->cx);
+			known[3] = NOW(context->bx);
+			known[4] = NOW(context->si);
+			known[5] = NOW(context->di);
+			known[6] = NOW(context->bp);
+			known[7] = NOW(context->sp);
+			known[8] = NOW(context->r8);
+			known[9] = NOW(context->r9);
+			known[10] = NOW(context->r10);
+			known[11] = NOW(context->r11);
+			known[12] = NOW(context->r12);
+			known[13] = NOW(context->r13);
+			known[14] = NOW(context->r14);
+			known[15] = NOW(context->r15);
 		} else {
-			walk.ip = regs->ip;
-			known->values[0] = regs->ax;
-			known->values[1] = regs->dx;
-			known->values[2] = regs->cx;
-			known->values[3] = regs->bx;
-			known->values[4] = regs->si;
-			known->values[5] = regs->di;
-			known->values[6] = regs->bp;
-			known->values[7] = regs->sp;
-			known->values[8] = regs->r8;
-			known->values[9] = regs->r9;
-			known->values[10] = regs->r10;
-			known->values[11] = regs->r11;
-			known->values[12] = regs->r12;
-			known->values[13] = regs->r13;
-			known->values[14] = regs->r14;
-			known->values[15] = regs->r15;
+			walk->ip = regs->ip;
+			known[0] = regs->ax;
+			known[1] = regs->dx;
+			known[2] = regs->cx;
+			known[3] = regs->bx;
+			known[4] = regs->si;
+			known[5] = regs->di;
+			known[6] = regs->bp;
+			known[7] = regs->sp;
+			known[8] = regs->r8;
+			known[9] = regs->r9;
+			known[10] = regs->r10;
+			known[11] = regs->r11;
+			known[12] = regs->r12;
+			known[13] = regs->r13;
+			known[14] = regs->r14;
+			known[15] = regs->r15;
 		}
-		walk.sp = known->values[7];
-		walk.bp = known->values[6];
-		walk.aux = known->values[3];
+		walk->sp = known[7];
+		walk->bp = known[6];
+		walk->aux = known[3];
 #else
 		u64 ip = NOW(context->pc), sp = NOW(context->sp), bp = NOW(context->regs[29]), link = NOW(context->regs[30]);
-		/* The low four bits of pstate are the exception level: 0 is user mode. */
-		if ((NOW(context->pstate) & 15) == 0) {
-			walk.ip = ip;
-			walk.sp = sp;
-			walk.bp = bp;
-			walk.aux = link;
+		if (is_user) {
+			walk->ip = ip;
+			walk->sp = sp;
+			walk->bp = bp;
+			walk->aux = link;
 		} else {
-			walk.ip = regs->user_regs.pc;
-			walk.sp = regs->user_regs.sp;
-			walk.bp = regs->user_regs.regs[29];
-			walk.aux = regs->user_regs.regs[30];
+			walk->ip = regs->user_regs.pc;
+			walk->sp = regs->user_regs.sp;
+			walk->bp = regs->user_regs.regs[29];
+			walk->aux = regs->user_regs.regs[30];
 		}
-		walk.aux &= 0x0000ffffffffffffULL;
+		walk->aux &= 0x0000ffffffffffffULL;
 #endif
-		struct walk start = walk;
-		walk.mappings = mappings;
+		cpu->start = *walk;
 		if (mappings) {
-			walk.stop = STOP_DEPTH;
-			loop(MAX_USER_FRAMES, step, &walk, 0);
+			struct context given = { .cpu = cpu, .mappings = mappings };
+			walk->stop = STOP_DEPTH;
+			cpu->mapping.end = 0;
+			loop(MAX_USER_FRAMES, step, &given, 0);
 		} else {
-			walk.stop = STOP_NEW_PROCESS;
+			walk->stop = STOP_NEW_PROCESS;
 		}
 		/* What is not mapped was mapped a moment ago: outside, the walk can wait for the news of it, and for tables. */
-		if (walk.stop == STOP_NEW_PROCESS || walk.stop == STOP_NO_MAPPING || walk.stop == STOP_NO_TABLE) {
-			if (snapshots && !write_snapshot(&start, walk.stop)) {
-				count(COUNT_SNAPSHOT);
-				return 0;
-			}
-			if (walk.stop == STOP_NEW_PROCESS) {
-				record->frames[kernel_frames & (MAX_FRAMES - 1)] = walk.ip;
-				walk.user_frames = 1;
+		if (walk->stop == STOP_NEW_PROCESS || walk->stop == STOP_NO_MAPPING || walk->stop == STOP_NO_TABLE) {
+			if (snapshots && !write_snapshot(cpu, walk->stop))
+				return COUNT_SNAPSHOT;
+			if (walk->stop == STOP_NEW_PROCESS) {
+				record->frames[kernel_frames & (MAX_FRAMES - 1)] = walk->ip;
+				walk->user_frames = 1;
 			}
 		}
 	}
-	record->head.user_frames = walk.user_frames;
-	record->head.stop = walk.stop;
+	u32 user_frames = NOW(walk->user_frames);
+	record->head.user_frames = user_frames;
+	record->head.stop = walk->stop;
 
-	u64 size = sizeof(struct record) + (u64)(kernel_frames + walk.user_frames) * 8;
+	u64 size = sizeof(struct record) + (u64)(kernel_frames + user_frames) * 8;
 	if (size > sizeof(struct stack_record))
 		size = sizeof(struct stack_record);
-	if (ringbuf_output(&ring, record, size, RB_NO_WAKEUP))
-		count(COUNT_RING_FULL);
-	else
-		count(COUNT_STACK);
-	return 0;
+	return ringbuf_output(&ring, record, size, RB_NO_WAKEUP) ? COUNT_RING_FULL : COUNT_STACK;
 }
 
 SEC("perf_event")
 int profile(struct perf_context *context)
 {
 	u64 start = ktime_get_ns();
-	int status = sample(context, start);
-	u32 index = COUNT_NANOS;
-	u64 *nanos = map_lookup(&counters, &index);
-	if (nanos)
-		*nanos += ktime_get_ns() - start;
-	return status;
+	u32 zero = 0;
+	struct cpu *cpu = map_lookup(&scratch, &zero);
+	if (!cpu)
+		return 0;
+	cpu->counters[COUNT_TICKS] += 1;
+	cpu->counters[sample(context, cpu, start) & (COUNTERS - 1)] += 1;
+	cpu->counters[COUNT_NANOS] += ktime_get_ns() - start;
+	return 0;
 }

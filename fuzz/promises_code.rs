@@ -9,7 +9,7 @@ use alluvium::symbols::latest::Latest;
 use alluvium::symbols::pclntab::Pclntab;
 use alluvium::symbols::{Demangle, Ranges, dwarf, elf as elf_file, go as go_file, jitdump, kernel, perf_map, separate};
 use alluvium::unwind::walk::{Found, REGISTERS, Snapshot, walk};
-use alluvium::unwind::{Arch, Table, eh_frame, go as go_rules};
+use alluvium::unwind::{Arch, Packed, Table, eh_frame, go as go_rules};
 
 /// Any bytes as an ELF file: its unwind table, its functions, lines and inlined calls, and Go's table are there or not; nothing panics, hangs or takes more memory
 /// than it may.
@@ -63,6 +63,10 @@ pub fn cfi(data: &[u8]) {
         return;
     };
     assert!(table.rows().is_sorted_by(|a, b| a.pc < b.pc));
+    let packed = Packed::new(table.clone());
+    for row in table.rows().iter().take(256) {
+        assert!(packed.find(row.pc).is_some_and(|found| found == *row));
+    }
     let snapshot = Snapshot {
         ip: table.rows().first().map_or(0, |row| u64::from(row.pc)),
         sp: 0,
@@ -76,8 +80,8 @@ pub fn cfi(data: &[u8]) {
         arch,
         &snapshot,
         896,
-        |address| match u32::try_from(address).ok().and_then(|pc| table.find(pc)) {
-            Some(row) => Found::Row(*row),
+        |address| match u32::try_from(address).ok().and_then(|pc| packed.find(pc)) {
+            Some(row) => Found::Row(row),
             None => Found::FramePointers,
         },
         &mut frames,

@@ -100,16 +100,38 @@ struct mapping {
 /* In place of the number of mappings: ticks of this process are counted and nothing else. */
 #define IGNORED 0xffffffffffffffffULL
 
-/* One unwind rule: holds from `pc` to the next row. Element 0 holds the number of rows in `pc`. */
-struct row {
-	u32 pc;
-	/* Offset of the CFA from its register, in units of 8 bytes. */
-	s16 cfa;
-	/* Where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register. */
-	s8 bp;
-	/* Low four bits: enum rule. High four bits: a register for RULE_REGISTER and RULE_RETURN, enum aux for all others. */
-	u8 rule;
+/* A table is an array of these, which is read as one row of words: a header, all rules (the most frequent first), an index and the rows.
+ * src/unwind/packed.rs writes it. A line is one of the processor's cache. */
+#define LINE_WORDS 16
+struct line {
+	u32 words[LINE_WORDS];
 };
+
+/* Rules in the header. */
+#define FIRST_RULES 8
+
+/* The first line of a table. */
+struct table {
+	/* Without rows, frame pointers are followed. */
+	u32 rows;
+	/* The index has a word a page and one more: the number of the first row in it. A page has 1 << shift addresses. */
+	u32 first_page;
+	u32 pages;
+	u32 shift;
+	/* Words before the index, the rows and the rules. */
+	u32 pages_at;
+	u32 rows_at;
+	u32 rules_at;
+	u32 reserved;
+	u32 first_rules[FIRST_RULES];
+};
+
+/* A row is a word: the offset in its page in the high `shift` bits, the number of its rule in the others. It holds up to the next row. A rule is a word too:
+ * from bit 0 on 16 bits, signed: offset of the CFA from its register, in units of 8 bytes;
+ * from bit 16 on 8 bits, signed: where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register;
+ * from bit 24 on 4 bits: enum rule;
+ * from bit 28 on 4 bits: a register for RULE_REGISTER and RULE_RETURN, enum aux for all others.
+ */
 
 /* Where the caller's third register is: rbx on x86-64, the return address (x30) on arm64. Other values: at CFA - 8 * value. */
 enum aux {
@@ -152,19 +174,58 @@ enum rule {
 	RULE_AUX = 12,
 };
 
-/* Counters, one set a CPU. Every tick increments TICKS and exactly one of those below it. */
+/* The rule where there is no table. */
+#if defined(__TARGET_ARCH_arm64)
+#define FRAME_POINTERS (2u | (u8)-2 << 16 | (u32)RULE_BP << 24 | (u32)AUX_AFTER << 28)
+#else
+#define FRAME_POINTERS (2u | (u8)-2 << 16 | (u32)RULE_BP << 24 | (u32)AUX_LOST << 28)
+#endif
+
+/* Counters, one set a CPU. Every tick increments exactly one of them, and TICKS before it: who copies them in their order finds no more of them than ticks. */
 enum counter {
-	COUNT_TICKS = 0,
-	COUNT_STACK = 1,
-	COUNT_SNAPSHOT = 2,
-	COUNT_RING_FULL = 3,
-	COUNT_NO_SCRATCH = 4,
-	COUNT_IDLE = 5,
+	COUNT_STACK = 0,
+	COUNT_SNAPSHOT = 1,
+	COUNT_RING_FULL = 2,
+	COUNT_IDLE = 3,
 	/* Of a process that is not looked at: the header of its mappings says IGNORED. */
-	COUNT_IGNORED = 6,
+	COUNT_IGNORED = 4,
 	/* Not a count: nanoseconds that the program itself took. */
-	COUNT_NANOS = 7,
+	COUNT_NANOS = 5,
+	/* 6 is free. */
+	COUNT_TICKS = 7,
 	COUNTERS = 8,
+};
+
+/* Of a binary search: from the first element, included, to the last, not included. */
+struct bounds {
+	u32 low, high;
+};
+
+/* Where a walk is. */
+struct walk {
+	u64 ip, sp, bp, aux;
+	u32 kernel_frames;
+	u32 user_frames;
+	u32 stop;
+	/* The address is one of a call's return: the rule is that of the byte before. */
+	u32 is_return;
+};
+
+/* What the program has for itself on each CPU, in one piece: after 10 ms each page of it is cold. */
+struct cpu {
+	u64 counters[COUNTERS];
+	struct walk walk;
+	/* Where it began. */
+	struct walk start;
+	/* The mapping of the frame before. */
+	struct mapping mapping;
+	struct bounds bounds;
+	/* What holds at the address of the frame. */
+	u32 rule;
+	u32 reserved;
+	/* All registers where the walk is, as long as they are known: at the leaf and below a signal. */
+	u64 registers[REGISTERS];
+	struct stack_record record;
 };
 
 #endif

@@ -270,7 +270,7 @@ fn name_all(window: &Window, span: Span, args: &RecordArgs) -> Vec<u8> {
 /// A few lines that say how many ticks there were and where every one of them went.
 fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     let after = &window.accounts;
-    let lost = after.ring_full + after.no_scratch + after.malformed;
+    let lost = after.ring_full + after.malformed;
     let not_looked_at = after.ignored + after.filtered;
     let incomplete: Vec<(&str, u64)> = Stop::ALL
         .iter()

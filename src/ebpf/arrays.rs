@@ -1,4 +1,4 @@
-//! Arrays in the kernel of exactly the size that is needed, filled by one copy: mappings of a process, rows of a file.
+//! Arrays in the kernel of exactly the size that is needed, filled by one copy: mappings of a process, the table of a file.
 #![allow(
     unsafe_code,
     reason = "an array of the kernel is filled through shared memory, one copy instead of a system call an element"
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use aya::maps::MapData;
 
-use crate::unwind::Row;
+use crate::unwind::Line;
 
 /// BPF_MAP_TYPE_ARRAY
 const ARRAY: u32 = 2;
@@ -35,6 +35,14 @@ pub struct KernelMapping {
 }
 
 impl KernelMapping {
+    /// The element that stands first, with the number of those that follow.
+    pub fn header(count: u64) -> Self {
+        Self {
+            start: count,
+            ..Self::default()
+        }
+    }
+
     /// In place of the number of mappings: ticks of the process are counted and nothing else.
     pub const IGNORED: u64 = u64::MAX;
 }
@@ -43,45 +51,24 @@ impl KernelMapping {
 ///
 /// # Safety
 /// The type has no padding and no pointers.
-pub unsafe trait Plain: Copy {
-    /// The element that stands first and holds the number of those that follow.
-    fn header(count: u32) -> Self;
-}
+pub unsafe trait Plain: Copy {}
 
 // SAFETY: three u64 and two u32, 32 bytes in all.
-unsafe impl Plain for KernelMapping {
-    fn header(count: u32) -> Self {
-        Self {
-            start: u64::from(count),
-            ..Self::default()
-        }
-    }
-}
+unsafe impl Plain for KernelMapping {}
 
-// SAFETY: u32, i16, i8 and u8, 8 bytes in all.
-unsafe impl Plain for Row {
-    fn header(count: u32) -> Self {
-        Self::plain(count, crate::unwind::Rule::None)
-    }
-}
+// SAFETY: numbers only.
+unsafe impl Plain for Line {}
 
-/// Makes an array that holds a header element, with the number of elements, and `elements`.
+/// Makes an array that holds `elements`.
 pub fn array<T: Plain>(name: &str, elements: &[T]) -> io::Result<MapData> {
-    let count = u32::try_from(elements.len()).map_err(io::Error::other)?;
-    array_after(name, T::header(count), elements).map(|(map, _)| map)
-}
-
-/// The same, and its elements to be read here without a copy.
-pub fn shared<T: Plain>(name: &str, elements: &[T]) -> io::Result<(MapData, Shared<T>)> {
-    let count = u32::try_from(elements.len()).map_err(io::Error::other)?;
-    array_after(name, T::header(count), elements)
+    shared(name, elements).map(|(map, _)| map)
 }
 
 /// The elements of an array in the kernel, which are written no more.
 pub struct Shared<T> {
-    /// Where the memory begins, with the header.
+    /// Where the memory begins.
     first: *const T,
-    /// Elements after it.
+    /// Elements of it.
     count: usize,
     /// Bytes of the memory.
     length: usize,
@@ -96,8 +83,8 @@ impl<T> Deref for Shared<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory holds the header and `count` elements, which were written before and are plain data.
-        unsafe { std::slice::from_raw_parts(self.first.add(1), self.count) }
+        // SAFETY: the memory holds `count` elements, which were written before and are plain data.
+        unsafe { std::slice::from_raw_parts(self.first, self.count) }
     }
 }
 
@@ -114,26 +101,15 @@ impl<T> fmt::Debug for Shared<T> {
     }
 }
 
-/// The mappings of a process that is not looked at.
-pub fn ignored() -> io::Result<MapData> {
-    let header = KernelMapping {
-        start: KernelMapping::IGNORED,
-        ..KernelMapping::default()
-    };
-    array_after("mappings", header, &[]).map(|(map, _)| map)
-}
-
-fn array_after<T: Plain>(name: &str, header: T, elements: &[T]) -> io::Result<(MapData, Shared<T>)> {
+/// Makes an array that holds `elements`, which can be read here without a copy.
+pub fn shared<T: Plain>(name: &str, elements: &[T]) -> io::Result<(MapData, Shared<T>)> {
     let size = size_of::<T>();
-    let count = u32::try_from(elements.len()).map_err(io::Error::other)?;
-    let entries = count
-        .checked_add(1)
-        .ok_or_else(|| io::Error::other("too many elements"))?;
+    let entries = u32::try_from(elements.len()).map_err(io::Error::other)?;
     let definition = aya_obj::Map::new_from_params(ARRAY, 4, size as u32, entries, FLAGS);
     let map = MapData::create(definition, name, None).map_err(io::Error::other)?;
     // SAFETY: sysconf only answers.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)?;
-    let length = ((elements.len() + 1) * size).next_multiple_of(page);
+    let length = size_of_val(elements).next_multiple_of(page);
     // SAFETY: a new mapping at an address of the kernel's choice, of the length that the map has (rounded up to pages).
     let memory = unsafe {
         libc::mmap(
@@ -148,12 +124,10 @@ fn array_after<T: Plain>(name: &str, header: T, elements: &[T]) -> io::Result<(M
     if memory == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the memory is ours, page aligned and long enough for the header and all elements; nobody reads the map
-    // before it is put into an outer one.
+    // SAFETY: the memory is ours, page aligned and long enough for all elements; nobody reads the map before it is put into an outer one.
     unsafe {
         let first = memory.cast::<T>();
-        first.write(header);
-        std::ptr::copy_nonoverlapping(elements.as_ptr(), first.add(1), elements.len());
+        std::ptr::copy_nonoverlapping(elements.as_ptr(), first, elements.len());
         libc::mprotect(memory, length, libc::PROT_READ);
     }
     let shared = Shared {

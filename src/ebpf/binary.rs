@@ -21,7 +21,7 @@ use crate::symbols::functions::{Functions, has_symbols};
 use crate::symbols::pclntab::Pclntab;
 use crate::symbols::separate::{self, Link};
 use crate::symbols::{self, Demangle, Ranges, dwarf};
-use crate::unwind::{Arch, Table, eh_frame};
+use crate::unwind::{Arch, Packed, Table, eh_frame};
 
 /// A file with code.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Binary {
     }
 
     /// Compiles its unwind table; empty when it has none.
-    pub fn compile(&self) -> Table {
+    pub fn compile(&self) -> Packed {
         let mut table = Table::default();
         visit(&self.source, |file| {
             match file.compile() {
@@ -96,7 +96,7 @@ impl Binary {
                 tracing::debug!(rows = table.rows().len(), "unwind table of Go's functions compiled");
             }
         });
-        table
+        Packed::new(table)
     }
 
     /// Reads its functions; when it was stripped, also from its separate debug file or from what is packed in itself.

@@ -14,7 +14,7 @@ use crate::ebpf::arrays::Shared;
 use crate::ebpf::binary::Binary;
 use crate::ebpf::cost::Cost;
 use crate::ebpf::proc::MapsLine;
-use crate::unwind::{Row, Table, row};
+use crate::unwind::{Line, Packed, Row, packed};
 
 /// A binary, or one of the places that have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,10 +47,10 @@ pub struct Files {
     by_key: HashMap<Key, FileId>,
     next: u32,
     jobs: Sender<(FileId, Arc<Binary>)>,
-    done: Receiver<(FileId, Table)>,
-    /// Bytes of rows at most.
+    done: Receiver<(FileId, Packed)>,
+    /// Bytes of tables at most.
     limit: usize,
-    /// Bytes of rows.
+    /// Bytes of tables.
     bytes: usize,
     /// Counts windows; what is used gets the present number.
     age: u64,
@@ -69,33 +69,38 @@ pub enum Change {
     Gone,
 }
 
-/// The rows of a table.
+/// A table, where it lies.
 #[derive(Debug)]
 pub enum Rows {
     /// In our memory.
-    Own(Table),
+    Own(Packed),
     /// In the kernel's.
-    Shared(Shared<Row>),
+    Shared(Shared<Line>),
 }
 
 impl Rows {
-    /// All of them, sorted.
-    pub fn all(&self) -> &[Row] {
+    /// Its lines.
+    pub fn lines(&self) -> &[Line] {
         match self {
-            Self::Own(table) => table.rows(),
-            Self::Shared(rows) => rows,
+            Self::Own(table) => table.lines(),
+            Self::Shared(lines) => lines,
         }
     }
 
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.lines())
+    }
+
     /// The row that holds at `pc`.
-    pub fn find(&self, pc: u32) -> Option<&Row> {
-        row::find(self.all(), pc)
+    pub fn find(&self, pc: u32) -> Option<Row> {
+        packed::find(self.lines(), pc)
     }
 }
 
 impl PartialEq for Rows {
     fn eq(&self, other: &Self) -> bool {
-        self.all() == other.all()
+        self.lines() == other.lines()
     }
 }
 
@@ -139,7 +144,7 @@ enum TableState {
 }
 
 impl Files {
-    /// No files yet; starts the thread that compiles tables, of which `limit` bytes of rows are kept.
+    /// No files yet; starts the thread that compiles tables, of which `limit` bytes are kept.
     pub fn new(limit: usize, cost: &Cost) -> io::Result<Self> {
         let (jobs, inbox) = channel::<(FileId, Arc<Binary>)>();
         let (outbox, done) = channel();
@@ -266,7 +271,7 @@ impl Files {
         }
     }
 
-    fn made(&mut self, id: FileId, table: Table) {
+    fn made(&mut self, id: FileId, table: Packed) {
         let bytes = table.bytes();
         let fits = self.make_room(bytes);
         let Some(entry) = self.entries.get_mut(&id) else {
@@ -294,12 +299,12 @@ impl Files {
         self.changes.push((id, change));
     }
 
-    /// Takes the kernel's rows in place of ours.
-    pub fn share(&mut self, id: FileId, rows: Shared<Row>) {
+    /// Takes the kernel's table in place of ours.
+    pub fn share(&mut self, id: FileId, lines: Shared<Line>) {
         if let Some(entry) = self.entries.get_mut(&id)
             && matches!(entry.state, TableState::Ready(_))
         {
-            entry.state = TableState::Ready(Arc::new(Rows::Shared(rows)));
+            entry.state = TableState::Ready(Arc::new(Rows::Shared(lines)));
         }
     }
 
@@ -335,14 +340,14 @@ impl Files {
     fn drop_table(&mut self, id: FileId) {
         if let Some(entry) = self.entries.get_mut(&id) {
             if let TableState::Ready(table) = &entry.state {
-                self.bytes = self.bytes.saturating_sub(size_of_val(table.all()));
+                self.bytes = self.bytes.saturating_sub(table.bytes());
             }
             entry.state = TableState::NotAsked;
             self.changes.push((id, Change::Gone));
         }
     }
 
-    /// Bytes of the rows of all tables.
+    /// Bytes of all tables.
     pub fn table_bytes(&self) -> usize {
         self.bytes
     }

@@ -84,11 +84,14 @@ const CAPABILITIES: [(&str, &[u32]); 3] = [
     (BPF, &[39, 21]),
 ];
 
+/// Words of what the program has for itself on a CPU (`struct cpu`), of which its counters come first.
+const CPU_WORDS: usize = 8 + 6 + 6 + 4 + 1 + 1 + 16 + 8 + 1024;
+
 /// What the polling thread has of the loaded program.
 pub struct KernelSide {
     /// Records of the program.
     pub ring: RingBuf<MapData>,
-    counters: PerCpuArray<MapData, u64>,
+    scratch: PerCpuArray<MapData, [u64; CPU_WORDS]>,
     program: OwnedFd,
     /// Keeps the rest of the object.
     _bpf: Ebpf,
@@ -143,7 +146,7 @@ pub fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), StartErr
     };
     let side = KernelSide {
         ring: RingBuf::try_from(take(&mut bpf, "ring")?).map_err(wrong)?,
-        counters: PerCpuArray::try_from(take(&mut bpf, "counters")?).map_err(wrong)?,
+        scratch: PerCpuArray::try_from(take(&mut bpf, "scratch")?).map_err(wrong)?,
         program,
         _bpf: bpf,
     };
@@ -158,26 +161,22 @@ impl KernelSide {
 
     /// What the program counted, summed over the CPUs (`enum counter`).
     pub fn counts(&self) -> Accounts {
-        let counter = |index: u32| {
-            self.counters
-                .get(&index, 0)
-                .map_or(0, |values| values.iter().sum::<u64>())
+        let Ok(cpus) = self.scratch.get(&0, 0) else {
+            return Accounts::default();
         };
-        // The parts first: a tick meanwhile is in the sum and not yet in one of them, never the other way round.
-        let counts = Accounts {
-            stacks: counter(1),
-            snapshots: counter(2),
-            ring_full: counter(3),
-            no_scratch: counter(4),
-            idle: counter(5),
-            ignored: counter(6),
-            kernel_nanos: counter(7),
-            ..Accounts::default()
-        };
-        Accounts {
-            ticks: counter(0),
-            ..counts
+        // Copied in this order: a tick meanwhile is in the sum and not yet in one of the parts, never the other way round.
+        let mut counts = Accounts::default();
+        for cpu in cpus.iter() {
+            let [stacks, snapshots, ring_full, idle, ignored, nanos, _, ticks, ..] = cpu;
+            counts.stacks += stacks;
+            counts.snapshots += snapshots;
+            counts.ring_full += ring_full;
+            counts.idle += idle;
+            counts.ignored += ignored;
+            counts.kernel_nanos += nanos;
+            counts.ticks += ticks;
         }
+        counts
     }
 }
 

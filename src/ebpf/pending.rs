@@ -110,7 +110,7 @@ impl Waiting {
             u32::try_from(address.wrapping_sub(mapping.bias))
                 .ok()
                 .and_then(|pc| table.find(pc))
-                .map_or(Found::NoMapping, |row| Found::Row(*row))
+                .map_or(Found::NoMapping, Found::Row)
         };
         let arch = Arch::native().unwrap_or(Arch::X86_64);
         let stop = walk(arch, &snapshot, MAX_FRAMES, find, addresses);

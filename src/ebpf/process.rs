@@ -138,7 +138,7 @@ impl Process {
         is_kept
     }
 
-    /// The mappings as the program reads them.
+    /// The mappings as the program reads them, after their number.
     pub fn kernel_mappings(&self) -> Vec<KernelMapping> {
         let image = self.image.read();
         let mapping = |mapping: &Mapping| KernelMapping {
@@ -148,7 +148,8 @@ impl Process {
             table: mapping.file.table_key(),
             reserved: 0,
         };
-        image.iter().map(mapping).collect()
+        let header = KernelMapping::header(image.len() as u64);
+        std::iter::once(header).chain(image.iter().map(mapping)).collect()
     }
 }
 

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 
 use aya::maps::MapData;
 
-use crate::ebpf::arrays::{Shared, array, ignored, shared};
+use crate::ebpf::arrays::{KernelMapping, Shared, array, shared};
 use crate::ebpf::files::{Change, FileId};
 use crate::ebpf::object::KernelMaps;
 use crate::ebpf::process::Process;
-use crate::unwind::Row;
+use crate::unwind::Line;
 
 /// What the program knows.
 pub struct Told {
@@ -59,8 +59,8 @@ impl Told {
         }
     }
 
-    /// Tells what became of tables. Answers with the rows that lie in the kernel now.
-    pub fn tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, Shared<Row>)> {
+    /// Tells what became of tables. Answers with those that lie in the kernel now.
+    pub fn tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, Shared<Line>)> {
         let mut in_kernel = Vec::new();
         let Some(kernel) = &mut self.kernel else {
             return in_kernel;
@@ -73,7 +73,7 @@ impl Told {
                 continue;
             }
             if let Change::Made(table) = &change {
-                let told = shared("rows", table.all()).and_then(|(map, rows)| {
+                let told = shared("rows", table.lines()).and_then(|(map, rows)| {
                     let inserted = kernel.tables.insert(key, &map, 0);
                     inserted.map(|()| rows).map_err(std::io::Error::other)
                 });
@@ -83,13 +83,14 @@ impl Told {
                         continue;
                     }
                     Err(error) => {
-                        let rows = table.all().len();
-                        tracing::warn!(error = %error, rows, "cannot hand an unwind table to the kernel");
+                        let bytes = table.bytes();
+                        tracing::warn!(error = %error, bytes, "cannot hand an unwind table to the kernel");
                     }
                 }
             }
             if self.no_rows.is_none() {
-                self.no_rows = array::<Row>("rows", &[]).ok();
+                let none: Line = Default::default();
+                self.no_rows = array("rows", &[none]).ok();
             }
             if let Some(rows) = &self.no_rows {
                 // Without it the program goes on copying stacks.
@@ -111,7 +112,7 @@ impl Told {
             let _ = kernel.processes.remove(&pid);
         }
         if !ignored_now.is_empty() && self.ignored_map.is_none() {
-            self.ignored_map = ignored().ok();
+            self.ignored_map = array("mappings", &[KernelMapping::header(KernelMapping::IGNORED)]).ok();
         }
         for pid in ignored_now {
             // Whoever cannot be told to be passed over is sorted out outside, at each tick.

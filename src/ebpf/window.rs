@@ -88,8 +88,6 @@ pub struct Accounts {
     pub snapshots: u64,
     /// Lost: the ring was full.
     pub ring_full: u64,
-    /// Lost: no memory for the record.
-    pub no_scratch: u64,
     /// Of the idle task.
     pub idle: u64,
     /// Of a process that is not looked at, told by the program.

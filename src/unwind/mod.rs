@@ -6,8 +6,10 @@
 mod cfi_row;
 pub mod eh_frame;
 pub mod go;
+pub mod packed;
 pub mod row;
 pub mod walk;
 
+pub use packed::{Line, Packed};
 pub use row::{Arch, Row, Rule, Table};
 pub use walk::Stop;

@@ -153,7 +153,6 @@ impl EbpfMetrics {
         outcome("profiled", profiled);
         outcome("no_target", no_target);
         outcome("ring_full", after.ring_full - before.ring_full);
-        outcome("no_memory", after.no_scratch - before.no_scratch);
         outcome("idle", after.idle - before.idle);
         outcome("malformed", after.malformed - before.malformed);
         for (index, stop) in Stop::ALL.iter().enumerate() {

@@ -1,0 +1,344 @@
+//! The rows of a file as they are kept and searched, here and in the kernel (`struct line` in `bpf/include/records.h`): four bytes a row.
+//!
+//! In: sorted rows. Out: lines of 64 bytes. The first is a header with the most frequent rules; after it come all rules, each once and the most frequent first, then
+//! an index with the first row of each page of the file's addresses, then the rows: the high bits are the offset in the page, the low ones the number of the rule.
+//! Pages are so small that an average one has its rows in two lines, and so large that the index stays below a sixteenth of the rows. A file with
+//! more rules than usual has smaller pages, so there is room for the number of any rule.
+
+use std::collections::HashMap;
+
+use crate::unwind::row::{Row, Table};
+
+/// Words of a line.
+pub const LINE_WORDS: usize = 16;
+
+/// Bytes that are fetched together: a line of a processor's cache, and an element of the kernel's array.
+pub type Line = [u32; LINE_WORDS];
+
+/// Words of the header: how many rows there are; without any, frame pointers are followed.
+const ROWS: u32 = 0;
+/// Number of the first page.
+const FIRST_PAGE: u32 = 1;
+/// Pages of the index, which has one word more.
+const PAGES: u32 = 2;
+/// Bits of an offset in a page.
+const SHIFT: u32 = 3;
+/// Words before the index.
+const PAGES_AT: u32 = 4;
+/// Words before the rows.
+const ROWS_AT: u32 = 5;
+/// Words before the rules.
+const RULES_AT: u32 = 6;
+/// Words before the first rules, which stand in the header too.
+const FIRST_RULES_AT: u32 = 8;
+/// Rules in the header.
+const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
+
+/// Bits of the largest pages: 64 KiB.
+const MAX_SHIFT: u32 = 16;
+/// Bits of the smallest pages that are made to save steps of a search.
+const MIN_SHIFT: u32 = 8;
+/// Rows for each word of the index at least.
+const ROWS_A_PAGE: usize = 16;
+/// Rows whose memory is given back at a time while they are packed.
+const PIECE: usize = 1 << 16;
+
+/// The rows of one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Packed {
+    lines: Vec<Line>,
+}
+
+impl Packed {
+    /// Packs the rows of a table. Their memory is given back piece by piece, so both together take little more than the rows did.
+    pub fn new(table: Table) -> Self {
+        let mut rows = table.into_rows();
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return Self::default();
+        };
+        let (rules, numbers) = rules_of(&rows);
+        // As many bits as the numbers of the rules leave.
+        let most = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
+        let pages_of = |shift: u32| (last.pc >> shift) as usize - (first.pc >> shift) as usize + 1;
+        let shift = (MIN_SHIFT..most)
+            .find(|shift| pages_of(*shift) <= rows.len() / ROWS_A_PAGE)
+            .unwrap_or(most);
+        let (first_page, pages) = (first.pc >> shift, pages_of(shift));
+
+        let rules_at = LINE_WORDS;
+        let pages_at = rules_at + rules.len();
+        let rows_at = (pages_at + pages + 1).next_multiple_of(LINE_WORDS);
+        let mut packed = Self {
+            lines: vec![[0; LINE_WORDS]; (rows_at + rows.len()).div_ceil(LINE_WORDS)],
+        };
+        let header = [
+            (ROWS, rows.len() as u32),
+            (FIRST_PAGE, first_page),
+            (PAGES, pages as u32),
+            (SHIFT, shift),
+            (PAGES_AT, pages_at as u32),
+            (ROWS_AT, rows_at as u32),
+            (RULES_AT, rules_at as u32),
+        ];
+        for (at, value) in header {
+            packed.put(at as usize, value);
+        }
+        for (number, rule) in rules.iter().enumerate() {
+            packed.put(rules_at + number, *rule);
+            if number < FIRST_RULES as usize {
+                packed.put(FIRST_RULES_AT as usize + number, *rule);
+            }
+        }
+        // From the last to the first: pages from `known` on are in the index.
+        let mut known = pages;
+        packed.put(pages_at + pages, rows.len() as u32);
+        while let Some(row) = rows.pop() {
+            let index = rows.len();
+            let page = ((row.pc >> shift) - first_page) as usize;
+            while known > page + 1 {
+                known -= 1;
+                packed.put(pages_at + known, index as u32 + 1);
+            }
+            packed.put(rows_at + index, row.pc << (32 - shift) | numbers.of(rule_of(&row)));
+            if index % PIECE == 0 {
+                rows.shrink_to_fit();
+            }
+        }
+        // The first row begins the first page, whose word is 0.
+        packed
+    }
+
+    fn put(&mut self, at: usize, value: u32) {
+        let line = self.lines.get_mut(at / LINE_WORDS);
+        if let Some(word) = line.and_then(|line| line.get_mut(at % LINE_WORDS)) {
+            *word = value;
+        }
+    }
+
+    /// The lines.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// The row that holds at `pc`.
+    pub fn find(&self, pc: u32) -> Option<Row> {
+        find(&self.lines, pc)
+    }
+
+    /// True when it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.lines.as_slice())
+    }
+}
+
+/// The row that holds at `pc`; the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's address is `pc`, wherever it begins.
+pub fn find(lines: &[Line], pc: u32) -> Option<Row> {
+    let word = |at: u32| {
+        let line = lines.get(at as usize / LINE_WORDS)?;
+        line.get(at as usize % LINE_WORDS).copied()
+    };
+    let shift = word(SHIFT)?;
+    let numbers = u32::MAX.checked_shr(shift)?;
+    let page = (pc >> shift).checked_sub(word(FIRST_PAGE)?)?;
+    let (mut low, mut high) = if page < word(PAGES)? {
+        let at = word(PAGES_AT)?.wrapping_add(page);
+        (word(at)?, word(at.wrapping_add(1))?)
+    } else {
+        // Behind the last row: it holds.
+        (word(ROWS)?, word(ROWS)?)
+    };
+    // Not below any row at this offset.
+    let key = pc.checked_shl(32 - shift)? | numbers;
+    let rows_at = word(ROWS_AT)?;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if word(rows_at.wrapping_add(middle))? <= key {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    // The last row of a page before, when none of this one comes first.
+    let number = word(rows_at.wrapping_add(low.checked_sub(1)?))? & numbers;
+    let rule = if number < FIRST_RULES {
+        word(FIRST_RULES_AT + number)?
+    } else {
+        word(word(RULES_AT)?.wrapping_add(number))?
+    };
+    let [cfa_low, cfa_high, bp, rule] = rule.to_le_bytes();
+    Some(Row {
+        pc,
+        cfa: i16::from_le_bytes([cfa_low, cfa_high]),
+        bp: i8::from_le_bytes([bp]),
+        rule,
+    })
+}
+
+/// All of a row but its address.
+fn rule_of(row: &Row) -> u32 {
+    let [cfa_low, cfa_high] = row.cfa.to_le_bytes();
+    let [bp] = row.bp.to_le_bytes();
+    u32::from_le_bytes([cfa_low, cfa_high, bp, row.rule])
+}
+
+/// The rules of all rows, the most frequent first, and their numbers.
+fn rules_of(rows: &[Row]) -> (Vec<u32>, Numbers) {
+    let mut numbers = Numbers::new();
+    let mut rules: Vec<(u32, u32)> = Vec::new();
+    for row in rows {
+        let rule = rule_of(row);
+        let number = numbers.learn(rule, rules.len() as u32);
+        match rules.get_mut(number as usize) {
+            Some((count, _)) => *count += 1,
+            None => rules.push((1, rule)),
+        }
+    }
+    rules.sort_unstable_by_key(|(count, rule)| (std::cmp::Reverse(*count), *rule));
+    let rules: Vec<u32> = rules.into_iter().map(|(_, rule)| rule).collect();
+    let mut sorted = Numbers::new();
+    for (number, rule) in rules.iter().enumerate() {
+        sorted.learn(*rule, number as u32);
+    }
+    (rules, sorted)
+}
+
+/// Numbers of rules. The few that nearly all rows have are found without a hash of the whole map.
+struct Numbers {
+    all: HashMap<u32, u32>,
+    /// A rule and its number, at a place that the rule's bits give.
+    recent: Vec<(u32, u32)>,
+}
+
+impl Numbers {
+    /// Places: a power of two.
+    const RECENT: usize = 1 << 12;
+
+    fn new() -> Self {
+        Self {
+            all: HashMap::new(),
+            recent: vec![(0, u32::MAX); Self::RECENT],
+        }
+    }
+
+    fn place(rule: u32) -> usize {
+        // Fibonacci hashing: the high bits of the product with 2^32 divided by the golden ratio.
+        (rule.wrapping_mul(0x9e37_79b9) >> (32 - Self::RECENT.trailing_zeros())) as usize
+    }
+
+    /// The number of a rule; `next` when it has none yet.
+    fn learn(&mut self, rule: u32, next: u32) -> u32 {
+        let Some(place) = self.recent.get_mut(Self::place(rule)) else {
+            return next;
+        };
+        if place.0 != rule || place.1 == u32::MAX {
+            *place = (rule, *self.all.entry(rule).or_insert(next));
+        }
+        place.1
+    }
+
+    /// The number of a rule that was learned; 0 for others.
+    fn of(&self, rule: u32) -> u32 {
+        match self.recent.get(Self::place(rule)) {
+            Some((known, number)) if *known == rule && *number != u32::MAX => *number,
+            _ => self.all.get(&rule).copied().unwrap_or(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::unwind::row::{self, Rule};
+
+    fn row(pc: u32, cfa: i16) -> Row {
+        Row {
+            pc,
+            cfa,
+            bp: -2,
+            rule: Rule::Sp as u8,
+        }
+    }
+
+    /// What it says must be what the rows say, before, at and after each of them.
+    fn agrees(rows: &[Row], others: &[u32]) -> Packed {
+        let packed = Packed::new(Table::new(rows.to_vec()));
+        let near = rows
+            .iter()
+            .flat_map(|row| [row.pc.saturating_sub(1), row.pc, row.pc.saturating_add(1)]);
+        for pc in near.chain(others.iter().copied()).chain([0, u32::MAX]) {
+            let expected = row::find(rows, pc).map(|row| Row { pc, ..*row });
+            assert_eq!(packed.find(pc), expected, "at {pc:#x} of {} rows", rows.len());
+        }
+        packed
+    }
+
+    #[test]
+    fn no_rows_take_nothing() {
+        let packed = Packed::new(Table::default());
+        assert!(packed.is_empty() && packed.bytes() == 0 && packed.find(1).is_none());
+    }
+
+    #[test]
+    fn rows_of_usual_code_take_little_more_than_four_bytes() {
+        let rows: Vec<Row> = (0..100_000_u32)
+            .map(|index| row(0x1000 + index * 23, (index % 17 * (index % 19)) as i16))
+            .collect();
+        let packed = agrees(&rows, &[]);
+        assert!(packed.bytes() < 430_000, "{} bytes", packed.bytes());
+    }
+
+    #[test]
+    fn any_number_of_rules_has_room() {
+        let rows: Vec<Row> = (0..150_000_u32)
+            .map(|index| Row {
+                pc: 0x40_0000 + index * 400,
+                cfa: (index % 50_000) as i16,
+                bp: (index / 50_000) as i8,
+                rule: Rule::Bp as u8,
+            })
+            .collect();
+        agrees(&rows, &[]);
+    }
+
+    #[test]
+    fn rows_at_both_ends_of_all_addresses_take_an_index_of_large_pages() {
+        let packed = agrees(
+            &[row(0, 1), row(5, 2), row(u32::MAX - 3, 3), row(u32::MAX, 4)],
+            &[0x8000_0000],
+        );
+        assert!(packed.bytes() < 300_000, "{} bytes", packed.bytes());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn the_row_of_any_address_is_that_of_the_sorted_rows(
+            steps in proptest::collection::vec((prop_oneof![9 => 1..200_u32, 1 => 1..2_000_000_u32], 0..40_i16), 1..600),
+            start in 0..0x1000_0000_u32,
+            others in proptest::collection::vec(any::<u32>(), 20),
+        ) {
+            let mut pc = start;
+            let rows: Vec<Row> = steps.into_iter().map(|(step, cfa)| { pc += step; row(pc, cfa) }).collect();
+            agrees(&rows, &others);
+        }
+
+        #[test]
+        fn damaged_lines_give_a_row_or_none(
+            words in proptest::collection::vec(prop_oneof![0..64_u32, any::<u32>()], 16..200),
+            pcs in proptest::collection::vec(any::<u32>(), 20),
+        ) {
+            let lines: Vec<Line> = words.chunks_exact(LINE_WORDS).map(|words| words.try_into().unwrap()).collect();
+            for pc in pcs {
+                find(&lines, pc);
+            }
+        }
+    }
+}
