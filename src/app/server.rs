@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use crate::admin::{self, AdminState};
+use crate::app::reload::give_back_later;
 use crate::base::Shutdown;
 use crate::query::{QueryEngine, QueryLimits};
 use crate::server::listen::{ListenOptions, Listener};
@@ -137,6 +138,8 @@ impl RunningServer {
             signal.cancelled().await;
             stopping.set_not_ready("the server is stopping");
         });
+        // Half of what the start has touched is not needed again.
+        tokio::spawn(give_back_later());
         let sessions = self
             .postgres
             .map(|postgres| tokio::spawn(postgres.serve(shutdown.clone())));

@@ -47,16 +47,23 @@ struct Shared {
 
 impl Shared {
     /// Drops what is remembered of files that were merged or deleted since the last question: a question that still has them reads them again.
-    fn forget_gone(&self, files: &Arc<[FileEntry]>) {
+    fn forget_gone(&self, snapshot: &Snapshot) {
         let mut last = self.files.lock();
-        if Arc::ptr_eq(&last, files) {
+        if Arc::ptr_eq(&last, &snapshot.files) {
             return;
         }
-        *last = files.clone();
+        let before = std::mem::replace(&mut *last, snapshot.files.clone());
         drop(last);
-        let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        let live: HashSet<&str> = snapshot.files.iter().map(|file| file.path.as_str()).collect();
         self.blocks.retain(&live);
         self.totals.retain(&live);
+        self.series.retain(&live);
+        for gone in before.iter().filter(|file| !live.contains(file.path.as_str())) {
+            // A path without a location was never opened.
+            if let Ok(location) = snapshot.root.location(&gone.path) {
+                self.runtime.forget_footer(&location);
+            }
+        }
     }
 }
 
@@ -298,7 +305,7 @@ impl QueryEngine {
 
     fn new_context(&self, tenant: &str, describing: bool) -> Context {
         let snapshot = self.shared.source.snapshot();
-        self.shared.forget_gone(&snapshot.files);
+        self.shared.forget_gone(&snapshot);
         Context {
             runtime: self.shared.runtime.clone(),
             stacks: self.shared.stacks.clone(),

@@ -2,7 +2,7 @@
 //!
 //! Only this thread takes files out of tables. It commits and publishes under the lock that a flush holds too, so every view has each row once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::exchange::Exchange;
 use crate::store::maintenance::plan::{self, Policy};
 use crate::store::maintenance::rewrite::{self, Bench, Job};
-use crate::store::maintenance::vacuum::{self, Vacuumed};
+use crate::store::maintenance::vacuum::Removals;
 use crate::store::maintenance::{Report, Work};
 use crate::store::metrics::JobLabel;
 use crate::store::schema::Table;
@@ -48,6 +48,8 @@ pub struct Maintainer {
     next_vacuum: Instant,
     /// Files that a job could not read, and when that may be tried again.
     unreadable: HashMap<String, Instant>,
+    /// When files left their tables, as far as the logs were read.
+    pub(super) removals: HashMap<Table, Removals>,
 }
 
 /// Of two results that which must be told: an error rather than that work gave way to another server, and that rather than success.
@@ -78,6 +80,7 @@ impl Maintainer {
             unsure: BTreeSet::new(),
             next_vacuum,
             unreadable: HashMap::new(),
+            removals: HashMap::new(),
         })
     }
 
@@ -368,7 +371,7 @@ impl Maintainer {
         Ok(())
     }
 
-    fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
+    pub(super) fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
         let shared = &self.shared;
         shared
             .config
@@ -541,48 +544,6 @@ impl Maintainer {
             pace: &mut pace,
         };
         rewrite::run(job, &mut bench)
-    }
-
-    fn vacuum(&mut self, grace: Duration, report: &mut Report) -> Result<(), StoreError> {
-        let shared = self.shared.clone();
-        self.settle()?;
-        self.begin("vacuum")?;
-        let start = Instant::now();
-        let label = JobLabel { job: "vacuum" };
-        let faults = &shared.config.faults;
-        let now = shared.config.clock.now();
-        let mut done = Vacuumed::default();
-        let result = self.tables.iter_mut().try_for_each(|delta| {
-            let table = delta.table();
-            delta.reload()?;
-            let live = delta.files()?;
-            let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
-            let dead = vacuum::dead_files(&shared.root, table, &live)?;
-            vacuum::delete(&shared.root, &dead, table, (now, grace), faults, &mut done)?;
-            vacuum::trim_log(&shared.root, table, now, faults, &mut done)
-        });
-        let metrics = &shared.metrics;
-        if let Err(error) = result {
-            metrics.job_errors.get_or_create(&label).inc();
-            return Err(error);
-        }
-        metrics.job_runs.get_or_create(&label).inc();
-        metrics.job_bytes_in.get_or_create(&label).inc_by(done.bytes);
-        metrics
-            .job_seconds
-            .get_or_create(&label)
-            .observe(start.elapsed().as_secs_f64());
-        metrics.dead_files.set(done.waiting as i64);
-        if done.files + done.entries > 0 {
-            tracing::info!(
-                files = done.files,
-                bytes = done.bytes,
-                entries = done.entries,
-                "deleted files that nobody needs"
-            );
-        }
-        report.vacuumed = done;
-        Ok(())
     }
 }
 
