@@ -130,8 +130,14 @@ impl QueryEngine {
         let context = self.context(tenant);
         let time = range.map(TimeRange::micros);
         let active = series::active(context, time);
-        let active = self.limited(active).await?;
-        let ids: BTreeSet<Arc<str>> = active.into_iter().map(|pair| pair.profile_type).collect();
+        let mut ids: Vec<Arc<str>> = self
+            .limited(active)
+            .await?
+            .into_iter()
+            .map(|pair| pair.profile_type)
+            .collect();
+        // They ascend.
+        ids.dedup();
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
-use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet as FastSet};
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
@@ -168,10 +168,12 @@ pub(crate) fn active(
         )
         .await?;
         // Runs of a file stand type by type, and types are few.
-        let mut found: Vec<(Arc<str>, HashSet<i64>)> = Vec::new();
+        let mut found: Vec<(Arc<str>, FastSet<i64>)> = Vec::new();
         let mut last = 0;
         for run in chosen.runs().filter(|run| run.occurs(time)) {
-            let is_its = |(kind, _): &(Arc<str>, HashSet<i64>)| *kind == run.profile_type;
+            let is_its = |(kind, _): &(Arc<str>, FastSet<i64>)| {
+                Arc::ptr_eq(kind, &run.profile_type) || *kind == run.profile_type
+            };
             if !found.get(last).is_some_and(is_its) {
                 last = found.iter().position(is_its).unwrap_or(found.len());
             }
@@ -179,17 +181,19 @@ pub(crate) fn active(
                 Some((_, series)) => {
                     series.insert(run.series);
                 }
-                None => found.push((run.profile_type.clone(), HashSet::from([run.series]))),
+                None => found.push((run.profile_type.clone(), FastSet::from_iter([run.series]))),
             }
         }
+        found.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
         let mut all: Vec<Active> = Vec::new();
         for (profile_type, series) in found {
+            let first = all.len();
             all.extend(series.into_iter().map(|series| Active {
                 series,
                 profile_type: profile_type.clone(),
             }));
+            all[first..].sort_unstable_by_key(|active| active.series);
         }
-        all.sort_unstable_by(|left, right| (&left.profile_type, left.series).cmp(&(&right.profile_type, right.series)));
         Ok(all)
     })
 }
