@@ -88,6 +88,13 @@ impl RunningServer {
             Some(options) => Some(PostgresServer::bind(options, engine.clone()).await?),
             None => None,
         };
+        let (asked, ended) = (engine.clone(), shutdown.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = asked.forget_unused() => {}
+                () = ended.cancelled() => {}
+            }
+        });
         let readiness = Readiness::ready();
         let state = ServerState::new(
             store.clone(),

@@ -1,7 +1,7 @@
 //! Sample rows kept decoded between questions: of one file, profile type and series, a quarter of an hour at a time.
 //!
 //! Files never change, so what is kept is never stale. A [`Block`] holds its rows by profile in four to six bytes a row or so, and a question sums those between two
-//! times exactly. The cache is bounded by bytes; what is of files that are gone goes, then what was not asked for the longest time. Which rows are read into it is decided in `sums`.
+//! times exactly. The cache is bounded by bytes; what is of files that are gone goes, what nobody has asked for lately, then what was not asked for the longest time. Which rows are read into it is decided in `sums`.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+
+use crate::query::unused::Looks;
 
 /// Length of the time that a block covers, microseconds.
 pub(crate) const CHUNK_US: i64 = 15 * 60 * 1_000_000;
@@ -86,6 +88,7 @@ struct State {
     chunks: HashMap<Key, Chunk>,
     bytes: usize,
     clock: u64,
+    looks: Looks,
 }
 
 #[derive(Default)]
@@ -112,6 +115,9 @@ impl Block {
         match &self.places {
             Places::Narrow(places) => self.sum(places[rows.clone()].iter().map(|at| usize::from(*at)), rows, scratch),
             Places::Wide(places) => self.sum(places[rows.clone()].iter().map(|at| *at as usize), rows, scratch),
+        }
+        if sums.is_empty() {
+            sums.reserve(self.stacks.len());
         }
         for (stack, value) in self.stacks.iter().zip(scratch.iter()).filter(|(_, value)| **value != 0) {
             let sum = sums.entry(*stack).or_default();
@@ -366,11 +372,25 @@ impl BlockCache {
     pub(crate) fn retain(&self, files: &HashSet<&str>) {
         let mut state = self.state.lock();
         state.chunks.retain(|key, _| files.contains(&*key.file));
-        state.bytes = state.chunks.values().map(|chunk| chunk.bytes).sum();
+        state.count();
+    }
+
+    /// Drops what was not asked for in the last [five looks](crate::query::unused).
+    pub(crate) fn forget_unused(&self) {
+        let mut state = self.state.lock();
+        let clock = state.clock;
+        let used = state.looks.look(clock);
+        state.chunks.retain(|_, chunk| chunk.used > used);
+        state.chunks.shrink_to_fit();
+        state.count();
     }
 }
 
 impl State {
+    fn count(&mut self) {
+        self.bytes = self.chunks.values().map(|chunk| chunk.bytes).sum();
+    }
+
     /// Drops chunks, those first that were not used for the longest time, until no more than `bytes` are held.
     fn shrink(&mut self, bytes: usize) {
         let mut order: Vec<(u64, Key)> = self
@@ -495,5 +515,22 @@ mod tests {
         assert_eq!(cache.look(&of("merged"), None).missing, Missing::All);
         assert_eq!(cache.look(&of("live"), None).missing, Missing::None);
         assert_eq!(cache.state.lock().bytes, before);
+    }
+
+    #[test]
+    fn what_nobody_asks_for_any_more_is_forgotten() {
+        let cache = BlockCache::new(1 << 20);
+        cache.keep(key(0), vec![(1, one(7))], None);
+        let before = cache.state.lock().bytes;
+        cache.keep(key(1), vec![(1, one(8))], None);
+        for _ in 0..5 {
+            cache.forget_unused();
+            assert_eq!(cache.look(&key(0), None).missing, Missing::None);
+        }
+        assert_eq!(cache.state.lock().bytes, 2 * before);
+        cache.forget_unused();
+        assert_eq!(cache.state.lock().bytes, before);
+        assert_eq!(cache.look(&key(0), None).missing, Missing::None);
+        assert_eq!(cache.look(&key(1), None).missing, Missing::All);
     }
 }

@@ -21,7 +21,7 @@ use crate::query::sql::{self, SqlResult};
 use crate::query::stacks::StackCache;
 use crate::query::totals::TotalsCache;
 use crate::query::{
-    QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, timeline,
+    QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, timeline, unused,
 };
 use crate::store::snapshot::{FileEntry, Snapshot, SnapshotSource};
 
@@ -112,6 +112,15 @@ impl QueryEngine {
     /// The limits it was made with.
     pub fn limits(&self) -> &QueryLimits {
         &self.shared.limits
+    }
+
+    /// Drops decoded rows that nobody has asked for in some minutes, once a minute until the future is dropped.
+    pub async fn forget_unused(&self) {
+        loop {
+            tokio::time::sleep(unused::EVERY).await;
+            self.shared.blocks.forget_unused();
+            self.shared.totals.forget_unused();
+        }
     }
 
     /// What was read so far, for metrics.

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
 use crate::query::runtime::Runtime;
+use crate::query::unused::Looks;
 use crate::query::{QueryError, scan};
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
@@ -45,6 +46,7 @@ struct State {
     files: HashMap<String, Entry>,
     bytes: usize,
     clock: u64,
+    looks: Looks,
 }
 
 struct Entry {
@@ -165,7 +167,22 @@ impl TotalsCache {
     pub(crate) fn retain(&self, files: &HashSet<&str>) {
         let mut state = self.state.lock();
         state.files.retain(|path, _| files.contains(path.as_str()));
-        state.bytes = state.files.values().map(|entry| entry.bytes).sum();
+        state.count();
+    }
+
+    /// Drops what was not asked for in the last [five looks](crate::query::unused).
+    pub(crate) fn forget_unused(&self) {
+        let mut state = self.state.lock();
+        let clock = state.clock;
+        let used = state.looks.look(clock);
+        state.files.retain(|_, entry| entry.used > used);
+        state.count();
+    }
+}
+
+impl State {
+    fn count(&mut self) {
+        self.bytes = self.files.values().map(|entry| entry.bytes).sum();
     }
 }
 
