@@ -11,7 +11,7 @@ AGENT := --no-default-features --features agent
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf bench-server bench-peer bench-growth bench-soak fuzz-smoke release images kills faults
+.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf kernels bench-server bench-peer bench-growth bench-soak fuzz-smoke release images kills faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ bench: ## measure the hot paths: decode, merge, flame graph
 bench-ebpf: ## measure the eBPF profiler, as root, beside perf (docs/benchmarks-ebpf.md); ARGS="--churn 600" for ten minutes of churn
 	cargo build --locked --release --no-default-features --features agent
 	benches/ebpf.py "$${CARGO_TARGET_DIR:-target}/release/alluvium" $(ARGS)
+
+kernels: ## boot other kernels and 64-bit Arm under qemu and see what the eBPF profiler does there (docs/benchmarks-ebpf.md); minutes a kernel
+	benches/kernels.py $(ARGS)
 
 bench-server: ## measure our own server from an empty folder on: an hour of 60 pods (docs/benchmarks.md)
 	@folder=$$(mktemp -d "$${TMPDIR:-/tmp}/alluvium-bench.XXXXXX"); trap 'rm -rf "$$folder"' EXIT; \

@@ -301,15 +301,20 @@ static long step(u32 index, struct context *context)
 			return 1;
 		}
 		ip = walk->aux;
-	} else if (extra == AUX_LOST) {
-		walk->stop = STOP_RULE;
-		return 1;
 	} else {
 		u64 at = extra == AUX_AFTER ? bp_at + 8 : cfa - 8 * (u64)extra;
+		u64 base = (rule == RULE_SP ? walk->sp : walk->bp) + bp_offset;
 		if (extra == AUX_BELOW) {
 			at = walk->sp;
 			bp_at = walk->sp - 8;
 			bp_offset = -8;
+		} else if (extra == AUX_RETURN_AT_BASE) {
+			at = base;
+			bp_offset = 0;
+		} else if (extra == AUX_RECORD_AT_BASE) {
+			at = base + 8;
+			bp_at = base;
+			bp_offset = 8;
 		}
 		if (probe_read_user(&ip, sizeof(ip), (void *)at)) {
 			walk->stop = STOP_READ;

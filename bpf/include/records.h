@@ -137,8 +137,12 @@ struct table {
 enum aux {
 	/* It still is in the register. */
 	AUX_SAME = 0,
-	/* Nobody knows. */
+	/* x86-64: nobody knows. */
 	AUX_LOST = 1,
+	/* arm64: `bp` words above the register that the CFA is counted from; the frame pointer still is in its register. */
+	AUX_RETURN_AT_BASE = 1,
+	/* arm64: the frame pointer lies `bp` words above the register that the CFA is counted from, the return address in the word after it. */
+	AUX_RECORD_AT_BASE = 13,
 	/* arm64: the frame pointer at SP - 8, the return address at SP (Go). */
 	AUX_BELOW = 14,
 	/* arm64: in the word after the saved frame pointer. */

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use crate::admin::{self, AdminState};
+use crate::app::reload::give_back_later;
 use crate::base::Shutdown;
 use crate::query::{QueryEngine, QueryLimits};
 use crate::server::listen::{ListenOptions, Listener};
@@ -87,6 +88,13 @@ impl RunningServer {
             Some(options) => Some(PostgresServer::bind(options, engine.clone()).await?),
             None => None,
         };
+        let (asked, ended) = (engine.clone(), shutdown.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = asked.forget_unused() => {}
+                () = ended.cancelled() => {}
+            }
+        });
         let readiness = Readiness::ready();
         let state = ServerState::new(
             store.clone(),
@@ -137,6 +145,8 @@ impl RunningServer {
             signal.cancelled().await;
             stopping.set_not_ready("the server is stopping");
         });
+        // Half of what the start has touched is not needed again.
+        tokio::spawn(give_back_later());
         let sessions = self
             .postgres
             .map(|postgres| tokio::spawn(postgres.serve(shutdown.clone())));

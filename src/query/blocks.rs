@@ -1,7 +1,7 @@
 //! Sample rows kept decoded between questions: of one file, profile type and series, a quarter of an hour at a time.
 //!
-//! Files never change, so what is kept is never stale. A [`Block`] holds its rows by profile in six bytes a row or so, and a question sums those between two
-//! times exactly. The cache is bounded by bytes; what is of files that are gone goes, then what was not asked for the longest time. Which rows are read into it is decided in `sums`.
+//! Files never change, so what is kept is never stale. A [`Block`] holds its rows by profile in four to six bytes a row or so, and a question sums those between two
+//! times exactly. The cache is bounded by bytes; what is of files that are gone goes, what nobody has asked for lately, then what was not asked for the longest time. Which rows are read into it is decided in `sums`.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+
+use crate::query::unused::Looks;
 
 /// Length of the time that a block covers, microseconds.
 pub(crate) const CHUNK_US: i64 = 15 * 60 * 1_000_000;
@@ -36,6 +38,7 @@ enum Places {
 /// By row: its value.
 enum Values {
     /// Multiples of a unit.
+    Short(i64, Box<[u16]>),
     Narrow(i64, Box<[u32]>),
     Wide(Box<[i64]>),
 }
@@ -85,6 +88,7 @@ struct State {
     chunks: HashMap<Key, Chunk>,
     bytes: usize,
     clock: u64,
+    looks: Looks,
 }
 
 #[derive(Default)]
@@ -112,6 +116,9 @@ impl Block {
             Places::Narrow(places) => self.sum(places[rows.clone()].iter().map(|at| usize::from(*at)), rows, scratch),
             Places::Wide(places) => self.sum(places[rows.clone()].iter().map(|at| *at as usize), rows, scratch),
         }
+        if sums.is_empty() {
+            sums.reserve(self.stacks.len());
+        }
         for (stack, value) in self.stacks.iter().zip(scratch.iter()).filter(|(_, value)| **value != 0) {
             let sum = sums.entry(*stack).or_default();
             *sum = sum.saturating_add(*value);
@@ -119,17 +126,15 @@ impl Block {
     }
 
     fn sum(&self, places: impl Iterator<Item = usize>, rows: Range<usize>, scratch: &mut [i64]) {
+        let mut add = |at: usize, value: i64| scratch[at] = scratch[at].saturating_add(value);
         match &self.values {
+            Values::Short(unit, values) => {
+                (places.zip(&values[rows])).for_each(|(at, value)| add(at, i64::from(*value) * unit));
+            }
             Values::Narrow(unit, values) => {
-                for (at, value) in places.zip(&values[rows]) {
-                    scratch[at] = scratch[at].saturating_add(i64::from(*value) * unit);
-                }
+                (places.zip(&values[rows])).for_each(|(at, value)| add(at, i64::from(*value) * unit));
             }
-            Values::Wide(values) => {
-                for (at, value) in places.zip(&values[rows]) {
-                    scratch[at] = scratch[at].saturating_add(*value);
-                }
-            }
+            Values::Wide(values) => (places.zip(&values[rows])).for_each(|(at, value)| add(at, *value)),
         }
     }
 
@@ -148,6 +153,7 @@ impl Block {
             Places::Wide(places) => places.len() * 4,
         };
         let values = match &self.values {
+            Values::Short(_, values) => values.len() * 2,
             Values::Narrow(_, values) => values.len() * 4,
             Values::Wide(values) => values.len() * 8,
         };
@@ -255,25 +261,26 @@ fn block(stacks: &[i64], times: &[i64], start: usize, ends: &[u32], rows: &[(u32
     }
 }
 
+/// In the fewest bytes that hold them.
 fn values(rows: &[(u32, i64)]) -> Values {
-    let narrow = |unit: i64| {
-        rows.iter()
-            .map(|(_, value)| u32::try_from(value / unit).ok())
-            .collect::<Option<Box<[u32]>>>()
-            .map(|values| Values::Narrow(unit, values))
-    };
+    let values = || rows.iter().map(|(_, value)| *value);
     // CPU time comes in multiples of the sampling period.
-    let unit = || {
-        rows.iter().fold(0i64, |unit, (_, value)| {
-            if unit != 0 && value % unit == 0 {
-                unit
-            } else {
-                divisor(unit, *value)
-            }
-        })
-    };
-    let wide = || Values::Wide(rows.iter().map(|(_, value)| *value).collect());
-    narrow(1).or_else(|| narrow(unit().max(1))).unwrap_or_else(wide)
+    let unit = values().fold(0i64, |unit, value| match unit {
+        0 => divisor(unit, value),
+        unit if value % unit == 0 => unit,
+        unit => divisor(unit, value),
+    });
+    let unit = unit.max(1);
+    let (least, most) = values().fold((0, 0), |(least, most), value| (value.min(least), value.max(most)));
+    match most / unit {
+        most if least >= 0 && most <= i64::from(u16::MAX) => {
+            Values::Short(unit, values().map(|value| (value / unit) as u16).collect())
+        }
+        most if least >= 0 && most <= i64::from(u32::MAX) => {
+            Values::Narrow(unit, values().map(|value| (value / unit) as u32).collect())
+        }
+        _ => Values::Wide(values().collect()),
+    }
 }
 
 /// The greatest common divisor, by Euclid.
@@ -365,11 +372,25 @@ impl BlockCache {
     pub(crate) fn retain(&self, files: &HashSet<&str>) {
         let mut state = self.state.lock();
         state.chunks.retain(|key, _| files.contains(&*key.file));
-        state.bytes = state.chunks.values().map(|chunk| chunk.bytes).sum();
+        state.count();
+    }
+
+    /// Drops what was not asked for in the last [five looks](crate::query::unused).
+    pub(crate) fn forget_unused(&self) {
+        let mut state = self.state.lock();
+        let clock = state.clock;
+        let used = state.looks.look(clock);
+        state.chunks.retain(|_, chunk| chunk.used > used);
+        state.chunks.shrink_to_fit();
+        state.count();
     }
 }
 
 impl State {
+    fn count(&mut self) {
+        self.bytes = self.chunks.values().map(|chunk| chunk.bytes).sum();
+    }
+
     /// Drops chunks, those first that were not used for the longest time, until no more than `bytes` are held.
     fn shrink(&mut self, bytes: usize) {
         let mut order: Vec<(u64, Key)> = self
@@ -408,7 +429,7 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_sum_as_the_rows_do(
-            rows in prop::collection::vec((0i64..40, 0i64..9, prop_oneof![1i64..5, Just(30_000_000_000), Just(i64::MAX)]), 1..200),
+            rows in prop::collection::vec((0i64..40, 0i64..9, prop_oneof![5 => 1i64..5, 5 => 0i64..70_000, 5 => Just(30_000_000_000), 1 => Just(i64::MAX)]), 1..200),
             start in 0i64..40, length in 0i64..40
         ) {
             let minute = 120_000_000;
@@ -494,5 +515,22 @@ mod tests {
         assert_eq!(cache.look(&of("merged"), None).missing, Missing::All);
         assert_eq!(cache.look(&of("live"), None).missing, Missing::None);
         assert_eq!(cache.state.lock().bytes, before);
+    }
+
+    #[test]
+    fn what_nobody_asks_for_any_more_is_forgotten() {
+        let cache = BlockCache::new(1 << 20);
+        cache.keep(key(0), vec![(1, one(7))], None);
+        let before = cache.state.lock().bytes;
+        cache.keep(key(1), vec![(1, one(8))], None);
+        for _ in 0..5 {
+            cache.forget_unused();
+            assert_eq!(cache.look(&key(0), None).missing, Missing::None);
+        }
+        assert_eq!(cache.state.lock().bytes, 2 * before);
+        cache.forget_unused();
+        assert_eq!(cache.state.lock().bytes, before);
+        assert_eq!(cache.look(&key(0), None).missing, Missing::None);
+        assert_eq!(cache.look(&key(1), None).missing, Missing::All);
     }
 }

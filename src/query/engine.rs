@@ -21,7 +21,7 @@ use crate::query::sql::{self, SqlResult};
 use crate::query::stacks::StackCache;
 use crate::query::totals::TotalsCache;
 use crate::query::{
-    QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, timeline,
+    QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, timeline, unused,
 };
 use crate::store::snapshot::{FileEntry, Snapshot, SnapshotSource};
 
@@ -47,16 +47,23 @@ struct Shared {
 
 impl Shared {
     /// Drops what is remembered of files that were merged or deleted since the last question: a question that still has them reads them again.
-    fn forget_gone(&self, files: &Arc<[FileEntry]>) {
+    fn forget_gone(&self, snapshot: &Snapshot) {
         let mut last = self.files.lock();
-        if Arc::ptr_eq(&last, files) {
+        if Arc::ptr_eq(&last, &snapshot.files) {
             return;
         }
-        *last = files.clone();
+        let before = std::mem::replace(&mut *last, snapshot.files.clone());
         drop(last);
-        let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        let live: HashSet<&str> = snapshot.files.iter().map(|file| file.path.as_str()).collect();
         self.blocks.retain(&live);
         self.totals.retain(&live);
+        self.series.retain(&live);
+        for gone in before.iter().filter(|file| !live.contains(file.path.as_str())) {
+            // A path without a location was never opened.
+            if let Ok(location) = snapshot.root.location(&gone.path) {
+                self.runtime.forget_footer(&location);
+            }
+        }
     }
 }
 
@@ -107,6 +114,15 @@ impl QueryEngine {
         &self.shared.limits
     }
 
+    /// Drops decoded rows that nobody has asked for in some minutes, once a minute until the future is dropped.
+    pub async fn forget_unused(&self) {
+        loop {
+            tokio::time::sleep(unused::EVERY).await;
+            self.shared.blocks.forget_unused();
+            self.shared.totals.forget_unused();
+        }
+    }
+
     /// What was read so far, for metrics.
     pub fn stats(&self) -> ScanStats {
         ScanStats {
@@ -123,8 +139,14 @@ impl QueryEngine {
         let context = self.context(tenant);
         let time = range.map(TimeRange::micros);
         let active = series::active(context, time);
-        let active = self.limited(active).await?;
-        let ids: BTreeSet<Arc<str>> = active.into_iter().map(|pair| pair.profile_type).collect();
+        let mut ids: Vec<Arc<str>> = self
+            .limited(active)
+            .await?
+            .into_iter()
+            .map(|pair| pair.profile_type)
+            .collect();
+        // They ascend.
+        ids.dedup();
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
@@ -298,7 +320,7 @@ impl QueryEngine {
 
     fn new_context(&self, tenant: &str, describing: bool) -> Context {
         let snapshot = self.shared.source.snapshot();
-        self.shared.forget_gone(&snapshot.files);
+        self.shared.forget_gone(&snapshot);
         Context {
             runtime: self.shared.runtime.clone(),
             stacks: self.shared.stacks.clone(),

@@ -33,6 +33,7 @@ mod time;
 mod timeline;
 mod totals;
 mod types;
+mod unused;
 
 pub use engine::{QueryEngine, ScanStats};
 pub use error::QueryError;

@@ -15,6 +15,7 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
+use object_store::path::Path;
 
 use crate::query::provider::OnlyStore;
 use crate::query::{QueryError, QueryLimits};
@@ -87,6 +88,14 @@ impl Runtime {
             files_pruned: AtomicU64::new(0),
             files_read: AtomicU64::new(0),
         })
+    }
+
+    /// Drops the footer of a file that is gone, or will be.
+    pub(crate) fn forget_footer(&self, location: &Path) {
+        self.environment
+            .cache_manager
+            .get_file_metadata_cache()
+            .remove(location);
     }
 
     /// Counts what a scan left out and what it reads.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
-use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet as FastSet};
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
@@ -50,6 +51,15 @@ pub(crate) struct Active {
     pub(crate) profile_type: Arc<str>,
 }
 
+impl SeriesCache {
+    /// Keeps only what is remembered of these files.
+    pub(crate) fn retain(&self, files: &HashSet<&str>) {
+        for tenant in self.0.lock().values() {
+            tenant.lock().files.retain(|path, _| files.contains(path.as_str()));
+        }
+    }
+}
+
 /// The labels of all series of a tenant on the days of `time` (microseconds), by id.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
@@ -70,18 +80,21 @@ pub(crate) fn load(
             if tenants.len() > MAX_TENANTS {
                 tenants.retain(|_, series| series.try_lock().is_none_or(|series| !series.labels.is_empty()));
             }
-            tenants.entry(tenant).or_default().clone()
+            tenants.entry(tenant.clone()).or_default().clone()
         };
-        let files = scan::live_files(&snapshot, Table::Series, &filter);
-        let missing: Vec<&FileEntry> = {
+        let mut missing: Vec<&FileEntry> = Vec::new();
+        // Taken along now: a question that has a newer snapshot may drop them from the cache meanwhile.
+        let mut ids: Vec<Arc<[i64]>> = Vec::new();
+        {
             let known = known.lock();
-            files
-                .iter()
-                .copied()
-                .filter(|file| !known.files.contains_key(&file.path))
-                .collect()
-        };
-        runtime.count_files(files.len() - missing.len(), missing.len());
+            for file in scan::live_files(&snapshot, Table::Series, &filter) {
+                match known.files.get(&file.path) {
+                    Some(found) => ids.push(found.clone()),
+                    None => missing.push(file),
+                }
+            }
+        }
+        runtime.count_files(ids.len(), missing.len());
         for file in missing {
             let streams = scan::open_files(
                 &runtime,
@@ -92,13 +105,14 @@ pub(crate) fn load(
                 &["series", "labels"],
             )?;
             let target = known.clone();
-            let ids = scan::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
+            let found = scan::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
                 target.lock().insert(batch, ids)
             })
             .await?;
-            known.lock().files.insert(file.path.clone(), ids.concat().into());
+            let found: Arc<[i64]> = found.concat().into();
+            known.lock().files.insert(file.path.clone(), found.clone());
+            ids.push(found);
         }
-        let mut in_heads = Vec::new();
         if !snapshot.heads.is_empty() {
             let streams = vec![scan::head_stream(
                 &snapshot,
@@ -107,23 +121,29 @@ pub(crate) fn load(
                 &["series", "labels"],
             )?];
             let target = known.clone();
-            in_heads = scan::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
+            let found = scan::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
                 target.lock().insert(batch, ids)
             })
-            .await?
-            .concat();
+            .await?;
+            ids.push(found.concat().into());
         }
-        let mut known = known.lock();
-        let ids = files
-            .iter()
-            .filter_map(|file| known.files.get(&file.path))
-            .flat_map(|ids| ids.iter());
-        let found = ids
-            .chain(&in_heads)
-            .filter_map(|id| Some((*id, known.labels.get(id)?.clone())))
-            .collect();
-        if known.labels.len() + known.files.values().map(|ids| ids.len()).sum::<usize>() > MAX_REMEMBERED {
-            *known = TenantSeries::default();
+        let mut found = HashMap::new();
+        let series = known.lock();
+        for id in ids.iter().flat_map(|ids| ids.iter()) {
+            if let Entry::Vacant(place) = found.entry(*id)
+                && let Some(labels) = series.labels.get(id)
+            {
+                place.insert(labels.clone());
+            }
+        }
+        let remembered = series.labels.len() + series.files.values().map(|ids| ids.len()).sum::<usize>();
+        drop(series);
+        if remembered > MAX_REMEMBERED {
+            // Others who hold it read on in what they have.
+            let mut tenants = cache.0.lock();
+            if tenants.get(&tenant).is_some_and(|now| Arc::ptr_eq(now, &known)) {
+                tenants.remove(&tenant);
+            }
         }
         Ok(found)
     })
@@ -148,10 +168,12 @@ pub(crate) fn active(
         )
         .await?;
         // Runs of a file stand type by type, and types are few.
-        let mut found: Vec<(Arc<str>, HashSet<i64>)> = Vec::new();
+        let mut found: Vec<(Arc<str>, FastSet<i64>)> = Vec::new();
         let mut last = 0;
         for run in chosen.runs().filter(|run| run.occurs(time)) {
-            let is_its = |(kind, _): &(Arc<str>, HashSet<i64>)| *kind == run.profile_type;
+            let is_its = |(kind, _): &(Arc<str>, FastSet<i64>)| {
+                Arc::ptr_eq(kind, &run.profile_type) || *kind == run.profile_type
+            };
             if !found.get(last).is_some_and(is_its) {
                 last = found.iter().position(is_its).unwrap_or(found.len());
             }
@@ -159,17 +181,19 @@ pub(crate) fn active(
                 Some((_, series)) => {
                     series.insert(run.series);
                 }
-                None => found.push((run.profile_type.clone(), HashSet::from([run.series]))),
+                None => found.push((run.profile_type.clone(), FastSet::from_iter([run.series]))),
             }
         }
+        found.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
         let mut all: Vec<Active> = Vec::new();
         for (profile_type, series) in found {
+            let first = all.len();
             all.extend(series.into_iter().map(|series| Active {
                 series,
                 profile_type: profile_type.clone(),
             }));
+            all[first..].sort_unstable_by_key(|active| active.series);
         }
-        all.sort_unstable_by(|left, right| (&left.profile_type, left.series).cmp(&(&right.profile_type, right.series)));
         Ok(all)
     })
 }

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
 use crate::query::runtime::Runtime;
+use crate::query::unused::Looks;
 use crate::query::{QueryError, scan};
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
@@ -23,6 +24,8 @@ use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 pub(crate) struct Run {
     pub(crate) profile_type: Arc<str>,
     pub(crate) series: i64,
+    /// Time of the first and of the last, beside what is looked at first; `None` for no profiles.
+    span: Option<(i64, i64)>,
     times: Vec<i64>,
     totals: Vec<i64>,
     /// One for all, or one a profile.
@@ -43,6 +46,7 @@ struct State {
     files: HashMap<String, Entry>,
     bytes: usize,
     clock: u64,
+    looks: Looks,
 }
 
 struct Entry {
@@ -56,14 +60,14 @@ const COLUMNS: [&str; 5] = ["series", "profile_type", "time", "total", "period"]
 impl Run {
     /// Whether there is a profile with `start <= time < end`; its ends nearly always say so without a search.
     pub(crate) fn occurs(&self, time: Option<(i64, i64)>) -> bool {
-        let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else {
+        let Some((first, last)) = self.span else {
             return false;
         };
         let Some((start, end)) = time else {
             return true;
         };
-        let inside = |time: &i64| start <= *time && *time < end;
-        inside(first) || inside(last) || (*first < start && end <= *last && !self.rows(time).is_empty())
+        let inside = |time: i64| start <= time && time < end;
+        inside(first) || inside(last) || (first < start && end <= last && !self.rows(time).is_empty())
     }
 
     /// Time and total of the profiles with `start <= time < end`.
@@ -107,6 +111,7 @@ impl Run {
         for column in [&mut self.times, &mut self.totals, &mut self.periods] {
             column.shrink_to_fit();
         }
+        self.span = self.times.first().copied().zip(self.times.last().copied());
     }
 
     fn bytes(&self) -> usize {
@@ -162,7 +167,22 @@ impl TotalsCache {
     pub(crate) fn retain(&self, files: &HashSet<&str>) {
         let mut state = self.state.lock();
         state.files.retain(|path, _| files.contains(path.as_str()));
-        state.bytes = state.files.values().map(|entry| entry.bytes).sum();
+        state.count();
+    }
+
+    /// Drops what was not asked for in the last [five looks](crate::query::unused).
+    pub(crate) fn forget_unused(&self) {
+        let mut state = self.state.lock();
+        let clock = state.clock;
+        let used = state.looks.look(clock);
+        state.files.retain(|_, entry| entry.used > used);
+        state.count();
+    }
+}
+
+impl State {
+    fn count(&mut self) {
+        self.bytes = self.files.values().map(|entry| entry.bytes).sum();
     }
 }
 
@@ -247,6 +267,7 @@ fn read_file(
 struct Builder {
     runs: Vec<Run>,
     index: HashMap<(Arc<str>, i64), usize>,
+    types: Vec<Arc<str>>,
 }
 
 impl Builder {
@@ -274,7 +295,15 @@ impl Builder {
     }
 
     fn run(&mut self, kind: &str, series: i64) -> usize {
-        let kind: Arc<str> = kind.into();
+        // There are few types, and runs that share the text are told together sooner.
+        let kind = match self.types.iter().find(|known| ***known == *kind) {
+            Some(known) => known.clone(),
+            None => {
+                let kind: Arc<str> = kind.into();
+                self.types.push(kind.clone());
+                kind
+            }
+        };
         let next = self.runs.len();
         let at = *self.index.entry((kind.clone(), series)).or_insert(next);
         if at == next {
@@ -300,11 +329,12 @@ mod tests {
 
     #[test]
     fn a_run_occurs_where_one_of_its_profiles_lies_and_not_in_a_gap() {
-        let run = Run {
+        let mut run = Run {
             times: vec![10, 20, 50, 60],
             totals: vec![0; 4],
             ..Run::default()
         };
+        run.finish();
         for start in 0..70 {
             for end in start..70 {
                 let time = Some((start, end));

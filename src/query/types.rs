@@ -166,9 +166,9 @@ impl Default for QueryLimits {
             max_output_bytes: 512 << 20,
             max_query_length: Duration::ZERO,
             stack_cache_bytes: 256 << 20,
-            block_cache_bytes: 128 << 20,
-            totals_cache_bytes: 64 << 20,
-            footer_cache_bytes: 64 << 20,
+            block_cache_bytes: 64 << 20,
+            totals_cache_bytes: 32 << 20,
+            footer_cache_bytes: 32 << 20,
             parallelism: 0,
         }
     }

@@ -16,7 +16,7 @@ use crate::store::delta::commit::is_temporary;
 use crate::store::delta::{DeltaTable, sums};
 use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::rewrite::MergedName;
-use crate::store::maintenance::vacuum;
+use crate::store::maintenance::vacuum::{self, Removals};
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -277,7 +277,7 @@ fn check_table(dir: &Path, root: &Root, table: Table, writer: &str, checked: &mu
         }
     }
     let live: HashSet<&str> = live.iter().map(String::as_str).collect();
-    for dead in vacuum::dead_files(root, table, &live)? {
+    for dead in vacuum::dead_files(root, table, &live, &mut Removals::default())? {
         let name = dead.path.rsplit('/').next().unwrap_or_default();
         let ours = name.contains(writer) && !writer.is_empty();
         let (kind, detail) = match dead.removed {
@@ -414,7 +414,7 @@ fn stats_here(at: At<'_>) -> Result<Stats, StoreError> {
                 .add(file);
         }
         let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        for dead in vacuum::dead_files(&root, table, &live)? {
+        for dead in vacuum::dead_files(&root, table, &live, &mut Removals::default())? {
             stats.dead.files += 1;
             stats.dead.bytes += dead.size;
         }

@@ -109,26 +109,43 @@ fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {
         X29 => Rule::Bp,
         _ => return None,
     };
-    let bp = match row.register(X29) {
-        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
-        Some(RegisterRule::Offset(offset)) => eighths(offset)
-            .and_then(|units| i8::try_from(units).ok())
-            .filter(|units| *units != 0)?,
-        Some(_) => return None,
+    let saved = |register| match register {
+        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => Some(None),
+        Some(RegisterRule::Offset(offset)) => Some(Some(offset)),
+        Some(_) => None,
     };
-    let extra = match row.register(X30) {
-        Some(RegisterRule::Undefined) => return Some(Row::plain(pc, Rule::End)),
-        None | Some(RegisterRule::SameValue) => aux::SAME,
-        Some(RegisterRule::Offset(offset)) if bp != 0 && offset == i64::from(bp) * 8 + 8 => aux::AFTER,
-        Some(RegisterRule::Offset(offset)) => below(offset, 13)?,
-        Some(_) => return None,
-    };
+    if row.register(X30) == Some(RegisterRule::Undefined) {
+        return Some(Row::plain(pc, Rule::End));
+    }
+    let (frame, link) = (saved(row.register(X29))?, saved(row.register(X30))?);
+    let (bp, extra) = places(*offset, frame, link)?;
     Some(Row {
         pc,
         cfa: eighths(*offset)?,
         bp,
         rule: rule as u8 | extra << 4,
     })
+}
+
+/// How a row says where x29 and x30 are saved, both as offsets from the CFA, which is `cfa` above its register.
+fn places(cfa: i64, frame: Option<i64>, link: Option<i64>) -> Option<(i8, u8)> {
+    let words = |offset: i64| {
+        eighths(offset)
+            .and_then(|units| i8::try_from(units).ok())
+            .filter(|units| *units != 0)
+    };
+    let from_base = |offset: i64| i8::try_from(eighths(cfa.checked_add(offset)?)?).ok();
+    match (frame, link) {
+        (None, None) => Some((0, aux::SAME)),
+        (None, Some(link)) => below(link, 12)
+            .map(|number| (0, number))
+            .or_else(|| Some((from_base(link)?, aux::RETURN_AT_BASE))),
+        (Some(frame), None) => Some((words(frame)?, aux::SAME)),
+        (Some(frame), Some(link)) if link == frame.checked_add(8)? => words(frame)
+            .map(|bp| (bp, aux::AFTER))
+            .or_else(|| Some((from_base(frame)?, aux::RECORD_AT_BASE))),
+        (Some(frame), Some(link)) => Some((words(frame)?, below(link, 12)?)),
+    }
 }
 
 fn eighths(offset: i64) -> Option<i16> {
@@ -203,6 +220,21 @@ mod tests {
         assert_eq!(signed_leb128(&[0x80, 0x02]), Some((256, &[][..])));
         assert_eq!(signed_leb128(&[0x80, 0x80]), None);
         assert_eq!(signed_leb128(&[]), None);
+    }
+
+    #[test]
+    fn what_lies_far_below_the_frame_of_64_bit_arm_is_counted_from_its_register() {
+        // str x30, [sp, -48]!
+        assert_eq!(places(48, None, Some(-48)), Some((0, 6)));
+        // stp x29, x30, [sp, -64]!
+        assert_eq!(places(64, Some(-64), Some(-56)), Some((-8, aux::AFTER)));
+        // sub sp, sp, 2064; stp x29, x30, [sp, 16]
+        assert_eq!(places(2064, Some(-2048), Some(-2040)), Some((2, aux::RECORD_AT_BASE)));
+        // sub sp, sp, 2064; str x30, [sp]
+        assert_eq!(places(2064, None, Some(-2064)), Some((0, aux::RETURN_AT_BASE)));
+        assert_eq!(places(1 << 20, None, Some(-1024)), None);
+        assert_eq!(places(64, Some(-60), Some(-52)), None);
+        assert_eq!(places(i64::MAX, Some(i64::MAX), Some(i64::MAX)), None);
     }
 
     #[test]

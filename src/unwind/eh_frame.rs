@@ -86,6 +86,9 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
         frames.set_vendor(vendor);
         compile_section(arch, &frames, &bases, &mut rows, &mut losses)?;
     }
+    if arch == Arch::Aarch64 {
+        rows = with_trampolines(file, rows)?;
+    }
     let mut rows = Table::new(rows).into_rows();
     bridge_gaps(arch, file, &mut rows);
     let table = Table::new(rows);
@@ -97,6 +100,37 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
         return Ok((Table::new(rows), losses));
     }
     Ok((table, losses))
+}
+
+/// `mov x8, 139; svc 0`: how a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
+const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
+/// Bytes of code at most in which it is looked for: it is in the vDSO and in C libraries.
+const MAX_SEARCHED: u64 = 4 << 20;
+
+/// Adds rules for the code that handlers of signals return to. Linux leaves its description out on 64-bit Arm, so that unwinders know it by its instructions.
+fn with_trampolines<'data, R: ReadRef<'data>>(
+    file: &object::File<'data, R>,
+    rows: Vec<Row>,
+) -> Result<Vec<Row>, CompileError> {
+    let Some(text) = file.section_by_name(".text").filter(|text| text.size() <= MAX_SEARCHED) else {
+        return Ok(rows);
+    };
+    let code = bounded(&text)?;
+    let table = Table::new(rows);
+    let mut found = Vec::new();
+    for at in memchr::memmem::find_iter(&code, &RETURN_OF_SIGNALS) {
+        let Ok(start) = u32::try_from(text.address().saturating_add(at as u64)) else {
+            break;
+        };
+        if table.find(start).is_none_or(|row| row.kind() == Rule::None) {
+            // It is returned to, so it is looked up by the byte before.
+            found.push(Row::plain(start.saturating_sub(1), Rule::Signal));
+            found.push(Row::plain(start.saturating_add(8), Rule::None));
+        }
+    }
+    let mut rows = table.into_rows();
+    rows.append(&mut found);
+    Ok(rows)
 }
 
 /// Code without any description that is as long as this was written by a code generator (V8's builtins), and those keep frame pointers.

@@ -100,7 +100,7 @@ impl Packed {
                 packed.put(pages_at + known, index as u32 + 1);
             }
             packed.put(rows_at + index, row.pc << (32 - shift) | numbers.of(rule_of(&row)));
-            if index % PIECE == 0 {
+            if index.is_multiple_of(PIECE) {
                 rows.shrink_to_fit();
             }
         }

@@ -55,12 +55,18 @@ impl Arch {
     }
 }
 
-/// Where the caller's third register is found: the high four bits of a [`Row`]'s rule. Numbers from 2 to 13 (to 15 on x86-64): at CFA - 8 * number.
+/// Where the caller's third register is found: the high four bits of a [`Row`]'s rule. Numbers from 2 to 12 (to 15 on x86-64): at CFA - 8 * number.
 pub mod aux {
     /// It still is in the register.
     pub const SAME: u8 = 0;
-    /// Nobody knows.
+    /// x86-64: nobody knows.
     pub const LOST: u8 = 1;
+    /// 64-bit Arm: at the register that the CFA is counted from, plus `bp` words; the frame pointer is still in its register. What GCC makes of a frame
+    /// without a frame pointer, however large.
+    pub const RETURN_AT_BASE: u8 = 1;
+    /// 64-bit Arm: the frame pointer at the register that the CFA is counted from, plus `bp` words, the return address in the word after it. What GCC makes of
+    /// large frames, where the distance from the CFA has no room in a row.
+    pub const RECORD_AT_BASE: u8 = 13;
     /// 64-bit Arm: the frame pointer lies below the stack pointer, the return address at it (Go).
     pub const BELOW: u8 = 14;
     /// 64-bit Arm: in the word after the saved frame pointer.

@@ -210,7 +210,16 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
         // Only a leaf still has it in the register.
         (Arch::Aarch64, aux::SAME) if is_return => return Err(Stop::Order),
         (Arch::Aarch64, aux::SAME) => place.aux,
-        (Arch::Aarch64, aux::LOST) => return Err(Stop::Rule),
+        (Arch::Aarch64, aux::RETURN_AT_BASE) => {
+            let at = base(place, rule).wrapping_add_signed(bp_offset);
+            bp_offset = 0;
+            word(at)?
+        }
+        (Arch::Aarch64, aux::RECORD_AT_BASE) => {
+            bp_at = base(place, rule).wrapping_add_signed(bp_offset);
+            bp_offset = 8;
+            word(bp_at.wrapping_add(8))?
+        }
         (Arch::Aarch64, aux::BELOW) => {
             bp_at = place.sp.wrapping_sub(8);
             bp_offset = -8;
@@ -235,6 +244,11 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
     next.sp = cfa;
     next.all = None;
     Ok(next)
+}
+
+/// The register that a rule counts the CFA from.
+fn base(place: &Place, rule: Rule) -> u64 {
+    if rule == Rule::Sp { place.sp } else { place.bp }
 }
 
 /// The registers that a signal interrupted, from the kernel's frame above `sp`.

@@ -124,22 +124,13 @@ impl Writer {
     }
 
     /// A number as text: JSON's numbers are too short for 64 bits.
-    fn quoted(&mut self, is_negative: bool, mut rest: u64) {
-        let mut digits = [0u8; 20];
-        let mut at = digits.len();
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
+    fn quoted(&mut self, is_negative: bool, rest: u64) {
+        let mut digits = itoa::Buffer::new();
         self.out.push(b'"');
         if is_negative {
             self.out.push(b'-');
         }
-        self.out.extend_from_slice(&digits[at..]);
+        self.out.extend_from_slice(digits.format(rest).as_bytes());
         self.out.push(b'"');
     }
 }

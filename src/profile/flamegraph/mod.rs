@@ -6,6 +6,7 @@
 mod diff;
 mod from_profile;
 mod levels;
+mod marked;
 mod paths;
 mod svg;
 mod tree;

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::profile::flamegraph::levels::smallest_kept;
+use crate::profile::flamegraph::marked::Marking;
 use crate::profile::flamegraph::{DiffGraph, FlameGraph, OTHER, TOTAL};
 
 /// Names and the paths made of them. Node 0 is the root.
@@ -32,8 +33,10 @@ struct Touched<const SIDES: usize> {
 /// The nodes that are large enough to show.
 struct Kept<const SIDES: usize> {
     touched: Touched<SIDES>,
-    /// By position: its shown children.
-    children: Vec<Vec<u32>>,
+    /// The shown children of all, those of one beside each other.
+    children: Vec<u32>,
+    /// By position: the end of its children in `children`.
+    ends: Vec<u32>,
     /// By position: the sum of its children that are too small.
     other: Vec<[i64; SIDES]>,
 }
@@ -44,11 +47,6 @@ enum Place<const SIDES: usize> {
     Node(u32),
     Other([i64; SIDES]),
 }
-
-/// No position.
-const NONE: u32 = u32::MAX;
-/// With fewer than one path for so many nodes, only the nodes of those paths are looked at.
-const SPARSE: usize = 24;
 
 impl Default for Paths {
     fn default() -> Self {
@@ -115,7 +113,7 @@ impl Paths {
                     Place::Node(at) => {
                         let at = at as usize;
                         let mut x = x.saturating_add(touched.own[at][0]);
-                        for child in &kept.children[at] {
+                        for child in kept.children(at) {
                             next.push((Place::Node(*child), x));
                             x = x.saturating_add(touched.totals[*child as usize][0]);
                         }
@@ -164,7 +162,7 @@ impl Paths {
                     Place::Node(at) => {
                         let at = at as usize;
                         let mut x = add(x, touched.own[at]);
-                        for child in &kept.children[at] {
+                        for child in kept.children(at) {
                             next.push((Place::Node(*child), x));
                             x = add(x, touched.totals[*child as usize]);
                         }
@@ -198,22 +196,38 @@ impl Paths {
         let touched = self.touched(values);
         let size = |totals: &[i64; SIDES]| totals.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
         let smallest = smallest_kept(touched.totals.iter().skip(1).map(size), max_nodes);
-        let mut children: Vec<Vec<u32>> = vec![Vec::new(); touched.nodes.len()];
         let mut other = vec![[0i64; SIDES]; touched.nodes.len()];
+        let mut ends = vec![0u32; touched.nodes.len()];
         for (at, totals) in touched.totals.iter().enumerate().skip(1) {
             let parent = touched.parents[at] as usize;
-            if size(totals) < smallest {
-                other[parent] = add(other[parent], *totals);
-            } else {
-                children[parent].push(at as u32);
+            match size(totals) < smallest {
+                true => other[parent] = add(other[parent], *totals),
+                false => ends[parent] += 1,
             }
         }
-        for siblings in children.iter_mut().filter(|siblings| siblings.len() > 1) {
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += std::mem::replace(end, sum);
+        }
+        // From starts to ends, as children take their places.
+        let mut children = vec![0u32; sum as usize];
+        for (at, totals) in touched.totals.iter().enumerate().skip(1) {
+            if size(totals) >= smallest {
+                let end = &mut ends[touched.parents[at] as usize];
+                children[*end as usize] = at as u32;
+                *end += 1;
+            }
+        }
+        let mut start = 0;
+        for end in &ends {
+            let siblings = &mut children[start..*end as usize];
             siblings.sort_unstable_by_key(|at| self.name_of(touched.nodes[*at as usize]));
+            start = *end as usize;
         }
         Kept {
             touched,
             children,
+            ends,
             other,
         }
     }
@@ -224,34 +238,18 @@ impl Paths {
             .filter(|(_, sides)| sides.iter().any(|value| *value > 0))
             .map(|(node, sides)| (node, sides.map(|value| value.max(0))))
             .collect();
-        let nodes = if values.len() * SPARSE < self.parents.len() {
-            self.walk(&values)
-        } else {
-            let mut marked = vec![false; self.parents.len()];
-            marked[0] = true;
-            for (node, _) in &values {
-                marked[*node as usize] = true;
+        let mut marking = Marking::new(self.parents.len());
+        marking.mark(0);
+        for (node, _) in &values {
+            let mut node = *node;
+            while marking.mark(node) {
+                node = self.parents[node as usize];
             }
-            for node in (1..marked.len()).rev() {
-                if marked[node] {
-                    marked[self.parents[node] as usize] = true;
-                }
-            }
-            (0..marked.len() as u32).filter(|node| marked[*node as usize]).collect()
-        };
-        let place = |node: u32| nodes.binary_search(&node).map_or(0, |at| at as u32);
-        // Dense positions where there are many nodes, a search where there are few.
-        let dense: Vec<u32> = match nodes.len() * SPARSE < self.parents.len() {
-            true => Vec::new(),
-            false => {
-                let mut dense = vec![NONE; self.parents.len()];
-                for (at, node) in nodes.iter().enumerate() {
-                    dense[*node as usize] = at as u32;
-                }
-                dense
-            }
-        };
-        let place = |node: u32| dense.get(node as usize).copied().unwrap_or_else(|| place(node));
+        }
+        let marked = marking.counted();
+        let mut nodes = Vec::with_capacity(marked.len());
+        nodes.extend(marked.numbers());
+        let place = |node: u32| marked.place(node);
         let parents: Vec<u32> = nodes.iter().map(|node| place(self.parents[*node as usize])).collect();
         let mut own = vec![[0i64; SIDES]; nodes.len()];
         for (node, sides) in &values {
@@ -271,22 +269,16 @@ impl Paths {
         }
     }
 
-    fn walk<const SIDES: usize>(&self, values: &[(u32, [i64; SIDES])]) -> Vec<u32> {
-        let mut seen: HashSet<u32> = HashSet::new();
-        seen.insert(0);
-        for (node, _) in values {
-            let mut node = *node;
-            while seen.insert(node) {
-                node = self.parents[node as usize];
-            }
-        }
-        let mut nodes: Vec<u32> = seen.into_iter().collect();
-        nodes.sort_unstable();
-        nodes
-    }
-
     fn name_of(&self, node: u32) -> &str {
         &self.names[self.node_names[node as usize] as usize]
+    }
+}
+
+impl<const SIDES: usize> Kept<SIDES> {
+    /// Positions of the shown children of a position, by name.
+    fn children(&self, at: usize) -> &[u32] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.children[start..self.ends[at] as usize]
     }
 }
 

@@ -9,7 +9,7 @@ use crate::store::fault::Faults;
 use crate::store::files::FileName;
 use crate::store::maintenance::rewrite::{Job, MergedName};
 use crate::store::maintenance::runner::Maintainer;
-use crate::store::maintenance::vacuum::{self, Vacuumed};
+use crate::store::maintenance::vacuum::{self, Removals, Vacuumed};
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -166,7 +166,7 @@ pub fn remove_unnamed(
         let name = file.path.rsplit('/').next().unwrap_or_default();
         file.removed.is_none() && MergedName::is_of(name, writer)
     };
-    let mut dead = vacuum::dead_files(root, table, live)?;
+    let mut dead = vacuum::dead_files(root, table, live, &mut Removals::default())?;
     dead.retain(ours);
     for file in &mut dead {
         file.modified = SystemTime::UNIX_EPOCH;

@@ -6,6 +6,7 @@
 
 pub mod aging;
 pub mod deletion;
+mod deletion_job;
 mod exchange;
 mod input;
 mod names;

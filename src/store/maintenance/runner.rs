@@ -2,10 +2,8 @@
 //!
 //! Only this thread takes files out of tables. It commits and publishes under the lock that a flush holds too, so every view has each row once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,13 +14,12 @@ use crate::store::StoreError;
 use crate::store::delta::{DeltaTable, NewFile, UpdateTableOperation};
 use crate::store::engine::Shared;
 use crate::store::fault::Place;
-use crate::store::files::{FileName, MERGED, SETTLED};
+use crate::store::files::{MERGED, SETTLED};
 use crate::store::maintenance::aging;
-use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::exchange::Exchange;
 use crate::store::maintenance::plan::{self, Policy};
 use crate::store::maintenance::rewrite::{self, Bench, Job};
-use crate::store::maintenance::vacuum::{self, Vacuumed};
+use crate::store::maintenance::vacuum::Removals;
 use crate::store::maintenance::{Report, Work};
 use crate::store::metrics::JobLabel;
 use crate::store::schema::Table;
@@ -48,10 +45,12 @@ pub struct Maintainer {
     next_vacuum: Instant,
     /// Files that a job could not read, and when that may be tried again.
     unreadable: HashMap<String, Instant>,
+    /// When files left their tables, as far as the logs were read.
+    pub(super) removals: HashMap<Table, Removals>,
 }
 
 /// Of two results that which must be told: an error rather than that work gave way to another server, and that rather than success.
-fn graver<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
+pub(super) fn graver<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
     match (one, other) {
         (one @ Err(StoreError::Closed), _) => one,
         (Ok(_) | Err(StoreError::Outdated(_)), Err(error)) => Err(error),
@@ -78,6 +77,7 @@ impl Maintainer {
             unsure: BTreeSet::new(),
             next_vacuum,
             unreadable: HashMap::new(),
+            removals: HashMap::new(),
         })
     }
 
@@ -138,17 +138,7 @@ impl Maintainer {
                 self.again(|own| own.compact_all(true, 1.0, &mut report))?;
                 Ok(report)
             }
-            Work::Delete(deletion) => {
-                deletion.check().map_err(StoreError::Request)?;
-                // What was acknowledged before is in files afterwards, and the request covers these and no later ones.
-                self.flush()?;
-                let deletion = deletion.clone().up_to(self.committed()?, self.flushed_by_others()?);
-                let config = &self.shared.config;
-                let request = deletion.write(&config.dir, &config.faults)?;
-                let mut report = Report::default();
-                self.again(|own| own.delete(&deletion, &request, &mut report))?;
-                Ok(report)
-            }
+            Work::Delete(deletion) => self.take_deletion(deletion),
             Work::Vacuum(grace) => {
                 let mut report = Report::default();
                 self.vacuum(*grace, &mut report)?;
@@ -158,7 +148,10 @@ impl Maintainer {
     }
 
     /// Does work again that gave way to another server, on what that one has left.
-    fn again<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn again<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         for _ in 0..GIVE_WAY_ATTEMPTS {
             match work(self) {
                 Err(StoreError::Outdated(_)) => self.settle()?,
@@ -187,53 +180,6 @@ impl Maintainer {
             vacuumed = self.vacuum(config.deletion_delay, &mut report);
         }
         graver(graver(graver(deleted, retired), merged), vacuumed).map(|()| report)
-    }
-
-    /// Carries out the requests for deletions that an earlier attempt has left.
-    fn finish_deletions(&mut self, report: &mut Report) -> Result<(), StoreError> {
-        let mut result = Ok(());
-        for request in deletion::pending(&self.shared.config.dir)? {
-            tracing::info!(request = %request.display(), "finishing a deletion");
-            let deletion = match Deletion::read(&request) {
-                Ok(deletion) => deletion,
-                // Nobody can say what it was for; `alluvium store check` names it.
-                Err(error @ StoreError::Damaged { .. }) => {
-                    tracing::error!(error = %error, "a request for a deletion is passed over");
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            result = graver(result, self.delete(&deletion, &request, report));
-        }
-        result
-    }
-
-    /// The last segment of the log of which the tables have everything.
-    fn committed(&mut self) -> Result<u64, StoreError> {
-        let mut least = u64::MAX;
-        for delta in &mut self.tables {
-            delta.reload()?;
-            let version = delta
-                .committed(&self.writer)?
-                .map_or(0, |version| version.max(0) as u64);
-            least = least.min(version);
-        }
-        Ok(least)
-    }
-
-    /// The last segment of which a flushed file is live, for each other writer: merged files are covered as they are.
-    fn flushed_by_others(&mut self) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut others: BTreeMap<String, u64> = BTreeMap::new();
-        for delta in &self.tables {
-            for file in delta.files()? {
-                let name = file.path.rsplit('/').next().unwrap_or_default();
-                if let Some(flushed) = FileName::parse(name).filter(|flushed| flushed.writer != self.writer) {
-                    let last = others.entry(flushed.writer).or_default();
-                    *last = flushed.segment.max(*last);
-                }
-            }
-        }
-        Ok(others)
     }
 
     fn compact_all(&mut self, eager: bool, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
@@ -274,7 +220,7 @@ impl Maintainer {
         }
     }
 
-    fn files(&self) -> Arc<[FileEntry]> {
+    pub(super) fn files(&self) -> Arc<[FileEntry]> {
         self.shared.published.read().files.clone()
     }
 
@@ -309,7 +255,7 @@ impl Maintainer {
     }
 
     /// A file that is not there, and that the table does not name any more, was replaced by another server whose readers need it no longer.
-    fn explained(&mut self, table: Table, error: StoreError) -> StoreError {
+    pub(super) fn explained(&mut self, table: Table, error: StoreError) -> StoreError {
         let missing = match &error {
             StoreError::Io { path, source, .. } if source.kind() == io::ErrorKind::NotFound => path,
             _ => return error,
@@ -368,7 +314,7 @@ impl Maintainer {
         Ok(())
     }
 
-    fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
+    pub(super) fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
         let shared = &self.shared;
         shared
             .config
@@ -378,7 +324,7 @@ impl Maintainer {
     }
 
     /// Counts a failure of a job.
-    fn counted<T>(&self, reason: &'static str, result: Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn counted<T>(&self, reason: &'static str, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &result
             && !matches!(error, StoreError::Closed | StoreError::Outdated(_))
         {
@@ -389,7 +335,7 @@ impl Maintainer {
     }
 
     /// Counts a job that was done.
-    fn count(&self, exchange: &Exchange, reason: &'static str, start: Instant, report: &mut Report) {
+    pub(super) fn count(&self, exchange: &Exchange, reason: &'static str, start: Instant, report: &mut Report) {
         let (removed, added) = (&exchange.removed, &exchange.added);
         let bytes_in = removed.iter().map(|file| file.size).sum::<u64>();
         let bytes_out = added.iter().map(|file| file.size).sum::<u64>();
@@ -450,58 +396,8 @@ impl Maintainer {
         graver(split, thinned.map(|_| ())).map(|_| ())
     }
 
-    /// Carries a request out: files with such profiles are written again without them, and all tables change in one step for readers.
-    fn delete(&mut self, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
-        let shared = self.shared.clone();
-        let start = Instant::now();
-        self.settle()?;
-        self.begin("delete")?;
-        let mut exchanges: Vec<Exchange> = Vec::new();
-        let files = self.files();
-        let covered = files.iter().filter(|file| deletion.covers(&file.path, &self.writer));
-        let covered: Vec<FileEntry> = covered.cloned().collect();
-        let jobs = deletion.jobs(&shared.root, &covered);
-        for job in jobs.map_err(|error| self.explained(Table::Series, error))? {
-            let result = self
-                .rewrite(&job, 1.0)
-                .map_err(|error| self.explained(job.table, error));
-            let added = match self.counted("delete", result) {
-                Ok(added) => added,
-                Err(error) => {
-                    exchanges.iter().for_each(|exchange| exchange.discard(&shared.root));
-                    return Err(error);
-                }
-            };
-            let exchange = Exchange::of(&job, added);
-            // Statistics let a file through that has no such row.
-            if exchange.keeps_rows() {
-                exchange.discard(&shared.root);
-                continue;
-            }
-            match exchanges.iter_mut().find(|other| other.table == job.table) {
-                Some(other) => {
-                    other.removed.extend(exchange.removed);
-                    other.added.extend(exchange.added);
-                }
-                None => exchanges.push(exchange),
-            }
-        }
-        if !exchanges.is_empty() {
-            let result = self.exchange(&exchanges);
-            self.counted("delete", result)?;
-            for exchange in &exchanges {
-                self.count(exchange, "delete", start, report);
-            }
-        }
-        shared
-            .config
-            .faults
-            .run(Place::RequestRemove, || fs::remove_file(request))
-            .map_err(StoreError::io("remove", request))
-    }
-
     /// Waits until what is in memory is in files.
-    fn flush(&self) -> Result<(), StoreError> {
+    pub(super) fn flush(&self) -> Result<(), StoreError> {
         let (reply, mut answer) = oneshot::channel();
         self.shared.requests.lock().push(reply);
         self.shared.wake.notify_one();
@@ -520,7 +416,7 @@ impl Maintainer {
         }
     }
 
-    fn rewrite(&self, job: &Job, cpu_share: f64) -> Result<Vec<NewFile>, StoreError> {
+    pub(super) fn rewrite(&self, job: &Job, cpu_share: f64) -> Result<Vec<NewFile>, StoreError> {
         let shared = &self.shared;
         let mut budget = Budget::new(cpu_share);
         let mut pace = || {
@@ -541,48 +437,6 @@ impl Maintainer {
             pace: &mut pace,
         };
         rewrite::run(job, &mut bench)
-    }
-
-    fn vacuum(&mut self, grace: Duration, report: &mut Report) -> Result<(), StoreError> {
-        let shared = self.shared.clone();
-        self.settle()?;
-        self.begin("vacuum")?;
-        let start = Instant::now();
-        let label = JobLabel { job: "vacuum" };
-        let faults = &shared.config.faults;
-        let now = shared.config.clock.now();
-        let mut done = Vacuumed::default();
-        let result = self.tables.iter_mut().try_for_each(|delta| {
-            let table = delta.table();
-            delta.reload()?;
-            let live = delta.files()?;
-            let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
-            let dead = vacuum::dead_files(&shared.root, table, &live)?;
-            vacuum::delete(&shared.root, &dead, table, (now, grace), faults, &mut done)?;
-            vacuum::trim_log(&shared.root, table, now, faults, &mut done)
-        });
-        let metrics = &shared.metrics;
-        if let Err(error) = result {
-            metrics.job_errors.get_or_create(&label).inc();
-            return Err(error);
-        }
-        metrics.job_runs.get_or_create(&label).inc();
-        metrics.job_bytes_in.get_or_create(&label).inc_by(done.bytes);
-        metrics
-            .job_seconds
-            .get_or_create(&label)
-            .observe(start.elapsed().as_secs_f64());
-        metrics.dead_files.set(done.waiting as i64);
-        if done.files + done.entries > 0 {
-            tracing::info!(
-                files = done.files,
-                bytes = done.bytes,
-                entries = done.entries,
-                "deleted files that nobody needs"
-            );
-        }
-        report.vacuumed = done;
-        Ok(())
     }
 }
 

@@ -4,14 +4,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::store::StoreError;
+use crate::store::bucket::Found;
 use crate::store::delta::commit::is_temporary;
 use crate::store::delta::{last_checkpoint, sums, unescape};
 use crate::store::fault::{Faults, Place};
+use crate::store::maintenance::Report;
+use crate::store::maintenance::runner::Maintainer;
+use crate::store::metrics::JobLabel;
 use crate::store::root::Root;
 use crate::store::schema::Table;
+use crate::telemetry::memory;
 
 /// A file that is in no table and no log must be so old: another program may be about to commit it.
 pub const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -55,17 +60,82 @@ impl Dead {
     }
 }
 
-/// The files of a table that are not in `live` (paths relative to `root`).
-pub fn dead_files(root: &Root, table: Table, live: &HashSet<&str>) -> Result<Vec<Dead>, StoreError> {
+/// When files left a table, by path relative to the root, as far as its log was read. Each entry is read once: a log of a week has tens of thousands,
+/// and a bucket takes money for each look.
+#[derive(Default)]
+pub struct Removals {
+    /// Entries below this version were read.
+    next: u64,
+    left: HashMap<String, SystemTime>,
+}
+
+impl Maintainer {
+    /// One pass over all tables.
+    pub(super) fn vacuum(&mut self, grace: Duration, report: &mut Report) -> Result<(), StoreError> {
+        let shared = self.shared.clone();
+        self.settle()?;
+        self.begin("vacuum")?;
+        let start = Instant::now();
+        let label = JobLabel { job: "vacuum" };
+        let faults = &shared.config.faults;
+        let now = shared.config.clock.now();
+        let mut done = Vacuumed::default();
+        let result = self.tables.iter_mut().try_for_each(|delta| {
+            let table = delta.table();
+            delta.reload()?;
+            let live = delta.files()?;
+            let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
+            let removals = self.removals.entry(table).or_default();
+            let dead = dead_files(&shared.root, table, &live, removals)?;
+            delete(&shared.root, &dead, table, (now, grace), faults, &mut done)?;
+            trim_log(&shared.root, table, now, faults, &mut done)
+        });
+        let metrics = &shared.metrics;
+        if let Err(error) = result {
+            metrics.job_errors.get_or_create(&label).inc();
+            return Err(error);
+        }
+        metrics.job_runs.get_or_create(&label).inc();
+        metrics.job_bytes_in.get_or_create(&label).inc_by(done.bytes);
+        metrics
+            .job_seconds
+            .get_or_create(&label)
+            .observe(start.elapsed().as_secs_f64());
+        metrics.dead_files.set(done.waiting as i64);
+        if done.files + done.entries > 0 {
+            tracing::info!(
+                files = done.files,
+                bytes = done.bytes,
+                entries = done.entries,
+                "deleted files that nobody needs"
+            );
+        }
+        report.vacuumed = done;
+        // At this distance everything that came and went since the last time.
+        memory::give_back();
+        Ok(())
+    }
+}
+
+/// The files of a table that are not in `live` (paths relative to `root`). Reads what is new in its log into `removals`.
+pub fn dead_files(
+    root: &Root,
+    table: Table,
+    live: &HashSet<&str>,
+    removals: &mut Removals,
+) -> Result<Vec<Dead>, StoreError> {
     let found = root.parquet_files(table, |path| !live.contains(path))?;
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    let removed = removals(root, table)?;
+    removals.read_on(root, table)?;
+    let there: HashSet<&str> = found.iter().map(|file| file.path.as_str()).collect();
+    // What is live here may have left meanwhile, by another server.
+    (removals.left).retain(|path, _| there.contains(path.as_str()) || live.contains(path.as_str()));
     Ok(found
         .into_iter()
         .map(|file| Dead {
-            removed: removed.get(&file.path).copied(),
+            removed: removals.left.get(&file.path).copied(),
             path: file.path,
             size: file.size,
             modified: file.modified,
@@ -125,38 +195,119 @@ pub fn trim_log(
     Ok(())
 }
 
-/// When files left the table, by path relative to `root`, as far as the log's entries reach.
-fn removals(root: &Root, table: Table) -> Result<HashMap<String, SystemTime>, StoreError> {
-    let mut removed = HashMap::new();
-    for file in root.log_files(table)? {
-        if !file.path.ends_with(".json") {
-            continue;
+impl Removals {
+    /// Takes in the entries that were not read yet.
+    fn read_on(&mut self, root: &Root, table: Table) -> Result<(), StoreError> {
+        let mut entries: Vec<(u64, Found)> = root
+            .log_files(table)?
+            .into_iter()
+            .filter_map(|file| {
+                let name = file.path.rsplit('/').next()?;
+                let version = sums::version_of(name).filter(|version| *version >= self.next)?;
+                name.ends_with(".json").then_some((version, file))
+            })
+            .collect();
+        entries.sort_unstable_by_key(|(version, _)| *version);
+        let mut next = self.next;
+        if let Some((first, file)) = entries.first()
+            && (next == 0 || file.modified.elapsed().unwrap_or_default() >= ORPHAN_AGE)
+        {
+            // Earlier entries were trimmed.
+            next = *first;
         }
-        let text = match root.read(&file.path) {
-            Ok(text) => text,
-            // A server may trim its log meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(StoreError::io("read", &root.name(&file.path))(error)),
-        };
-        for line in text.split(|byte| *byte == b'\n') {
-            if !line.starts_with(b"{\"remove\"") {
-                continue;
+        for (version, file) in &entries {
+            let path = &file.path;
+            match root.read(path) {
+                Ok(entry) => {
+                    let removed = removed_by(&entry);
+                    self.left
+                        .extend(removed.map(|(path, at)| (format!("{}/{path}", table.name()), at)));
+                }
+                // A server may trim its log meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::io("read", &root.name(path))(error)),
             }
-            let action: Option<serde_json::Value> = serde_json::from_slice(line).ok();
-            let told = action.as_ref().and_then(|action| {
-                let remove = action.get("remove")?;
-                Some((
-                    remove.get("path")?.as_str()?,
-                    remove.get("deletionTimestamp")?.as_u64()?,
-                ))
-            });
-            if let Some((path, milliseconds)) = told {
-                removed.insert(
-                    format!("{}/{}", table.name(), unescape(path)),
-                    UNIX_EPOCH + Duration::from_millis(milliseconds),
-                );
-            }
+            // A listing need not show what was written while it was made: from a gap on entries are read again.
+            next += u64::from(*version == next);
         }
+        self.next = next;
+        Ok(())
     }
-    Ok(removed)
+}
+
+/// The files, relative to their table, that an entry of its log removes, and when.
+fn removed_by(entry: &[u8]) -> impl Iterator<Item = (String, SystemTime)> {
+    entry.split(|byte| *byte == b'\n').filter_map(|line| {
+        if !line.starts_with(b"{\"remove\"") {
+            return None;
+        }
+        let action: serde_json::Value = serde_json::from_slice(line).ok()?;
+        let remove = action.get("remove")?;
+        let milliseconds = remove.get("deletionTimestamp")?.as_u64()?;
+        let path = unescape(remove.get("path")?.as_str()?);
+        Some((path, UNIX_EPOCH + Duration::from_millis(milliseconds)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_of_the_log_is_read_once_and_what_it_says_holds_until_the_file_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("samples/_delta_log");
+        fs::create_dir_all(&log).unwrap();
+        let entry = |version: u64, file: &str| {
+            let path = log.join(format!("{version:020}.json"));
+            let text = format!(
+                "{{\"add\":{{}}}}\n{{\"remove\":{{\"path\":\"{file}\",\"deletionTimestamp\":{version}000}}}}\n"
+            );
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let file = |name: &str| fs::write(dir.path().join("samples").join(name), "x").unwrap();
+        let root = Root::Folder(dir.path().to_owned());
+        let mut removals = Removals::default();
+        let mut left = |live: &[&str]| -> Vec<(String, Option<u64>)> {
+            let live = live.iter().copied().collect();
+            let dead = dead_files(&root, Table::Samples, &live, &mut removals).unwrap();
+            let seconds = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap().as_secs();
+            let mut left: Vec<_> = dead
+                .into_iter()
+                .map(|dead| (dead.path, dead.removed.map(seconds)))
+                .collect();
+            left.sort();
+            left
+        };
+        let told = |name: &str, at: Option<u64>| (format!("samples/{name}.parquet"), at);
+        ["a.parquet", "b.parquet", "c.parquet", "d.parquet"].map(file);
+        let first = entry(5, "a.parquet");
+        // It left while it was still looked upon as live.
+        entry(6, "c.parquet");
+        assert_eq!(
+            left(&["samples/c.parquet", "samples/d.parquet"]),
+            [told("a", Some(5)), told("b", None)]
+        );
+        // Whoever reads it again reads that it says nothing.
+        fs::write(first, "").unwrap();
+        entry(8, "d.parquet");
+        assert_eq!(
+            left(&[]),
+            [
+                told("a", Some(5)),
+                told("b", None),
+                told("c", Some(6)),
+                told("d", Some(8))
+            ]
+        );
+        // An entry that the listing did not show.
+        entry(7, "b.parquet");
+        fs::remove_file(dir.path().join("samples/a.parquet")).unwrap();
+        assert_eq!(left(&[]), [told("b", Some(7)), told("c", Some(6)), told("d", Some(8))]);
+        assert_eq!(removals.left.len(), 3);
+        assert_eq!(removals.next, 9);
+    }
 }

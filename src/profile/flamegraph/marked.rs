@@ -1,0 +1,100 @@
+//! A set of small numbers as bits, which knows how many are below each: a question marks the nodes that it meets among all nodes of a trie.
+//!
+//! In: numbers below a bound. Out: the marked ones ascending, and the place of each in that order, at the cost of looking at one word.
+
+/// Marked numbers below a bound.
+pub(super) struct Marking {
+    words: Vec<u64>,
+}
+
+/// The same, counted.
+pub(super) struct Marked {
+    words: Vec<u64>,
+    /// By word: numbers marked in the words before it.
+    before: Vec<u32>,
+    count: u32,
+}
+
+impl Marking {
+    /// Nothing marked of the numbers below `bound`.
+    pub(super) fn new(bound: usize) -> Self {
+        Self {
+            words: vec![0; bound.div_ceil(64)],
+        }
+    }
+
+    /// Marks a number; false if it was marked before.
+    pub(super) fn mark(&mut self, number: u32) -> bool {
+        let word = &mut self.words[number as usize / 64];
+        let bit = 1 << (number % 64);
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+
+    pub(super) fn counted(self) -> Marked {
+        let mut count = 0;
+        let before = self.words.iter().map(|word| {
+            let before = count;
+            count += word.count_ones();
+            before
+        });
+        Marked {
+            before: before.collect(),
+            words: self.words,
+            count,
+        }
+    }
+}
+
+impl Marked {
+    /// How many are marked.
+    pub(super) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// The place of a marked number among the marked ones.
+    pub(super) fn place(&self, number: u32) -> u32 {
+        let word = number as usize / 64;
+        let below = (1u64 << (number % 64)) - 1;
+        self.before[word] + (self.words[word] & below).count_ones()
+    }
+
+    /// The marked numbers, ascending.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        (0u32..).step_by(64).zip(&self.words).flat_map(|(first, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros();
+                rest &= rest.checked_sub(1)?;
+                Some(first + bit)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_told_in_order_with_their_places(chosen in prop::collection::vec(0u32..400, 0..200)) {
+            let mut marking = Marking::new(400);
+            let mut expected = BTreeSet::new();
+            for number in &chosen {
+                prop_assert_eq!(marking.mark(*number), expected.insert(*number));
+            }
+            let marked = marking.counted();
+            prop_assert_eq!(marked.len(), expected.len());
+            prop_assert_eq!(marked.numbers().collect::<Vec<_>>(), expected.iter().copied().collect::<Vec<_>>());
+            for (place, number) in expected.iter().enumerate() {
+                prop_assert_eq!(marked.place(*number) as usize, place);
+            }
+        }
+    }
+}
