@@ -293,6 +293,8 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     run(Command::new("javac").arg("-d").arg(folder).arg(source("Shares.java")));
+    let flags = ["-O2", "-fomit-frame-pointer"];
+    compile(folder, "trampolines", "gcc", &flags, "trampolines.c");
     let node = |seconds: &str| {
         format!(
             "node --perf-basic-prof --no-turbo-inlining --always-sparkplug '{}' {seconds}",
@@ -309,13 +311,32 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
         || {
             record(
                 folder,
-                &["node -e 0".to_owned(), "java -version 2>&1".to_owned()],
-                [&[node(SECONDS)], &[java(SECONDS)]],
+                &[
+                    "node -e 0".to_owned(),
+                    "java -version 2>&1".to_owned(),
+                    "./trampolines 0.004".to_owned(),
+                ],
+                [&[node(SECONDS), format!("./trampolines {SECONDS}")], &[java(SECONDS)]],
             )
         },
         |recorded| {
             recorded.check("", &["nodeHalf", "nodeThird", "nodeFifth"])?;
             recorded.check("", &["Shares.javaHalf", "Shares.javaThird", "Shares.javaFifth"])?;
+            recorded.check("", &["trampolineHalf", "trampolineThird", "trampolineFifth"])?;
+            // Without a frame of their own the pieces of code must not end a stack.
+            let names = [
+                "_start",
+                "main",
+                "trampolineWork",
+                "interpret",
+                "trampolineHalf",
+                "spin",
+            ];
+            let whole = recorded.sum(|stack| names.iter().all(|name| stack.iter().any(|function| function == name)));
+            let share = whole as f64 / recorded.of("trampolines", "trampolineHalf") as f64;
+            if share < 0.98 {
+                return Err(format!("{share} of trampolineHalf is below main"));
+            }
             // Where Java calls native code without a frame the chain of frame pointers breaks: two of a hundred samples here.
             recorded.check_whole(0.95)
         },

@@ -14,6 +14,7 @@ use crate::ebpf::arrays::Shared;
 use crate::ebpf::binary::Binary;
 use crate::ebpf::cost::Cost;
 use crate::ebpf::proc::MapsLine;
+use crate::ebpf::trampolines;
 use crate::unwind::{Row, Table, row};
 
 /// A binary, or one of the places that have none.
@@ -29,12 +30,18 @@ impl FileId {
     pub const UNKNOWN: Self = Self(2);
     /// The name of a thread, not an address.
     pub const COMM: Self = Self(3);
+    /// Memory without a file that holds CPython's [`trampolines`].
+    pub const TRAMPOLINES: Self = Self(4);
     /// First id of a real file.
     const FIRST: u32 = 16;
 
-    /// The key of its table in the kernel; 0 for places without a file.
+    /// The key of its table in the kernel; 0 for places without one.
     pub fn table_key(self) -> u32 {
-        if self.0 < Self::FIRST { 0 } else { self.0 }
+        match self {
+            Self::TRAMPOLINES => self.0,
+            Self(place) if place < Self::FIRST => 0,
+            Self(file) => file,
+        }
     }
 }
 
@@ -56,6 +63,8 @@ pub struct Files {
     age: u64,
     /// What the program is to be told.
     changes: Vec<(FileId, Change)>,
+    /// The table of [`FileId::TRAMPOLINES`].
+    trampolines: Arc<Rows>,
 }
 
 /// What became of a file's table.
@@ -156,6 +165,7 @@ impl Files {
                     }
                 }
             })?;
+        let trampolines = Arc::new(Rows::Own(Table::new(vec![trampolines::row()])));
         Ok(Self {
             entries: HashMap::new(),
             by_key: HashMap::new(),
@@ -165,7 +175,8 @@ impl Files {
             limit,
             bytes: 0,
             age: 0,
-            changes: Vec::new(),
+            changes: vec![(FileId::TRAMPOLINES, Change::Made(trampolines.clone()))],
+            trampolines,
         })
     }
 
@@ -173,7 +184,10 @@ impl Files {
     pub fn intern(&mut self, pid: u32, line: &MapsLine) -> FileId {
         let is_vdso = line.path == "[vdso]";
         if !is_vdso && (line.inode == 0 || line.path.starts_with('[') || line.path.starts_with("//")) {
-            return FileId::ANONYMOUS;
+            return match trampolines::are_in(pid, line) {
+                true => FileId::TRAMPOLINES,
+                false => FileId::ANONYMOUS,
+            };
         }
         let key = Key {
             device: line.device,
@@ -206,6 +220,9 @@ impl Files {
 
     /// How addresses of a file are walked at present.
     pub fn lookup(&self, id: FileId) -> Lookup<'_> {
+        if id == FileId::TRAMPOLINES {
+            return Lookup::Table(&self.trampolines);
+        }
         match self.entries.get(&id).map(|entry| &entry.state) {
             Some(TableState::Ready(table)) => Lookup::Table(table),
             Some(TableState::NotAsked | TableState::Building) => Lookup::Later,

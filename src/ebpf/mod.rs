@@ -24,6 +24,7 @@ mod records;
 mod run_time;
 mod state;
 mod told;
+mod trampolines;
 pub mod window;
 
 pub use budget::Budget;

@@ -190,7 +190,9 @@ impl<'a> Namer<'a> {
             let addresses: Vec<u64> = group.iter().map(|frame| frame.address).collect();
             let names = match first.file {
                 FileId::KERNEL => Some(&self.cache.kernel.names),
-                FileId::ANONYMOUS => Some(self.cache.run_times.resolve(process, &addresses, self.cache.age)),
+                FileId::ANONYMOUS | FileId::TRAMPOLINES => {
+                    Some(self.cache.run_times.resolve(process, &addresses, self.cache.age))
+                }
                 FileId::UNKNOWN => None,
                 file => places
                     .binaries
@@ -221,7 +223,7 @@ impl<'a> Namer<'a> {
 fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
     match frame.file {
         FileId::KERNEL => "[kernel]".into(),
-        FileId::ANONYMOUS => "[anonymous]".into(),
+        FileId::ANONYMOUS | FileId::TRAMPOLINES => "[anonymous]".into(),
         FileId::UNKNOWN => "[unknown]".into(),
         file => {
             let path = places

@@ -107,10 +107,9 @@ impl Waiting {
                 }
                 Lookup::Later | Lookup::FramePointers => return Found::FramePointers,
             };
-            u32::try_from(address.wrapping_sub(mapping.bias))
-                .ok()
-                .and_then(|pc| table.find(pc))
-                .map_or(Found::NoMapping, |row| Found::Row(*row))
+            // As in the program: behind all rows, the last one holds.
+            let pc = u32::try_from(address.wrapping_sub(mapping.bias)).unwrap_or(u32::MAX);
+            table.find(pc).map_or(Found::NoMapping, |row| Found::Row(*row))
         };
         let arch = Arch::native().unwrap_or(Arch::X86_64);
         let stop = walk(arch, &snapshot, MAX_FRAMES, find, addresses);

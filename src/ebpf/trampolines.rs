@@ -1,0 +1,54 @@
+//! The pieces of code by which CPython shows its functions to profilers (`-X perf`, from 3.12 on; "Python support for the Linux perf profiler" in its manual).
+//!
+//! Each function of a script has a piece of its own, named in the perf map, that calls the interpreter and nothing else. Up to 3.13 the pieces for x86-64 move the stack
+//! pointer by a word and keep no frame pointer, so whoever follows frame pointers loses all functions but the innermost. They are told by their bytes, which are the same throughout.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::ebpf::proc::MapsLine;
+use crate::unwind::{Arch, Row, Rule};
+
+/// Python asks for memory of this size for them.
+const ARENA_BYTES: u64 = 64 << 10;
+/// `endbr64`, where the compiler guards indirect jumps.
+const GUARD: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+/// `sub rsp, 8; call rcx; add rsp, 8; ret`
+const PIECE: [u8; 11] = [0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3];
+
+/// Whether memory without a file holds such pieces: its first bytes say so.
+pub fn are_in(pid: u32, line: &MapsLine) -> bool {
+    let bytes = line.end.saturating_sub(line.start);
+    if Arch::native() != Some(Arch::X86_64) || bytes == 0 || bytes % ARENA_BYTES != 0 {
+        return false;
+    }
+    let mut first = [0; GUARD.len() + PIECE.len()];
+    let read = File::open(format!("/proc/{pid}/mem")).and_then(|memory| memory.read_exact_at(&mut first, line.start));
+    read.is_ok() && is_piece(&first)
+}
+
+fn is_piece(bytes: &[u8]) -> bool {
+    bytes.strip_prefix(&GUARD).unwrap_or(bytes).starts_with(&PIECE)
+}
+
+/// The rule that holds in all of them where the interpreter returns to.
+pub fn row() -> Row {
+    Row {
+        // The word that the piece has taken, and the return address.
+        cfa: 2,
+        ..Row::plain(0, Rule::Sp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_known_with_and_without_a_guard() {
+        let guarded: Vec<u8> = GUARD.iter().chain(&PIECE).copied().collect();
+        assert!(is_piece(&guarded));
+        assert!(is_piece(&[&PIECE[..], &[0; 5]].concat()));
+        assert!(!is_piece(&PIECE[..10]) && !is_piece(&[0; 16]) && !is_piece(&[]));
+    }
+}
