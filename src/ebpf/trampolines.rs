@@ -19,7 +19,7 @@ const PIECE: [u8; 11] = [0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0
 /// Whether memory without a file holds such pieces: its first bytes say so.
 pub fn are_in(pid: u32, line: &MapsLine) -> bool {
     let bytes = line.end.saturating_sub(line.start);
-    if Arch::native() != Some(Arch::X86_64) || bytes == 0 || bytes % ARENA_BYTES != 0 {
+    if Arch::native() != Some(Arch::X86_64) || bytes == 0 || !bytes.is_multiple_of(ARENA_BYTES) {
         return false;
     }
     let mut first = [0; GUARD.len() + PIECE.len()];
