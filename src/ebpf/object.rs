@@ -28,8 +28,8 @@ pub enum StartError {
         "missing capability {0}: give it to the process, or run as root (in Kubernetes: securityContext.capabilities.add)"
     )]
     Capability(&'static str),
-    /// The kernel is too old for a helper that the program calls.
-    #[error("kernel {0} is too old: 5.17 or newer is needed")]
+    /// The kernel is too old for the program.
+    #[error("kernel {0} is too old: 6.1 or newer is needed")]
     OldKernel(String),
     /// The program or its maps were refused.
     #[error("the kernel refuses the BPF program: {0}")]
@@ -209,7 +209,8 @@ fn check_kernel(release: &str) -> Result<(), StartError> {
         .split(|char: char| !char.is_ascii_digit())
         .map_while(|part| part.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if version < (5, 17) {
+    // 5.17 has all helpers; programs of perf events may use hash maps that are not allocated in advance from 6.1 on.
+    if version < (6, 1) {
         return Err(StartError::OldKernel(release.trim().to_owned()));
     }
     Ok(())
@@ -283,7 +284,8 @@ mod tests {
     #[test]
     fn an_old_kernel_is_refused() {
         assert!(check_kernel("6.1.0-18-amd64\n").is_ok());
-        assert!(check_kernel("5.17.3\n").is_ok());
+        assert!(check_kernel("7.3.4+deb13-cloud-amd64\n").is_ok());
+        assert!(matches!(check_kernel("5.19.0\n"), Err(StartError::OldKernel(_))));
         assert!(matches!(check_kernel("5.10.0-8\n"), Err(StartError::OldKernel(_))));
     }
 }

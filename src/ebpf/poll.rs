@@ -144,6 +144,7 @@ impl Poller {
     pub fn run(mut self, orders: &Receiver<Order>) {
         let own = self.cost.thread();
         let mut governed = (Instant::now(), self.nanos_used());
+        let mut is_finished = false;
         loop {
             let order = orders.recv_timeout(if self.is_calm { CALM_POLL } else { POLL });
             let is_open = match order {
@@ -151,6 +152,7 @@ impl Poller {
                 Err(RecvTimeoutError::Timeout) => self.drain(false),
                 Ok(Order::Take(reply)) => self.drain(false) && self.end_window(reply, false),
                 Ok(Order::Finish(reply)) => {
+                    is_finished = true;
                     self.drain(true);
                     let closing = match &self.source {
                         Source::Program { clocks, .. } => clocks.keys().copied().collect::<Vec<_>>(),
@@ -169,7 +171,8 @@ impl Poller {
             }
             own.note();
             let elapsed = governed.0.elapsed();
-            if elapsed >= GOVERN {
+            // After the last window the clocks stay closed: no CPU is new then.
+            if elapsed >= GOVERN && !is_finished {
                 let used = self.nanos_used();
                 self.govern(used.saturating_sub(governed.1) as f64 / elapsed.as_nanos() as f64);
                 self.follow_cpus();

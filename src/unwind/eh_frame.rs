@@ -115,22 +115,26 @@ fn with_trampolines<'data, R: ReadRef<'data>>(
     let Some(text) = file.section_by_name(".text").filter(|text| text.size() <= MAX_SEARCHED) else {
         return Ok(rows);
     };
-    let code = bounded(&text)?;
     let table = Table::new(rows);
-    let mut found = Vec::new();
-    for at in memchr::memmem::find_iter(&code, &RETURN_OF_SIGNALS) {
-        let Ok(start) = u32::try_from(text.address().saturating_add(at as u64)) else {
-            break;
-        };
-        if table.find(start).is_none_or(|row| row.kind() == Rule::None) {
-            // It is returned to, so it is looked up by the byte before.
-            found.push(Row::plain(start.saturating_sub(1), Rule::Signal));
-            found.push(Row::plain(start.saturating_add(8), Rule::None));
-        }
-    }
+    let mut found = trampolines(&table, text.address(), &bounded(&text)?);
     let mut rows = table.into_rows();
     rows.append(&mut found);
     Ok(rows)
+}
+
+/// Rules for the returns of signal handlers in code at `address` that `table` says nothing of.
+fn trampolines(table: &Table, address: u64, code: &[u8]) -> Vec<Row> {
+    memchr::memmem::find_iter(code, &RETURN_OF_SIGNALS)
+        .filter_map(|at| u32::try_from(address.checked_add(at as u64)?).ok())
+        .filter(|start| table.find(*start).is_none_or(|row| row.kind() == Rule::None))
+        // It is returned to, so it is looked up by the byte before.
+        .flat_map(|start| {
+            [
+                Row::plain(start.saturating_sub(1), Rule::Signal),
+                Row::plain(start.saturating_add(8), Rule::None),
+            ]
+        })
+        .collect()
 }
 
 /// Code without any description that is as long as this was written by a code generator (V8's builtins), and those keep frame pointers.
@@ -323,6 +327,18 @@ mod tests {
         let mut found = Vec::new();
         let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
         assert_eq!((stop, found), (Stop::End, vec![u64::from(start), 0x9_0004]));
+    }
+
+    #[test]
+    fn the_return_of_a_signal_handler_on_64_bit_arm_is_known_by_its_instructions() {
+        let mut code = vec![0; 0x20];
+        code[0x10..0x18].copy_from_slice(&RETURN_OF_SIGNALS);
+        let found = trampolines(&Table::default(), 0x800, &code);
+        assert_eq!(found, [Row::plain(0x80f, Rule::Signal), Row::plain(0x818, Rule::None)]);
+        // Where the file says something itself, that holds.
+        let table = Table::new(vec![Row::frame_pointers(Arch::Aarch64)]);
+        assert_eq!(trampolines(&table, 0x800, &code), []);
+        assert_eq!(trampolines(&Table::default(), u64::MAX - 4, &code), []);
     }
 
     #[test]
