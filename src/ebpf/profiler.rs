@@ -269,14 +269,13 @@ mod tests {
         let spinner = spin(&stop);
         // Once the mappings of this process are told, ticks are frames and no copies of stacks.
         let until = Instant::now() + Duration::from_secs(60);
-        let mut before = profiler.take().unwrap().accounts.stacks;
+        let before = profiler.take().unwrap().accounts.stacks;
         loop {
             std::thread::sleep(Duration::from_millis(100));
             let stacks = profiler.take().unwrap().accounts.stacks;
             if stacks > before + 5 {
                 break;
             }
-            before = stacks;
             assert!(Instant::now() < until, "no stacks");
         }
         let began = profiler.take().unwrap().accounts;
