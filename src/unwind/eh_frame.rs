@@ -4,7 +4,7 @@
 //! two register rules and the few well-known expressions of x86-64 compilers cannot say becomes [`Rule::Complex`].
 
 use gimli::{BaseAddresses, CieOrFde, EndianSlice, RunTimeEndian, UnwindContext, UnwindSection};
-use object::{Object, ObjectSection, ObjectSymbol, ReadRef};
+use object::{Object, ObjectSection, ReadRef};
 
 use crate::unwind::cfi_row::compile_row;
 use crate::unwind::row::{Arch, Row, Rule, Table};
@@ -115,55 +115,11 @@ fn with_trampolines<'data, R: ReadRef<'data>>(
     let Some(text) = file.section_by_name(".text").filter(|text| text.size() <= MAX_SEARCHED) else {
         return Ok(rows);
     };
-    let code = bounded(&text)?;
     let table = Table::new(rows);
-    let mut found = trampolines(&table, text.address(), &code);
-    if table.is_empty() && !found.is_empty() {
-        found.extend(leaves(file, text.address(), &code));
-    }
+    let mut found = trampolines(&table, text.address(), &bounded(&text)?);
     let mut rows = table.into_rows();
     rows.append(&mut found);
     Ok(rows)
-}
-
-/// Rules for the vDSO of 64-bit Arm, which has none. Its functions call nobody and keep their return address where it is, but for those that
-/// save it, of which nothing is said.
-fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64, code: &[u8]) -> Vec<Row> {
-    let functions: Vec<_> = file.dynamic_symbols().filter(|symbol| symbol.size() > 0).collect();
-    let is_vdso = functions
-        .iter()
-        .any(|symbol| symbol.name() == Ok("__kernel_rt_sigreturn"));
-    let end = address.saturating_add(code.len() as u64);
-    let (Ok(start), Ok(end), true) = (u32::try_from(address), u32::try_from(end), is_vdso) else {
-        return Vec::new();
-    };
-    let mut rows = vec![Row::plain(start, Rule::Sp), Row::plain(end, Rule::None)];
-    for function in functions {
-        let from = function.address().saturating_sub(address);
-        let to = from.saturating_add(function.size());
-        let body = usize::try_from(from).ok().zip(usize::try_from(to).ok());
-        if body
-            .and_then(|(from, to)| code.get(from..to))
-            .is_some_and(saves_its_return_address)
-            && let (Ok(first), Ok(after)) = (
-                u32::try_from(function.address()),
-                u32::try_from(address.saturating_add(to)),
-            )
-        {
-            // Not a gap: at the end of the function before, which is the same address, that would lose against a rule.
-            rows.push(Row::plain(first, Rule::Complex));
-            rows.push(Row::plain(after, Rule::Sp));
-        }
-    }
-    rows
-}
-
-/// Whether there is `stp x29, x30, [sp, -N]!` in some code.
-fn saves_its_return_address(code: &[u8]) -> bool {
-    let (words, _) = code.as_chunks::<4>();
-    words
-        .iter()
-        .any(|word| u32::from_le_bytes(*word) & 0xffc0_7fff == 0xa980_7bfd)
 }
 
 /// Rules for the returns of signal handlers in code at `address` that `table` says nothing of.
@@ -383,11 +339,6 @@ mod tests {
         let table = Table::new(vec![Row::frame_pointers(Arch::Aarch64)]);
         assert_eq!(trampolines(&table, 0x800, &code), []);
         assert_eq!(trampolines(&Table::default(), u64::MAX - 4, &code), []);
-        // stp x29, x30, [sp, -128]!; mov x29, sp, and ldp x29, x30, [sp], 128
-        assert!(saves_its_return_address(&[
-            0xfd, 0x7b, 0xb8, 0xa9, 0xfd, 0x03, 0x00, 0x91
-        ]));
-        assert!(!saves_its_return_address(&[0xfd, 0x7b, 0xc8, 0xa8, 0xc0, 0x03, 0x5f]));
     }
 
     #[test]
