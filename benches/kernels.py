@@ -399,8 +399,10 @@ def report(arch, version, text, names, options):
         loaded = "yes" if by_program else "no"
         # What this machine did not give to the emulated one: its clock went on, its ticks did not come.
         counted = re.search(r"of (\d+) ticks.* (\d+) missed", summary)
+        incomplete = re.search(r"^(\d+) samples.* (\d+) with an incomplete", summary, re.M)
+        incomplete = f"{100 * int(incomplete[2]) / max(int(incomplete[1]), 1):.1f} %" if incomplete else "-"
         missed = f"{100 * int(counted[2]) / max(int(counted[1]), 1):.0f} %" if counted else "-"
-        rows.append((kernel, arch, loaded, (verified or ["-"])[-1], samples, missed, f"{off:.2f}", f"{whole:.2f} %"))
+        rows.append((kernel, arch, loaded, (verified or ["-"])[-1], samples, missed, f"{off:.2f}", f"{whole:.2f} %", incomplete))
     return rows, is_good
 
 
@@ -452,8 +454,8 @@ def main():
                 print(f"    {time.monotonic() - started:.0f} s", flush=True)
                 rows += more
                 is_good &= good
-    print("\n| kernel | architecture | BPF program | instructions verified | samples | ticks that never came | greatest difference of a share, points | whole stacks, at least |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("\n| kernel | architecture | BPF program | instructions verified | samples | ticks that never came | greatest difference of a share, points | whole stacks of the programs, at least | incomplete of all samples |")
+    print("|" + " --- |" * 9)
     for row in rows:
         print("| " + " | ".join(map(str, row)) + " |")
     sys.exit(0 if is_good else 1)

@@ -113,6 +113,7 @@ impl Parts {
                 rows.end_stretch();
                 if rows.value.len() >= BATCH_ROWS {
                     part.write(&self.schema)?;
+                    part.output.end_group()?;
                 }
             }
             part.rows.push(kind, row);
@@ -270,7 +271,12 @@ pub fn file_schema(table: Table) -> SchemaRef {
 
 #[cfg(test)]
 mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
     use super::*;
+    use crate::store::fault::Faults;
+    use crate::store::files::{SETTLED, Target};
+    use crate::store::root::Root;
 
     #[test]
     fn stacks_with_most_rows_come_first_within_their_series() {
@@ -304,5 +310,41 @@ mod tests {
         assert_eq!(rows.stack, [7, 7, 5, 9, 8, 8, 3]);
         assert_eq!(rows.time, [1, 2, 1, 3, 1, 2, 1]);
         assert_eq!(rows.value, [71, 72, 51, 93, 81, 82, 31]);
+    }
+
+    #[test]
+    fn row_groups_of_settled_samples_end_where_a_series_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::Folder(dir.path().to_owned());
+        let target = Target {
+            root: &root,
+            table: Table::Samples,
+            tenant: &"t".into(),
+            day: 0,
+        };
+        let mut create = || Output::create(target, "a.parquet", SETTLED, &Faults::default());
+        let kind: Arc<str> = "k".into();
+        let mut parts = Parts::new(false, false, true);
+        // Two that share a group, two of their own, and the last.
+        for (series, count) in [(1, 9_000), (2, 9_000), (3, 20_000), (4, 70_000), (5, 1)] {
+            for time in 0..count {
+                let row = Row {
+                    kind: 0,
+                    series,
+                    stack: 1,
+                    time,
+                    value: 1,
+                    span: None,
+                    trace: None,
+                };
+                parts.push(&kind, &row, &mut create).unwrap();
+            }
+        }
+        let files = parts.finish().unwrap();
+        let file = std::fs::File::open(dir.path().join("samples").join(&files[0].path)).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let groups = reader.metadata().row_groups().iter();
+        let rows: Vec<i64> = groups.map(|group| group.num_rows()).collect();
+        assert_eq!(rows, [18_000, 20_000, 70_000, 1]);
     }
 }
