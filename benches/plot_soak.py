@@ -52,7 +52,7 @@ def main():
     panels = [
         ("Resident memory, MB", [("", [row["resident_mb"] for row in rows])]),
         ("Acknowledgement of a push, ms", [("p50", [row["ack_ms"]["p50"] for row in rows]), ("p99", [row["ack_ms"]["p99"] for row in rows])]),
-        ("Flame graph of a service over an hour, ms", [("p50", [row["flame_graph_ms"]["p50"] for row in rows]), ("p99", [row["flame_graph_ms"]["p99"] for row in rows])]),
+        ("Flame graph of a service, ms", [("p50", [row["flame_graph_ms"]["p50"] for row in rows]), ("p99", [row["flame_graph_ms"]["p99"] for row in rows])]),
         ("Processor time of the server, seconds a second", [("", [row["cpu_s"] / 10 for row in rows])]),
     ]
     height = TOP + len(panels) * (PANEL + GAP)
