@@ -283,7 +283,9 @@ mod tests {
             left
         };
         let told = |name: &str, at: Option<u64>| (format!("samples/{name}.parquet"), at);
-        ["a.parquet", "b.parquet", "c.parquet", "d.parquet"].map(file);
+        ["a.parquet", "b.parquet", "c.parquet", "d.parquet"]
+            .into_iter()
+            .for_each(file);
         let first = entry(5, "a.parquet");
         // It left while it was still looked upon as live.
         entry(6, "c.parquet");
