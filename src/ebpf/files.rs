@@ -14,8 +14,9 @@ use crate::ebpf::arrays::Shared;
 use crate::ebpf::binary::Binary;
 use crate::ebpf::cost::Cost;
 use crate::ebpf::proc::MapsLine;
+use crate::ebpf::rows::Rows;
 use crate::ebpf::trampolines;
-use crate::unwind::{Line, Packed, Row, Table, packed};
+use crate::unwind::{Line, Packed, Table};
 
 /// A binary, or one of the places that have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,43 +78,6 @@ pub enum Change {
     /// Nothing is known any more: a stack that needs it asks for it.
     Gone,
 }
-
-/// A table, where it lies.
-#[derive(Debug)]
-pub enum Rows {
-    /// In our memory.
-    Own(Packed),
-    /// In the kernel's.
-    Shared(Shared<Line>),
-}
-
-impl Rows {
-    /// Its lines.
-    pub fn lines(&self) -> &[Line] {
-        match self {
-            Self::Own(table) => table.lines(),
-            Self::Shared(lines) => lines,
-        }
-    }
-
-    /// Bytes that they take.
-    pub fn bytes(&self) -> usize {
-        size_of_val(self.lines())
-    }
-
-    /// The row that holds at `pc`.
-    pub fn find(&self, pc: u32) -> Option<Row> {
-        packed::find(self.lines(), pc)
-    }
-}
-
-impl PartialEq for Rows {
-    fn eq(&self, other: &Self) -> bool {
-        self.lines() == other.lines()
-    }
-}
-
-impl Eq for Rows {}
 
 /// How an address of a file is walked.
 #[derive(Debug, Clone, Copy)]

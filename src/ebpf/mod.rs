@@ -21,6 +21,7 @@ pub mod proc;
 mod process;
 mod profiler;
 mod records;
+mod rows;
 mod run_time;
 mod state;
 mod told;
