@@ -40,6 +40,8 @@ mod layouts;
 mod metrics;
 #[cfg(feature = "server")]
 mod objects;
+#[cfg(target_arch = "x86_64")]
+mod oracle;
 mod pprof;
 #[cfg_attr(
     not(feature = "server"),

@@ -6,10 +6,14 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// A debug build on a busy machine with two cores starts within seconds; this is for the worst day.
 pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One recording of whole programs at a time: each alone keeps both CPUs busy.
+pub static RECORDING: Mutex<()> = Mutex::new(());
 
 /// Takes a measure until what it is to show holds, three times at most: on a machine with more work than CPUs samples are lost and come late.
 pub fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {

@@ -8,16 +8,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
-use crate::program::{insist, other};
+use crate::program::{RECORDING, insist, other};
 
 /// Ticks a second of busy time: many, so that few seconds are enough.
 const HERTZ: u32 = 3499;
 /// CPU seconds of a program with three functions.
 const SECONDS: &str = "3.4";
-/// One recording at a time: each alone keeps both CPUs busy.
-static ALONE: Mutex<()> = Mutex::new(());
 /// Points by which a share may differ.
 const POINTS: f64 = 1.5;
 /// The same for processes that live for 20 and 50 ms: of their first moments the stack may not be known, and they have a larger part in the shorter.
@@ -81,7 +79,7 @@ rest() {
 /// tables of unwinding when the first stack asks for them, and as a build for debugging that ticks so often it can keep stacks for a short time only. Twice,
 /// as the first table may show the way to code that needs another.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = RECORDING.lock().unwrap_or_else(PoisonError::into_inner);
     let output = folder.join("out.folded");
     let lane = |programs: &[String]| format!("({}) &\n", programs.join(" && "));
     let warm = format!("({}) >/dev/null\nrest\n", first.join("; "));

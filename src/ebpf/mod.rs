@@ -7,6 +7,7 @@ mod arrays;
 mod binary;
 pub mod budget;
 mod bytes;
+mod copies;
 pub mod cost;
 mod events;
 pub mod files;
@@ -29,6 +30,7 @@ mod trampolines;
 pub mod window;
 
 pub use budget::Budget;
+pub use copies::Copied;
 pub use name_cache::NameCache;
 pub use names::{Comm, Namer, Span, Style};
 pub use object::StartError;

@@ -110,6 +110,8 @@ pub struct KernelMaps {
 pub struct LoadSettings {
     /// Take kernel stacks too.
     pub kernel_stacks: bool,
+    /// Copy each user stack as well.
+    pub copies: bool,
     /// Bytes of the ring; a power of two, at least a page.
     pub ring_bytes: u32,
 }
@@ -121,9 +123,10 @@ pub fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), StartErr
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(StartError::NoBtf);
     }
-    let kernel_stacks = u32::from(settings.kernel_stacks);
+    let (kernel_stacks, copies) = (u32::from(settings.kernel_stacks), u32::from(settings.copies));
     let mut bpf = EbpfLoader::new()
         .override_global("kernel_stacks", &kernel_stacks, true)
+        .override_global("copies", &copies, true)
         .map_max_entries("ring", settings.ring_bytes)
         .load(OBJECT)
         .map_err(|error| StartError::Load(chain(&error)))?;

@@ -34,6 +34,8 @@ pub struct Settings {
     pub cpu_limit: Option<f64>,
     /// How stacks are taken.
     pub engine: Choice,
+    /// Copy each user stack beside the frames that the BPF program found, into [`Window::copies`]: for comparing its walk with others. Many times the cost.
+    pub copies: bool,
 }
 
 /// Which processes are looked at.
@@ -76,6 +78,7 @@ impl Default for Settings {
             budget: Budget::default(),
             cpu_limit: None,
             engine: Choice::Best,
+            copies: false,
         }
     }
 }
@@ -210,6 +213,7 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
         .next_power_of_two();
     match load(LoadSettings {
         kernel_stacks: settings.kernel_stacks,
+        copies: settings.copies,
         ring_bytes,
     }) {
         Ok((side, maps)) => {

@@ -12,8 +12,12 @@ const SNAPSHOT_KERNEL: usize = HEAD + 32 + REGISTERS * 8;
 /// One tick of the clock that hit a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub time: u64,
     /// Process id.
     pub pid: u32,
+    /// The CPU that the tick came on.
+    pub cpu: u32,
     /// Start of the process on CLOCK_BOOTTIME in nanoseconds; names the process together with its id.
     pub start: u64,
     /// Name of the thread, padded with zeros.
@@ -35,6 +39,8 @@ pub enum User<'a> {
     Frames(Addresses<'a>),
     /// Registers and bytes of the stack, to be walked here.
     Snapshot(Snapshot<'a>),
+    /// As a snapshot; the frames of the same tick come in the next record of this CPU.
+    Copy(Snapshot<'a>),
 }
 
 /// What every record begins with, as far as it is known outside of the program.
@@ -114,7 +120,7 @@ impl<'a> Record<'a> {
                     User::Frames(Addresses(bytes.get(kernel_end..kernel_end + user_frames * 8)?)),
                 )
             }
-            2 => {
+            2 | 3 => {
                 let length = usize::try_from(u32_at(bytes, 36)?).ok()?;
                 let kernel_end = SNAPSHOT_KERNEL + kernel_frames * 8;
                 let mut registers = [0; REGISTERS];
@@ -129,12 +135,18 @@ impl<'a> Record<'a> {
                     registers,
                     bytes: bytes.get(kernel_end..kernel_end.checked_add(length)?)?,
                 };
-                (bytes.get(SNAPSHOT_KERNEL..kernel_end)?, User::Snapshot(snapshot))
+                let user = match kind {
+                    2 => User::Snapshot(snapshot),
+                    _ => User::Copy(snapshot),
+                };
+                (bytes.get(SNAPSHOT_KERNEL..kernel_end)?, user)
             }
             _ => return None,
         };
         Some(Self {
+            time: u64_at(bytes, 0)?,
             pid: u32_at(bytes, 16)?,
+            cpu: u32_at(bytes, 24)?,
             start: u64_at(bytes, 8)?,
             comm: bytes.get(40..56)?.try_into().ok()?,
             period: u64_at(bytes, 56)?,
@@ -175,5 +187,37 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(Record::parse(&bytes[..length]).is_none(), "{length} bytes");
         }
+    }
+
+    #[test]
+    fn a_copy_is_read_as_a_snapshot_is_and_told_from_it() {
+        let snapshot = Snapshot {
+            ip: 1,
+            sp: 2,
+            bp: 3,
+            aux: 4,
+            registers: [5; REGISTERS],
+            bytes: &[6; 24],
+        };
+        let head = Head {
+            time: 7,
+            pid: 8,
+            tid: 9,
+            period: 10,
+        };
+        let mut bytes = Vec::new();
+        write_snapshot(&mut bytes, head, &[100], &snapshot);
+        bytes[24..28].copy_from_slice(&11_u32.to_ne_bytes());
+        assert!(matches!(Record::parse(&bytes).unwrap().user, User::Snapshot(_)));
+        bytes[32] = 3;
+        let record = Record::parse(&bytes).unwrap();
+        assert_eq!((record.time, record.pid, record.cpu), (7, 8, 11));
+        let User::Copy(copy) = record.user else {
+            panic!("{record:?}")
+        };
+        assert_eq!((copy.ip, copy.sp, copy.bp, copy.aux), (1, 2, 3, 4));
+        assert_eq!((copy.registers, copy.bytes), ([5; REGISTERS], &[6; 24][..]));
+        bytes[32] = 4;
+        assert!(Record::parse(&bytes).is_none());
     }
 }

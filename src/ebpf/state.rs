@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
+use crate::ebpf::copies::Copies;
 use crate::ebpf::cost::{Cost, ThreadCost};
 use crate::ebpf::events::News;
 use crate::ebpf::files::{FileId, Files};
@@ -54,6 +55,7 @@ pub struct State {
     processes: HashMap<u32, Process>,
     pending: Pending,
     filling: Filling,
+    copies: Copies,
     accounts: Accounts,
     cost: Cost,
     backlog: Arc<AtomicUsize>,
@@ -81,6 +83,7 @@ impl State {
             processes: HashMap::new(),
             pending: Pending::new(budget.backlog() / 2),
             filling: Filling::new(budget.window()),
+            copies: Copies::new(budget.window()),
             accounts: Accounts::default(),
             cost,
             backlog,
@@ -175,7 +178,8 @@ impl State {
             files.used(id);
             files.binary(id).cloned()
         };
-        let window = self.filling.finish(binary, accounts, hertz);
+        let mut window = self.filling.finish(binary, accounts, hertz);
+        window.copies = self.copies.take();
         let closed = self.files.age();
         self.tell_tables();
         if !closed.is_empty() {
@@ -282,6 +286,11 @@ impl State {
     }
 
     fn tick(&mut self, record: &Record<'_>) {
+        if let User::Copy(stack) = record.user {
+            // Not a tick: that comes next.
+            self.copies.hold(record, &stack);
+            return;
+        }
         let is_wanted = match self.settings.scope {
             Scope::All => true,
             Scope::Process(_) => self.followed.contains(&record.pid),
@@ -301,6 +310,7 @@ impl State {
             User::Frames(user) => {
                 self.addresses.clear();
                 self.addresses.extend(user.iter());
+                self.copies.pair(record, &self.addresses);
                 self.frames.clear();
                 if self.settings.kernel_stacks {
                     push_kernel(&mut self.frames, record.kernel().iter());
@@ -312,6 +322,7 @@ impl State {
                 let waiting = Waiting::new(record, &snapshot, process.image.clone(), info);
                 self.pending.push(waiting);
             }
+            User::Copy(_) => {}
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ebpf::binary::Binary;
+use crate::ebpf::copies::Copied;
 use crate::ebpf::files::FileId;
 use crate::unwind::Stop;
 
@@ -125,6 +126,8 @@ pub struct Window {
     pub accounts: Accounts,
     /// Ticks a second of each CPU at its end.
     pub hertz: u32,
+    /// Stacks with their copies, when the profiler was asked for them.
+    pub copies: Vec<Copied>,
 }
 
 impl Window {
@@ -232,6 +235,7 @@ impl Filling {
             }),
             accounts,
             hertz,
+            copies: Vec::new(),
         }
     }
 }

@@ -1,0 +1,394 @@
+//! Every stack that the BPF program walks is walked again by `framehop`, an unwinder of others, over a copy of the same registers and memory.
+//!
+//! In: C, C++ and Rust programs of `fixtures/ebpf`, compiled here, and programs of the system, all run under the profiler with [`Settings::copies`]. Each
+//! sample has the frames that the program in the kernel found, and the registers and up to 16 KiB of stack that it found them from. Three walks are
+//! compared: that one, `framehop` with the `.eh_frame` of the files in `/proc/PID/maps`, and ours outside of the kernel. Go and code made at run time
+//! have no `.eh_frame`, so no second opinion.
+//!
+//! What the copy does not reach (above 16 KiB, or the stack below a handler that has one of its own) `framehop` cannot see: there the frames up to that place
+//! are compared, and ours outside must have ended there too. Told to `framehop`, which has no word for it: the frame that a signal interrupted is at an
+//! instruction, not behind a call. Samples that it could only guess at are left out by what describes their frames, whatever the walks say, and printed with
+//! their number; up to that frame they must still agree:
+//!
+//! - a frame counted from a register other than the stack and the frame pointer, which `framehop` does not know (`_dl_runtime_resolve`, some assembly);
+//! - a frame whose description reads memory, which it does not evaluate (functions of gcc that align their stack);
+//! - a frame without description (the start of the dynamic linker): it would follow the frame pointer;
+//! - an address in no file, of processes that were gone, or ran another program, before their mappings were read.
+
+mod image;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use alluvium::ebpf::{Budget, Copied, Profiler, Scope, Settings};
+use alluvium::unwind::walk::{Snapshot, walk};
+use alluvium::unwind::{Arch, Stop};
+use framehop::x86_64::UnwindRegsX86_64;
+use framehop::{FrameAddress, Unwinder};
+
+use crate::ebpf::compile;
+use crate::oracle::image::{Described, Image, Library};
+use crate::program::{RECORDING, other};
+
+/// Ticks a second of busy time.
+const HERTZ: u32 = 3499;
+/// Samples to compare at least, all and of each program that is named below.
+const SAMPLES: u64 = 10_000;
+const SAMPLES_OF_EACH: u64 = 300;
+/// The part of them that must be equal.
+const EQUAL: f64 = 0.999;
+/// The part of all samples that may be left out.
+const LEFT_OUT: f64 = 0.01;
+/// User frames at most, as in the program.
+const DEEPEST: usize = 896;
+/// For all rounds; one takes ten seconds of two CPUs.
+const PATIENCE: Duration = Duration::from_secs(900);
+/// Differing samples that are printed.
+const PRINTED: u64 = 40;
+
+/// How a walk of `framehop` ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// At the outermost frame.
+    Outermost,
+    /// It needs memory that was not copied.
+    CopyEnds,
+    /// As deep as the program goes.
+    Depth,
+    /// At a frame that it could only guess from.
+    Guess(Described),
+    /// It says why not.
+    Failed(framehop::Error),
+}
+
+/// The frames that `framehop` finds, leaf first. Only the copy is read.
+fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
+    let mut registers = UnwindRegsX86_64::new(stack.ip, stack.sp, stack.bp);
+    let mut address = FrameAddress::InstructionPointer(stack.ip);
+    let mut frames = Vec::new();
+    loop {
+        frames.push(address.address());
+        let described = image.described(address.address_for_lookup());
+        match described {
+            Described::Plain | Described::Signal | Described::Outermost => {}
+            guess => return (frames, End::Guess(guess)),
+        }
+        if frames.len() == DEEPEST {
+            return (frames, End::Depth);
+        }
+        let mut is_outside = false;
+        let is_leaf = frames.len() == 1;
+        let mut read = |at: u64| {
+            let offset = at.checked_sub(stack.sp).and_then(|offset| usize::try_from(offset).ok());
+            let word = offset.and_then(|offset| stack.bytes.get(offset..offset.checked_add(8)?));
+            // Below its stack pointer a leaf has saved what is in its register as well.
+            is_outside |= word.is_none() && !(is_leaf && at < stack.sp);
+            Ok(u64::from_ne_bytes(word.ok_or(())?.try_into().map_err(|_| ())?))
+        };
+        let next = image
+            .unwinder
+            .unwind_frame(address, &mut registers, &mut image.cache, &mut read);
+        address = match next {
+            _ if is_outside => return (frames, End::CopyEnds),
+            Ok(Some(ip)) if described == Described::Signal => FrameAddress::InstructionPointer(ip),
+            Ok(Some(ip)) => match FrameAddress::from_return_address(ip) {
+                Some(address) => address,
+                None => return (frames, End::Outermost),
+            },
+            Ok(None) => return (frames, End::Outermost),
+            Err(error) => return (frames, End::Failed(error)),
+        };
+    }
+}
+
+/// What became of the samples of a program.
+#[derive(Debug, Clone, Default)]
+struct Count {
+    samples: u64,
+    frames: u64,
+    /// Equal to the outermost frame.
+    whole: u64,
+    /// Equal as far as the copy reaches.
+    copied: u64,
+    /// Left out, by why.
+    left_out: BTreeMap<Described, u64>,
+    /// The program in the kernel found other frames.
+    differ: u64,
+    /// Our walk outside of it found other frames.
+    differ_outside: u64,
+}
+
+impl Count {
+    fn compared(&self) -> u64 {
+        self.whole + self.copied + self.differ
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.frames += other.frames;
+        self.whole += other.whole;
+        self.copied += other.copied;
+        self.differ += other.differ;
+        self.differ_outside += other.differ_outside;
+        for (why, count) in &other.left_out {
+            *self.left_out.entry(*why).or_default() += count;
+        }
+    }
+}
+
+/// All that is compared.
+#[derive(Default)]
+struct Comparison {
+    library: Library,
+    images: HashMap<u32, Image>,
+    counts: BTreeMap<String, Count>,
+    printed: u64,
+}
+
+impl Comparison {
+    fn add(&mut self, copies: &[Copied]) {
+        let mut is_read = HashMap::new();
+        for copied in copies {
+            let stack = copied.stack();
+            let mut walked = None;
+            for _ in 0..2 {
+                if let Some(image) = self.images.get_mut(&copied.pid) {
+                    let (frames, end) = unwind(image, &stack);
+                    let is_known = end != End::Guess(Described::Nowhere);
+                    walked = Some((frames, end));
+                    if is_known {
+                        break;
+                    }
+                }
+                // A new process, or it has loaded a library, or runs another program.
+                if is_read.insert(copied.pid, ()).is_none()
+                    && let Some(image) = Image::read(copied.pid, &mut self.library)
+                {
+                    self.images.insert(copied.pid, image);
+                }
+            }
+            let (frames, end) = walked.unwrap_or((vec![stack.ip], End::Guess(Described::Nowhere)));
+            self.compare(copied, &frames, end);
+        }
+    }
+
+    fn compare(&mut self, copied: &Copied, frames: &[u64], end: End) {
+        let stack = copied.stack();
+        let mut outside = Vec::new();
+        let image = self.images.get(&copied.pid);
+        let stop = image.map(|image| walk(Arch::X86_64, &stack, DEEPEST, |at| image.found(at), &mut outside));
+        let program = image.map_or("(gone)", |image| &image.program);
+        let count = self.counts.entry(program.to_owned()).or_default();
+        count.samples += 1;
+        count.frames += frames.len() as u64;
+        let (is_equal, is_equal_outside) = match end {
+            End::Outermost => (
+                copied.frames == frames && copied.stop == Stop::End,
+                outside == frames && stop == Some(Stop::End),
+            ),
+            End::Depth => (
+                copied.frames == frames && copied.stop == Stop::Depth,
+                outside == frames && stop == Some(Stop::Depth),
+            ),
+            End::CopyEnds => (
+                copied.frames.starts_with(frames),
+                outside == frames && stop == Some(Stop::Read),
+            ),
+            End::Guess(_) => (
+                copied.frames.starts_with(frames),
+                image.is_none() || outside.starts_with(frames),
+            ),
+            End::Failed(_) => (false, false),
+        };
+        count.differ_outside += u64::from(!is_equal_outside);
+        match end {
+            _ if !is_equal => count.differ += 1,
+            End::Guess(why) => *count.left_out.entry(why).or_default() += 1,
+            End::CopyEnds => count.copied += 1,
+            _ => count.whole += 1,
+        }
+        if (!is_equal || !is_equal_outside) && self.printed < PRINTED {
+            self.printed += 1;
+            let places = |addresses: &[u64]| -> Vec<String> {
+                let place = |at: &u64| image.map_or(String::new(), |image| image.place(*at));
+                addresses.iter().take(40).map(place).collect()
+            };
+            println!(
+                "{program}: framehop {end:?} {:?}\n  kernel {:?} {:?}\n  outside {stop:?} {:?}",
+                places(frames),
+                copied.stop,
+                places(&copied.frames),
+                places(&outside)
+            );
+        }
+    }
+
+    fn total(&self) -> Count {
+        let mut total = Count::default();
+        self.counts.values().for_each(|count| total.add(count));
+        total
+    }
+
+    /// True when there are samples enough for the claim.
+    fn is_enough(&self, programs: &[&str]) -> bool {
+        let of = |program: &&str| self.counts.get(*program).map_or(0, Count::compared);
+        self.total().compared() >= SAMPLES && programs.iter().all(|program| of(program) >= SAMPLES_OF_EACH)
+    }
+}
+
+fn report(name: &str, count: &Count) {
+    println!(
+        "oracle: {name}: {} samples, {:.1} frames each; {} equal to the outermost frame, {} equal as far as the copy reaches, {} differ ({} outside of \
+         the kernel); left out {:?}",
+        count.samples,
+        count.frames as f64 / count.samples.max(1) as f64,
+        count.whole,
+        count.copied,
+        count.differ,
+        count.differ_outside,
+        count.left_out
+    );
+}
+
+/// A shell that is profiled with all that it starts.
+struct Shell {
+    child: Child,
+    folder: PathBuf,
+    rounds: u32,
+}
+
+impl Shell {
+    fn new(folder: &Path) -> Self {
+        let child = Command::new("sh")
+            .current_dir(folder)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self {
+            child,
+            folder: folder.to_owned(),
+            rounds: 0,
+        }
+    }
+
+    /// Runs two lines of programs beside each other, and calls `meanwhile` again and again until they end.
+    fn run(&mut self, lanes: [&str; 2], mut meanwhile: impl FnMut()) {
+        self.rounds += 1;
+        let done = self.folder.join(format!("done.{}", self.rounds));
+        let script = format!("({}) &\n({}) &\nwait\n: > {}\n", lanes[0], lanes[1], done.display());
+        self.child.stdin.as_mut().unwrap().write_all(script.as_bytes()).unwrap();
+        let until = Instant::now() + PATIENCE;
+        while !done.exists() {
+            assert!(Instant::now() < until, "the programs do not end");
+            assert_eq!(self.child.try_wait().unwrap(), None, "the shell ended");
+            std::thread::sleep(Duration::from_millis(50));
+            meanwhile();
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn stacks_of_the_bpf_program_are_those_of_framehop() {
+    if other("g++", &["--version"], "g++").is_none()
+        || other("perl", &["--version"], "perl").is_none()
+        || other("rustc", &["--version"], "Rust").is_none()
+    {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("integration/fixtures/ebpf");
+    compile(folder, "shares", &["-O2", "-fomit-frame-pointer"]);
+    compile(folder, "frames", &["-O1", "-fomit-frame-pointer"]);
+    compile(folder, "threads", &["-O2", "-pthread", "-ldl"]);
+    for arguments in [
+        "gcc -O2 -shared -fPIC -o loaded.so SOURCES/loaded.c",
+        "gcc -O2 -fno-omit-frame-pointer -o framed SOURCES/shares.c",
+        "g++ -O2 -fomit-frame-pointer -o faults SOURCES/faults.cc",
+        "rustc --edition 2024 -O -o release SOURCES/release.rs",
+    ] {
+        let line = arguments.replace("SOURCES", &sources.to_string_lossy());
+        let mut words = line.split(' ');
+        let status = Command::new(words.next().unwrap())
+            .args(words)
+            .current_dir(folder)
+            .status();
+        assert!(status.unwrap().success(), "{line}");
+    }
+    let lanes = [
+        format!(
+            "./framed 0.4; ./shares 0.4; ./faults 0.8; ./threads 0.4 ./loaded.so; g++ -O2 -o again '{}'; \
+             perl -e 'for (1 .. 600000) {{ $seen{{$_ % 999}} .= chr(65 + $_ % 26); @sorted = sort values %seen unless $_ % 20000 }}'",
+            sources.join("faults.cc").display()
+        ),
+        format!(
+            "./frames 0.4; ./frames 0.4 400; ./release 1; seq 1 400000 | sort -k1.3 | md5sum; rustc --edition 2024 -O -o twice '{}'; \
+             python3 -c 'import json; [json.loads(json.dumps(list(range(1000)))) for _ in range(4000)]' 2>/dev/null || true",
+            sources.join("release.rs").display()
+        ),
+    ];
+    let programs = [
+        "framed", "shares", "faults", "threads", "cc1plus", "perl", "frames", "release", "sort", "rustc",
+    ];
+
+    let _alone = RECORDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shell = Shell::new(folder);
+    let profiler = Profiler::start(Settings {
+        hertz: HERTZ,
+        kernel_stacks: false,
+        scope: Scope::Process(shell.child.id()),
+        // For copies that wait: 128 MiB of it.
+        budget: Budget::new(1 << 30),
+        copies: true,
+        ..Settings::default()
+    })
+    .unwrap();
+    let mut comparison = Comparison::default();
+    let until = Instant::now() + PATIENCE;
+    // Tables are made when a stack first asks for them: the first rounds have fewer samples.
+    while !comparison.is_enough(&programs) && Instant::now() < until {
+        shell.run([&lanes[0], &lanes[1]], || {
+            comparison.add(&profiler.take().unwrap().copies);
+        });
+    }
+    let accounts = profiler.finish().unwrap().accounts;
+    for (program, count) in &comparison.counts {
+        report(program, count);
+    }
+    let total = comparison.total();
+    report("all", &total);
+    println!(
+        "oracle: {} ticks were copied whole, as their tables were not there yet; {} were lost",
+        accounts.snapshots, accounts.ring_full
+    );
+    assert!(
+        comparison.is_enough(&programs),
+        "too few samples for the claim: {:?}",
+        comparison.counts
+    );
+    let compared = total.compared() as f64;
+    let left_out: u64 = total.left_out.values().sum();
+    let equal = 1.0 - total.differ as f64 / compared;
+    let equal_outside = 1.0 - total.differ_outside as f64 / compared;
+    println!(
+        "oracle: {:.4} % equal in the kernel, {:.4} % outside",
+        equal * 100.0,
+        equal_outside * 100.0
+    );
+    assert!(equal >= EQUAL, "{total:?}");
+    assert!(equal_outside >= EQUAL, "{total:?}");
+    assert!((left_out as f64) < LEFT_OUT * total.samples as f64, "{total:?}");
+}

@@ -1,0 +1,278 @@
+//! What lies in the memory of a process, for unwinding its stacks without the rules of this project.
+//!
+//! In: `/proc/PID/maps` and the ELF files that it names. Out: an unwinder of `framehop` with these modules, what kind of description each address has, and,
+//! for the third walk, our own tables. Where code lies is worked out here from the program headers; nothing of `alluvium::ebpf` is used but its parser of lines.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use alluvium::ebpf::proc::{MapsLine, executable_mappings};
+use alluvium::unwind::{Packed, eh_frame};
+use framehop::x86_64::{CacheX86_64, UnwinderX86_64};
+use framehop::{ExplicitModuleSectionInfo, Module, Unwinder};
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, Evaluation, EvaluationResult, LittleEndian, Register,
+    RegisterRule, UnwindContext, UnwindSection, Value, X86_64,
+};
+use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
+
+/// How an address is described in `.eh_frame`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Described {
+    /// By the stack pointer or the frame pointer, and offsets.
+    Plain,
+    /// As the place that a handler of a signal returns to.
+    Signal,
+    /// As outermost: its return address is undefined.
+    Outermost,
+    /// By a register that `framehop` does not follow.
+    ByRegister,
+    /// By an expression that reads memory, which `framehop` does not evaluate.
+    ByMemory,
+    /// Not at all.
+    Not,
+    /// It lies in no file.
+    Nowhere,
+}
+
+/// A file with code.
+struct Code {
+    /// Offset and length in the file, and address, of what can be run.
+    segments: Vec<(u64, u64, u64)>,
+    bases: BaseAddresses,
+    sections: ExplicitModuleSectionInfo<Arc<[u8]>>,
+    header: Arc<[u8]>,
+    frames: Arc<[u8]>,
+    described: RefCell<HashMap<u64, Described>>,
+    /// Our own rules.
+    table: Packed,
+}
+
+impl Code {
+    fn new(bytes: &[u8]) -> Option<Self> {
+        let file = object::File::parse(bytes).ok()?;
+        let range = |name: &str| {
+            let section = file.section_by_name(name)?;
+            Some(section.address()..section.address() + section.size())
+        };
+        let data = |name: &str| -> Arc<[u8]> {
+            let section = file.section_by_name(name);
+            let data = section.and_then(|section| section.uncompressed_data().ok());
+            data.unwrap_or_default().as_ref().into()
+        };
+        let start = |name: &str| range(name).map_or(0, |range| range.start);
+        let (header, frames) = (data(".eh_frame_hdr"), data(".eh_frame"));
+        let segments = file.segments().filter(|segment| match segment.flags() {
+            SegmentFlags::Elf { p_flags } => p_flags & object::elf::PF_X != 0,
+            _ => false,
+        });
+        let segments = segments.map(|segment| {
+            let (offset, length) = segment.file_range();
+            (offset, length, segment.address())
+        });
+        Some(Self {
+            segments: segments.collect(),
+            bases: BaseAddresses::default()
+                .set_eh_frame(start(".eh_frame"))
+                .set_eh_frame_hdr(start(".eh_frame_hdr"))
+                .set_text(start(".text"))
+                .set_got(start(".got")),
+            sections: ExplicitModuleSectionInfo {
+                text_svma: range(".text"),
+                got_svma: range(".got"),
+                eh_frame_svma: range(".eh_frame"),
+                eh_frame: Some(frames.clone()),
+                eh_frame_hdr_svma: range(".eh_frame_hdr"),
+                eh_frame_hdr: Some(header.clone()),
+                ..Default::default()
+            },
+            header,
+            frames,
+            described: RefCell::default(),
+            table: Packed::new(eh_frame::compile(&file).ok()?.0),
+        })
+    }
+
+    /// What is to be added to its addresses where a mapping has put it.
+    fn bias(&self, line: &MapsLine) -> Option<u64> {
+        const PAGE: u64 = 4095;
+        let lies = |(offset, length, _): &&(u64, u64, u64)| (offset & !PAGE..offset + length).contains(&line.offset);
+        let (offset, _, address) = self.segments.iter().find(lies)?;
+        Some(
+            line.start
+                .wrapping_sub(address.wrapping_sub(*offset).wrapping_add(line.offset)),
+        )
+    }
+
+    fn described(&self, address: u64) -> Described {
+        let known = self.described.borrow().get(&address).copied();
+        known.unwrap_or_else(|| {
+            let found = self.look(address).unwrap_or(Described::Not);
+            self.described.borrow_mut().insert(address, found);
+            found
+        })
+    }
+
+    fn look(&self, address: u64) -> Option<Described> {
+        let mut frames = EhFrame::new(&self.frames, LittleEndian);
+        frames.set_address_size(8);
+        let header = EhFrameHdr::new(&self.header, LittleEndian).parse(&self.bases, 8).ok()?;
+        let fde = header
+            .table()?
+            .fde_for_address(&frames, &self.bases, address, EhFrame::cie_from_offset)
+            .ok()?;
+        let mut context = UnwindContext::new();
+        let row = fde
+            .unwind_info_for_address(&frames, &self.bases, &mut context, address)
+            .ok()?;
+        if fde.cie().is_signal_trampoline() {
+            return Some(Described::Signal);
+        }
+        match row.register(X86_64::RA) {
+            Some(RegisterRule::Offset(-8)) => {}
+            None | Some(RegisterRule::Undefined) => return Some(Described::Outermost),
+            Some(_) => return Some(Described::ByRegister),
+        }
+        let is_followed = |register: Register| [X86_64::RSP, X86_64::RBP, X86_64::RA].contains(&register);
+        if let Some(RegisterRule::Register(register)) = row.register(X86_64::RBP)
+            && !is_followed(register)
+        {
+            return Some(Described::ByRegister);
+        }
+        let expression = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, .. } if is_followed(*register) => return Some(Described::Plain),
+            CfaRule::RegisterAndOffset { .. } => return Some(Described::ByRegister),
+            CfaRule::Expression(expression) => expression.get(&frames).ok()?,
+        };
+        let mut evaluation: Evaluation<EndianSlice<'_, LittleEndian>> = expression.evaluation(fde.cie().encoding());
+        let mut result = evaluation.evaluate().ok()?;
+        loop {
+            result = match result {
+                EvaluationResult::Complete => return Some(Described::Plain),
+                EvaluationResult::RequiresRegister { register, .. } if is_followed(register) => {
+                    evaluation.resume_with_register(Value::Generic(1 << 20)).ok()?
+                }
+                EvaluationResult::RequiresMemory { .. } => return Some(Described::ByMemory),
+                _ => return Some(Described::ByRegister),
+            };
+        }
+    }
+}
+
+/// Files by path and inode; `None` for what is no ELF file with code.
+#[derive(Default)]
+pub struct Library(HashMap<(String, u64), Option<Rc<Code>>>);
+
+impl Library {
+    fn code(&mut self, pid: u32, line: &MapsLine) -> Option<Rc<Code>> {
+        let key = (line.path.clone(), line.inode);
+        let read = || {
+            let bytes = if line.path == "[vdso]" {
+                vdso()
+            } else if line.path.starts_with('/') {
+                std::fs::read(format!("/proc/{pid}/root{}", line.path)).ok()
+            } else {
+                None
+            };
+            Code::new(&bytes?).map(Rc::new)
+        };
+        self.0.entry(key).or_insert_with(read).clone()
+    }
+}
+
+/// The vDSO, which is the same in all processes.
+fn vdso() -> Option<Vec<u8>> {
+    let lines = executable_mappings(std::process::id()).ok()?;
+    let line = lines.iter().find(|line| line.path == "[vdso]")?;
+    let mut bytes = vec![0; usize::try_from(line.end - line.start).ok()?];
+    let memory = std::fs::File::open("/proc/self/mem").ok()?;
+    memory.read_exact_at(&mut bytes, line.start).ok()?;
+    Some(bytes)
+}
+
+struct Placed {
+    start: u64,
+    end: u64,
+    bias: u64,
+    code: Rc<Code>,
+}
+
+/// A process.
+pub struct Image {
+    /// Name of its program.
+    pub program: String,
+    placed: Vec<Placed>,
+    /// The unwinder for it.
+    pub unwinder: UnwinderX86_64<Arc<[u8]>>,
+    /// What the unwinder keeps.
+    pub cache: CacheX86_64,
+}
+
+impl Image {
+    /// Reads the mappings of a process; `None` when it is gone.
+    pub fn read(pid: u32, library: &mut Library) -> Option<Self> {
+        let lines = executable_mappings(pid).ok().filter(|lines| !lines.is_empty())?;
+        let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        let mut image = Self {
+            program: program.file_name()?.to_string_lossy().into_owned(),
+            placed: Vec::new(),
+            unwinder: UnwinderX86_64::new(),
+            cache: CacheX86_64::new(),
+        };
+        for line in &lines {
+            let Some(code) = library.code(pid, line) else { continue };
+            let Some(bias) = code.bias(line) else { continue };
+            image.unwinder.add_module(Module::new(
+                line.path.clone(),
+                line.start..line.end,
+                bias,
+                code.sections.clone(),
+            ));
+            image.placed.push(Placed {
+                start: line.start,
+                end: line.end,
+                bias,
+                code,
+            });
+        }
+        Some(image)
+    }
+
+    fn at(&self, address: u64) -> Option<(&Code, u64)> {
+        let placed = self
+            .placed
+            .iter()
+            .find(|placed| (placed.start..placed.end).contains(&address))?;
+        Some((&placed.code, address.wrapping_sub(placed.bias)))
+    }
+
+    /// How the instruction at an address is described.
+    pub fn described(&self, address: u64) -> Described {
+        self.at(address)
+            .map_or(Described::Nowhere, |(code, address)| code.described(address))
+    }
+
+    /// Our own rule for it, as the profiler finds it.
+    pub fn found(&self, address: u64) -> alluvium::unwind::walk::Found {
+        use alluvium::unwind::walk::Found;
+        let Some((code, address)) = self.at(address) else {
+            return Found::NoMapping;
+        };
+        if code.table.is_empty() {
+            return Found::FramePointers;
+        }
+        let pc = u32::try_from(address).unwrap_or(u32::MAX);
+        code.table.find(pc).map_or(Found::NoMapping, Found::Row)
+    }
+
+    /// File and address in it, for a report.
+    pub fn place(&self, address: u64) -> String {
+        let Some((_, relative)) = self.at(address) else {
+            return format!("{address:#x}");
+        };
+        format!("{relative:#x}")
+    }
+}

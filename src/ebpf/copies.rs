@@ -1,0 +1,163 @@
+//! Stacks as the BPF program walked them, beside copies of what it walked: what an oracle is asked about.
+//!
+//! In: records of copies and of frames. Out: pairs of both, bounded in bytes. Nothing comes here unless [`Settings::copies`] asks for it.
+//!
+//! [`Settings::copies`]: crate::ebpf::Settings::copies
+
+use std::collections::HashMap;
+
+use crate::ebpf::records::Record;
+use crate::unwind::Stop;
+use crate::unwind::walk::{REGISTERS, Snapshot};
+
+/// A user stack that the BPF program walked, and the first bytes of it.
+#[derive(Debug, Clone)]
+pub struct Copied {
+    /// Process id.
+    pub pid: u32,
+    /// User addresses that the program found, leaf first.
+    pub frames: Vec<u64>,
+    /// Why it ended.
+    pub stop: Stop,
+    ip: u64,
+    sp: u64,
+    bp: u64,
+    aux: u64,
+    registers: [u64; REGISTERS],
+    bytes: Vec<u8>,
+}
+
+impl Copied {
+    /// What it walked.
+    pub fn stack(&self) -> Snapshot<'_> {
+        Snapshot {
+            ip: self.ip,
+            sp: self.sp,
+            bp: self.bp,
+            aux: self.aux,
+            registers: self.registers,
+            bytes: &self.bytes,
+        }
+    }
+}
+
+/// Pairs copies with frames.
+pub struct Copies {
+    /// The copy of each CPU whose frames come next, with its time.
+    held: HashMap<u32, (u64, Copied)>,
+    pairs: Vec<Copied>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Copies {
+    /// No pairs yet; of so many bytes of copies at most, the rest is left out.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            held: HashMap::new(),
+            pairs: Vec::new(),
+            bytes: 0,
+            limit,
+        }
+    }
+
+    /// Keeps a copy until its frames come.
+    pub fn hold(&mut self, record: &Record<'_>, stack: &Snapshot<'_>) {
+        let copied = Copied {
+            pid: record.pid,
+            frames: Vec::new(),
+            stop: record.stop,
+            ip: stack.ip,
+            sp: stack.sp,
+            bp: stack.bp,
+            aux: stack.aux,
+            registers: stack.registers,
+            bytes: stack.bytes.to_vec(),
+        };
+        self.held.insert(record.cpu, (record.time, copied));
+    }
+
+    /// Adds the frames of a tick to its copy, if there is one.
+    pub fn pair(&mut self, record: &Record<'_>, frames: &[u64]) {
+        if self.held.is_empty() {
+            return;
+        }
+        let Some((time, mut copied)) = self.held.remove(&record.cpu) else {
+            return;
+        };
+        // The ring may have had no room for one of both.
+        if time != record.time || self.bytes + copied.bytes.len() > self.limit {
+            return;
+        }
+        self.bytes += copied.bytes.len();
+        copied.frames.extend_from_slice(frames);
+        copied.stop = record.stop;
+        self.pairs.push(copied);
+    }
+
+    /// The pairs since the last time.
+    pub fn take(&mut self) -> Vec<Copied> {
+        self.bytes = 0;
+        std::mem::take(&mut self.pairs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ebpf::records::{Head, write_kernel_only, write_snapshot};
+
+    /// The bytes of a record of `kind` at a time.
+    fn record(kind: u8, time: u64) -> Vec<u8> {
+        let head = Head {
+            time,
+            pid: 7,
+            tid: 7,
+            period: 1,
+        };
+        let mut bytes = Vec::new();
+        if kind == 1 {
+            write_kernel_only(&mut bytes, head, &[]);
+        } else {
+            let stack = Snapshot {
+                ip: time,
+                sp: 0,
+                bp: 0,
+                aux: 0,
+                registers: [0; REGISTERS],
+                bytes: &[1; 64],
+            };
+            write_snapshot(&mut bytes, head, &[], &stack);
+        }
+        bytes
+    }
+
+    #[test]
+    fn frames_join_the_copy_of_the_same_tick_within_the_bytes() {
+        let mut copies = Copies::new(128);
+        let mut tick = |copy: Option<u64>, frames: u64| {
+            if let Some(time) = copy {
+                let bytes = record(2, time);
+                let record = Record::parse(&bytes).unwrap();
+                let crate::ebpf::records::User::Snapshot(stack) = record.user else {
+                    panic!("{record:?}")
+                };
+                copies.hold(&record, &stack);
+            }
+            let bytes = record(1, frames);
+            copies.pair(&Record::parse(&bytes).unwrap(), &[frames, 1]);
+        };
+        tick(Some(10), 10);
+        tick(Some(20), 21);
+        tick(None, 20);
+        tick(Some(30), 30);
+        tick(Some(40), 40);
+        let pairs = copies.take();
+        let short: Vec<_> = pairs
+            .iter()
+            .map(|pair| (pair.stack().ip, pair.frames.clone()))
+            .collect();
+        assert_eq!(short, [(10, vec![10, 1]), (30, vec![30, 1])]);
+        assert_eq!(copies.take().len(), 0);
+    }
+}
