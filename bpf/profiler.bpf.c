@@ -14,6 +14,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* Set by the loader. */
 const volatile u32 kernel_stacks = 1;
 const volatile u32 snapshots = 1;
+/* Stacks that were walked here are copied as well, for comparing this walk with another one. */
+const volatile u32 copies = 0;
 
 struct {
 	UINT(type, MAP_RINGBUF);
@@ -217,6 +219,10 @@ static long step(u32 index, struct context *context)
 		cfa += 8;
 	} else if (rule == RULE_AUX && walk->aux) {
 		cfa = walk->aux + cfa_offset;
+	} else if (rule == RULE_SP_FAR) {
+		cfa = walk->sp + (u64)(row & 0xffffff) * 8;
+		bp_offset = -8 * (s64)extra;
+		extra = AUX_LOST;
 	} else if ((rule == RULE_REGISTER || rule == RULE_RETURN) && !walk->is_return) {
 		u64 value = cpu->registers[extra & (REGISTERS - 1)];
 		if (rule == RULE_REGISTER) {
@@ -364,7 +370,7 @@ INLINE void copy_stack(struct snapshot_record *snapshot, u32 kernel_frames, u64 
 }
 
 /* Writes the registers and the top of the stack to the ring, for a walk outside. Answers 0 when they are there. */
-static __attribute__((noinline)) int write_snapshot(struct cpu *cpu, u32 stop)
+static __attribute__((noinline)) int write_snapshot(struct cpu *cpu, u32 kind)
 {
 	u32 zero = 0;
 	struct snapshot_record *snapshot = map_lookup(&snapshot_scratch, &zero);
@@ -374,8 +380,8 @@ static __attribute__((noinline)) int write_snapshot(struct cpu *cpu, u32 stop)
 	struct walk *start = &cpu->start;
 	u32 kernel_frames = record->head.kernel_frames & 127;
 	snapshot->head = record->head;
-	snapshot->head.kind = RECORD_SNAPSHOT;
-	snapshot->head.stop = stop;
+	snapshot->head.kind = kind;
+	snapshot->head.stop = cpu->walk.stop;
 	snapshot->head.user_frames = 0;
 	snapshot->ip = start->ip;
 	snapshot->sp = start->sp;
@@ -517,13 +523,15 @@ INLINE u32 sample(struct perf_context *context, struct cpu *cpu, u64 now)
 		}
 		/* What is not mapped was mapped a moment ago: outside, the walk can wait for the news of it, and for tables. */
 		if (walk->stop == STOP_NEW_PROCESS || walk->stop == STOP_NO_MAPPING || walk->stop == STOP_NO_TABLE) {
-			if (snapshots && !write_snapshot(cpu, walk->stop))
+			if (snapshots && !write_snapshot(cpu, RECORD_SNAPSHOT))
 				return COUNT_SNAPSHOT;
 			if (walk->stop == STOP_NEW_PROCESS) {
 				record->frames[kernel_frames & (MAX_FRAMES - 1)] = walk->ip;
 				walk->user_frames = 1;
 			}
 		}
+		if (copies)
+			write_snapshot(cpu, RECORD_COPY);
 	}
 	u32 user_frames = NOW(walk->user_frames);
 	record->head.user_frames = user_frames;

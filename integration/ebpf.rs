@@ -239,6 +239,39 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
     );
 }
 
+/// On 64-bit Arm there is no rule for frames of this size without a frame pointer.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_frame_of_600_000_bytes_is_walked_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "frames", &["-O1", "-fomit-frame-pointer"]);
+    insist(
+        // What is copied before the tables are there ends in this recursion, before the large frame.
+        || record(&program, 499, &["3", "900"]),
+        |recorded| {
+            let large = recorded.of("frame_largest");
+            let is_whole = |stack: &[String]| {
+                ["frame_largest", "_start"]
+                    .iter()
+                    .all(|name| stack.contains(&(*name).to_owned()))
+            };
+            let whole: u64 = recorded
+                .stacks
+                .iter()
+                .filter(|(stack, _)| is_whole(stack))
+                .map(|(_, value)| value)
+                .sum();
+            println!("{whole} of {large} ns end at _start; {}", recorded.summary.trim());
+            if whole > 0 && whole as f64 >= 0.99 * large as f64 {
+                return Ok(());
+            }
+            Err(format!(
+                "{whole} of {large} ns of stacks with the large frame end at _start"
+            ))
+        },
+    );
+}
+
 #[test]
 fn perf_events_alone_see_the_same_shares() {
     let folder = tempfile::tempdir().unwrap();

@@ -22,6 +22,8 @@ enum record_kind {
 	RECORD_STACK = 1,
 	/* A stack whose user half is registers and bytes, to be unwound outside. */
 	RECORD_SNAPSHOT = 2,
+	/* As a snapshot, before the RECORD_STACK of the same tick, which has the frames: what both say can be compared. */
+	RECORD_COPY = 3,
 };
 
 /* Why the walk of the user stack ended. */
@@ -131,6 +133,7 @@ struct table {
  * from bit 16 on 8 bits, signed: where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register;
  * from bit 24 on 4 bits: enum rule;
  * from bit 28 on 4 bits: a register for RULE_REGISTER and RULE_RETURN, enum aux for all others.
+ * RULE_SP_FAR has an offset of 24 bits in place of the first two.
  */
 
 /* Where the caller's third register is: rbx on x86-64, the return address (x30) on arm64. Other values: at CFA - 8 * value. */
@@ -176,6 +179,9 @@ enum rule {
 	RULE_RETURN = 11,
 	/* CFA = the third register + cfa. */
 	RULE_AUX = 12,
+	/* x86-64: CFA = stack pointer + an offset of 24 bits, unsigned, in units of 8 bytes. The frame pointer is at CFA - 8 * aux; 0: it still is in the
+	 * register. Nobody knows the third register. */
+	RULE_SP_FAR = 13,
 };
 
 /* The rule where there is no table. */

@@ -25,7 +25,7 @@ pub enum Pass {
     Batch,
     /// Those whose tables are there.
     Try,
-    /// All, by frame pointers where a table is not there.
+    /// All; where a table is not there the walk ends, for a guess would name wrong callers.
     Force,
 }
 
@@ -82,9 +82,9 @@ impl Waiting {
         }
     }
 
-    /// Walks the stack with the tables that are there; user addresses, leaf first, are added to `addresses`. The error is the file whose table is to be
-    /// waited for, unless `is_forced`.
-    fn walk(&self, files: &Files, is_forced: bool, addresses: &mut Vec<u64>) -> Result<Stop, FileId> {
+    /// Walks the stack with the tables that are there; user addresses, leaf first, are added to `addresses`. The second answer is the file whose table the
+    /// walk would have needed to go on.
+    fn walk(&self, files: &Files, addresses: &mut Vec<u64>) -> (Stop, Option<FileId>) {
         let missing = Cell::new(None);
         let mappings = self.image.read();
         let snapshot = Snapshot {
@@ -101,11 +101,11 @@ impl Waiting {
             };
             let table = match files.lookup(mapping.file) {
                 Lookup::Table(table) => table,
-                Lookup::Later if !is_forced => {
+                Lookup::Later => {
                     missing.set(Some(mapping.file));
                     return Found::NoTable;
                 }
-                Lookup::Later | Lookup::FramePointers => return Found::FramePointers,
+                Lookup::FramePointers => return Found::FramePointers,
             };
             // As in the program: behind all rows, the last one holds.
             let pc = u32::try_from(address.wrapping_sub(mapping.bias)).unwrap_or(u32::MAX);
@@ -113,7 +113,7 @@ impl Waiting {
         };
         let arch = Arch::native().unwrap_or(Arch::X86_64);
         let stop = walk(arch, &snapshot, MAX_FRAMES, find, addresses);
-        missing.get().map_or(Ok(stop), Err)
+        (stop, missing.get())
     }
 
     fn size(&self) -> usize {
@@ -166,21 +166,21 @@ impl Pending {
                 continue;
             }
             let mut addresses = Vec::new();
-            match waiting.walk(files, is_forced, &mut addresses) {
-                Ok(stop) => {
-                    self.bytes = self.bytes.saturating_sub(waiting.size());
-                    walked.push(Walked {
-                        waiting,
-                        addresses,
-                        stop,
-                    });
-                }
-                Err(file) => {
-                    files.want_table(file);
+            let (stop, needs) = waiting.walk(files, &mut addresses);
+            if let Some(file) = needs {
+                files.want_table(file);
+                if !is_forced {
                     waiting.needs = Some(file);
                     self.queue.push_back(waiting);
+                    continue;
                 }
             }
+            self.bytes = self.bytes.saturating_sub(waiting.size());
+            walked.push(Walked {
+                waiting,
+                addresses,
+                stop,
+            });
         }
         walked
     }

@@ -44,6 +44,12 @@ where
         None | Some(RegisterRule::Offset(-8)) => {}
         Some(_) => return None,
     }
+    if let CfaRule::RegisterAndOffset { register: RSP, offset } = row.cfa()
+        && eighths(*offset).is_none()
+        && returns_in.is_none()
+    {
+        return far_row(pc, *offset, row.register(RBP));
+    }
     let mut register = 0;
     let (mut rule, cfa) = match row.cfa() {
         CfaRule::RegisterAndOffset { register: base, offset } => {
@@ -98,6 +104,16 @@ where
         bp,
         rule: rule as u8 | extra << 4,
     })
+}
+
+/// The row of a frame that is larger than the other rules can say, which happens where a program has large arrays on its stack.
+fn far_row(pc: u32, offset: i64, frame_pointer: Option<RegisterRule<usize>>) -> Option<Row> {
+    let bp = match frame_pointer {
+        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
+        Some(RegisterRule::Offset(offset)) => below(offset, 15)?,
+        Some(_) => return None,
+    };
+    Row::sp_far(pc, offset, bp)
 }
 
 fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {

@@ -33,6 +33,9 @@ pub enum Rule {
     Return = 11,
     /// CFA = the third register + `cfa`.
     Aux = 12,
+    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. The frame pointer is at CFA - 8 * `extra`; 0: it still is in the
+    /// register. Nobody knows the third register.
+    SpFar = 13,
 }
 
 /// Instruction set of a file, as far as rules differ.
@@ -89,6 +92,7 @@ impl Rule {
             10 => Self::Register,
             11 => Self::Return,
             12 => Self::Aux,
+            13 => Self::SpFar,
             _ => Self::None,
         }
     }
@@ -128,6 +132,26 @@ impl Row {
     /// The high four bits of its rule.
     pub fn extra(&self) -> u8 {
         self.rule >> 4
+    }
+
+    /// A row of [`Rule::SpFar`] with a CFA so many bytes above the stack pointer, and the place of the frame pointer; `None` when the offset has no room.
+    pub fn sp_far(pc: u32, offset: i64, bp: u8) -> Option<Self> {
+        let words = u32::try_from(offset).ok().filter(|bytes| bytes % 8 == 0)? / 8;
+        let [low, middle, high, 0] = words.to_le_bytes() else {
+            return None;
+        };
+        Some(Self {
+            pc,
+            cfa: i16::from_le_bytes([low, middle]),
+            bp: i8::from_le_bytes([high]),
+            rule: Rule::SpFar as u8 | bp << 4,
+        })
+    }
+
+    /// What [`Rule::SpFar`] adds to the stack pointer, in bytes: `cfa` and `bp` are one unsigned number of words.
+    pub fn far(&self) -> u64 {
+        let ([low, middle], [high]) = (self.cfa.to_le_bytes(), self.bp.to_le_bytes());
+        u64::from(u32::from_le_bytes([low, middle, high, 0])) * 8
     }
 
     /// What is followed where there is no table: a chain of frame pointers.
@@ -257,6 +281,17 @@ mod tests {
         assert_eq!(table.find(9), None);
         assert_eq!(table.find(15), Some(&sp(14, 2)));
         assert_eq!(table.find(99).map(|row| row.rule), Some(Rule::None as u8));
+    }
+
+    #[test]
+    fn a_far_frame_is_as_large_as_it_was_said_to_be() {
+        for offset in [262_144, 540_080, 8 * 0xff_ffff] {
+            let row = Row::sp_far(7, offset, 6).unwrap();
+            assert_eq!((row.far(), row.kind(), row.extra()), (offset as u64, Rule::SpFar, 6));
+        }
+        for offset in [-8, 540_081, 8 * 0x100_0000, i64::MAX] {
+            assert_eq!(Row::sp_far(7, offset, 6), None);
+        }
     }
 
     #[test]

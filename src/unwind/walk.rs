@@ -176,6 +176,11 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
         }
         Rule::SpDeref if arch == Arch::X86_64 => word(place.sp.wrapping_add_signed(offset))?.wrapping_add(8),
         Rule::Aux if arch == Arch::X86_64 && place.aux != 0 => place.aux.wrapping_add_signed(offset),
+        Rule::SpFar if arch == Arch::X86_64 => {
+            bp_offset = -8 * i64::from(extra);
+            extra = aux::LOST;
+            place.sp.wrapping_add(row.far())
+        }
         Rule::Register | Rule::Return if arch == Arch::X86_64 => {
             let known = place.all.and_then(|all| all.get(usize::from(extra)).copied());
             let value = known.ok_or(Stop::Rule)?;
