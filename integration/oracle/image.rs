@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,8 +15,9 @@ use alluvium::unwind::{Packed, eh_frame};
 use framehop::x86_64::{CacheX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder};
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, Evaluation, EvaluationResult, LittleEndian, Register,
-    RegisterRule, UnwindContext, UnwindSection, Value, X86_64,
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, Evaluation, EvaluationResult, FrameDescriptionEntry,
+    LittleEndian, Location, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow,
+    Value, X86_64,
 };
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
@@ -30,7 +32,7 @@ pub enum Described {
     Outermost,
     /// By a register that `framehop` does not follow.
     ByRegister,
-    /// By an expression that reads memory, which `framehop` does not evaluate.
+    /// By the stack pointer, the frame pointer and memory, which `framehop` does not read for that.
     ByMemory,
     /// Not at all.
     Not,
@@ -117,6 +119,52 @@ impl Code {
     }
 
     fn look(&self, address: u64) -> Option<Described> {
+        self.with_row(address, |frames, fde, row| {
+            if fde.cie().is_signal_trampoline() {
+                return Some(Described::Signal);
+            }
+            match row.register(X86_64::RA) {
+                Some(RegisterRule::Offset(-8)) => {}
+                None | Some(RegisterRule::Undefined) => return Some(Described::Outermost),
+                Some(_) => return Some(Described::ByRegister),
+            }
+            if let Some(RegisterRule::Register(register)) = row.register(X86_64::RBP)
+                && !is_followed(register)
+            {
+                return Some(Described::ByRegister);
+            }
+            let expression = match row.cfa() {
+                CfaRule::RegisterAndOffset { register, .. } if is_followed(*register) => return Some(Described::Plain),
+                CfaRule::RegisterAndOffset { .. } => return Some(Described::ByRegister),
+                CfaRule::Expression(expression) => expression.get(frames).ok()?,
+            };
+            // Only what it asks for counts, not what it is told.
+            let (mut reads, mut is_known) = (false, true);
+            evaluate(
+                expression.evaluation(fde.cie().encoding()),
+                |register| {
+                    is_known &= is_followed(register);
+                    Some(1 << 20)
+                },
+                |_| {
+                    reads = true;
+                    Some(1 << 20)
+                },
+            )?;
+            Some(match (is_known, reads) {
+                (false, _) => Described::ByRegister,
+                (true, true) => Described::ByMemory,
+                (true, false) => Described::Plain,
+            })
+        })
+    }
+
+    /// Shows what `.eh_frame` says of an address.
+    fn with_row<T>(
+        &self,
+        address: u64,
+        show: impl FnOnce(&EhFrame<Bytes<'_>>, &FrameDescriptionEntry<Bytes<'_>>, &UnwindTableRow<usize>) -> Option<T>,
+    ) -> Option<T> {
         let mut frames = EhFrame::new(&self.frames, LittleEndian);
         frames.set_address_size(8);
         let header = EhFrameHdr::new(&self.header, LittleEndian).parse(&self.bases, 8).ok()?;
@@ -128,37 +176,88 @@ impl Code {
         let row = fde
             .unwind_info_for_address(&frames, &self.bases, &mut context, address)
             .ok()?;
-        if fde.cie().is_signal_trampoline() {
-            return Some(Described::Signal);
-        }
-        match row.register(X86_64::RA) {
-            Some(RegisterRule::Offset(-8)) => {}
-            None | Some(RegisterRule::Undefined) => return Some(Described::Outermost),
-            Some(_) => return Some(Described::ByRegister),
-        }
-        let is_followed = |register: Register| [X86_64::RSP, X86_64::RBP, X86_64::RA].contains(&register);
-        if let Some(RegisterRule::Register(register)) = row.register(X86_64::RBP)
-            && !is_followed(register)
-        {
-            return Some(Described::ByRegister);
-        }
-        let expression = match row.cfa() {
-            CfaRule::RegisterAndOffset { register, .. } if is_followed(*register) => return Some(Described::Plain),
-            CfaRule::RegisterAndOffset { .. } => return Some(Described::ByRegister),
-            CfaRule::Expression(expression) => expression.get(&frames).ok()?,
-        };
-        let mut evaluation: Evaluation<EndianSlice<'_, LittleEndian>> = expression.evaluation(fde.cie().encoding());
-        let mut result = evaluation.evaluate().ok()?;
-        loop {
-            result = match result {
-                EvaluationResult::Complete => return Some(Described::Plain),
-                EvaluationResult::RequiresRegister { register, .. } if is_followed(register) => {
-                    evaluation.resume_with_register(Value::Generic(1 << 20)).ok()?
-                }
-                EvaluationResult::RequiresMemory { .. } => return Some(Described::ByMemory),
-                _ => return Some(Described::ByRegister),
+        show(&frames, &fde, row)
+    }
+
+    /// The caller's registers by what `.eh_frame` says, with memory: what `framehop` does not do.
+    fn caller(
+        &self,
+        address: u64,
+        registers: Registers,
+        read: &mut impl FnMut(u64) -> Option<u64>,
+    ) -> Option<Registers> {
+        self.with_row(address, |frames, fde, row| {
+            let value = |register| match register {
+                X86_64::RSP => Some(registers.sp),
+                X86_64::RBP => Some(registers.bp),
+                X86_64::RA => Some(registers.ip),
+                _ => None,
             };
-        }
+            let compute = |expression: &UnwindExpression<usize>, read: &mut dyn FnMut(u64) -> Option<u64>| {
+                let expression = expression.get(frames).ok()?;
+                evaluate(expression.evaluation(fde.cie().encoding()), value, read)
+            };
+            let sp = match row.cfa() {
+                CfaRule::RegisterAndOffset { register, offset } => value(*register)?.checked_add_signed(*offset)?,
+                CfaRule::Expression(expression) => compute(expression, read)?,
+            };
+            let mut restored = |register| match row.register(register) {
+                Some(RegisterRule::Offset(offset)) => read(sp.checked_add_signed(offset)?),
+                Some(RegisterRule::Expression(expression)) => {
+                    let at = compute(&expression, read)?;
+                    read(at)
+                }
+                None | Some(RegisterRule::SameValue) if register != X86_64::RA => value(register),
+                _ => None,
+            };
+            Some(Registers {
+                ip: restored(X86_64::RA)?,
+                bp: restored(X86_64::RBP)?,
+                sp,
+            })
+        })
+    }
+}
+
+type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+/// The registers that are followed.
+#[derive(Debug, Clone, Copy)]
+pub struct Registers {
+    /// Instruction pointer.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Frame pointer.
+    pub bp: u64,
+}
+
+fn is_followed(register: Register) -> bool {
+    [X86_64::RSP, X86_64::RBP, X86_64::RA].contains(&register)
+}
+
+/// The value of an expression.
+fn evaluate(
+    mut evaluation: Evaluation<Bytes<'_>>,
+    mut register: impl FnMut(Register) -> Option<u64>,
+    mut read: impl FnMut(u64) -> Option<u64>,
+) -> Option<u64> {
+    let mut result = evaluation.evaluate().ok()?;
+    loop {
+        result = match result {
+            EvaluationResult::Complete => break,
+            EvaluationResult::RequiresRegister { register: asked, .. } => {
+                evaluation.resume_with_register(Value::Generic(register(asked)?)).ok()?
+            }
+            EvaluationResult::RequiresMemory { address, size: 8, .. } => {
+                evaluation.resume_with_memory(Value::Generic(read(address)?)).ok()?
+            }
+            _ => return None,
+        };
+    }
+    match evaluation.as_result().last()?.location {
+        Location::Address { address } => Some(address),
+        _ => None,
     }
 }
 
@@ -167,13 +266,13 @@ impl Code {
 pub struct Library(HashMap<(String, u64), Option<Rc<Code>>>);
 
 impl Library {
-    fn code(&mut self, pid: u32, line: &MapsLine) -> Option<Rc<Code>> {
+    fn code(&mut self, line: &MapsLine) -> Option<Rc<Code>> {
         let key = (line.path.clone(), line.inode);
         let read = || {
             let bytes = if line.path == "[vdso]" {
                 vdso()
             } else if line.path.starts_with('/') {
-                std::fs::read(format!("/proc/{pid}/root{}", line.path)).ok()
+                std::fs::read(&line.path).ok()
             } else {
                 None
             };
@@ -200,7 +299,24 @@ struct Placed {
     code: Rc<Code>,
 }
 
-/// A process.
+/// The program of a process and its mappings, as they were once.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Maps {
+    program: PathBuf,
+    lines: Vec<MapsLine>,
+}
+
+impl Maps {
+    /// Reads them; `None` when the process is gone.
+    pub fn read(pid: u32) -> Option<Self> {
+        Some(Self {
+            program: std::fs::read_link(format!("/proc/{pid}/exe")).ok()?,
+            lines: executable_mappings(pid).ok().filter(|lines| !lines.is_empty())?,
+        })
+    }
+}
+
+/// What lies in a process.
 pub struct Image {
     /// Name of its program.
     pub program: String,
@@ -212,25 +328,20 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the mappings of a process; `None` when it is gone.
-    pub fn read(pid: u32, library: &mut Library) -> Option<Self> {
-        let lines = executable_mappings(pid).ok().filter(|lines| !lines.is_empty())?;
-        let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    /// Reads the files of the mappings.
+    pub fn new(maps: &Maps, library: &mut Library) -> Self {
+        let name = maps.program.file_name().unwrap_or_default();
         let mut image = Self {
-            program: program.file_name()?.to_string_lossy().into_owned(),
+            program: name.to_string_lossy().into_owned(),
             placed: Vec::new(),
             unwinder: UnwinderX86_64::new(),
             cache: CacheX86_64::new(),
         };
-        for line in &lines {
-            let Some(code) = library.code(pid, line) else { continue };
+        for line in &maps.lines {
+            let Some(code) = library.code(line) else { continue };
             let Some(bias) = code.bias(line) else { continue };
-            image.unwinder.add_module(Module::new(
-                line.path.clone(),
-                line.start..line.end,
-                bias,
-                code.sections.clone(),
-            ));
+            let module = Module::new(line.path.clone(), line.start..line.end, bias, code.sections.clone());
+            image.unwinder.add_module(module);
             image.placed.push(Placed {
                 start: line.start,
                 end: line.end,
@@ -238,7 +349,7 @@ impl Image {
                 code,
             });
         }
-        Some(image)
+        image
     }
 
     fn at(&self, address: u64) -> Option<(&Code, u64)> {
@@ -253,6 +364,17 @@ impl Image {
     pub fn described(&self, address: u64) -> Described {
         self.at(address)
             .map_or(Described::Nowhere, |(code, address)| code.described(address))
+    }
+
+    /// The registers of the caller of code that is described by memory.
+    pub fn caller(
+        &self,
+        address: u64,
+        registers: Registers,
+        mut read: impl FnMut(u64) -> Option<u64>,
+    ) -> Option<Registers> {
+        let (code, address) = self.at(address)?;
+        code.caller(address, registers, &mut read)
     }
 
     /// Our own rule for it, as the profiler finds it.

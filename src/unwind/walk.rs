@@ -198,6 +198,12 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
     if cfa <= place.sp && is_return && rule != Rule::Switch {
         return Err(Stop::Order);
     }
+    // The descriptions of a leaf that has restored a register already, and is about to return, still tell where it was saved. That is below the stack
+    // pointer, where no copy begins, and the register has it.
+    let word_or = |register: u64, at: u64| match word(at) {
+        Err(Stop::Read) if !is_return && at < place.sp => Ok(register),
+        read => read,
+    };
     let mut bp_at = cfa.wrapping_add_signed(bp_offset);
     let saved = |number: u8| cfa.wrapping_sub(8 * u64::from(number));
     let ip = match (arch, extra) {
@@ -205,7 +211,7 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
             next.aux = match extra {
                 aux::SAME => place.aux,
                 aux::LOST => 0,
-                number => word(saved(number)).unwrap_or(0),
+                number => word_or(place.aux, saved(number)).unwrap_or(0),
             };
             match ip {
                 Some(ip) => ip,
@@ -237,7 +243,7 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
         next.aux = 0;
     }
     if bp_offset != 0 {
-        next.bp = word(bp_at)?;
+        next.bp = word_or(place.bp, bp_at)?;
     }
     next.ip = match arch {
         Arch::X86_64 => ip,
@@ -335,5 +341,38 @@ mod tests {
         let mut frames = Vec::new();
         let stop = walk(Arch::X86_64, &snapshot, 100, |_| Found::Row(row), &mut frames);
         assert_eq!((stop, frames), (Stop::Read, vec![0x5000, 0x5001]));
+    }
+
+    #[test]
+    fn a_leaf_that_has_restored_its_registers_has_them_though_they_are_said_to_lie_below_the_stack() {
+        // `pop rbp` is done, `ret` comes; the caller's frame ends 16 bytes above both registers.
+        let words: [u64; 4] = [0x5001, 7, 0, 0x7001];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let snapshot = Snapshot {
+            ip: 0x6000,
+            sp: 0x1000,
+            bp: 0x1010,
+            aux: 0x1010,
+            registers: [0; REGISTERS],
+            bytes: &bytes,
+        };
+        let row = |rule: Rule, cfa, bp, extra: u8| {
+            Found::Row(Row {
+                pc: 0,
+                cfa,
+                bp,
+                rule: rule as u8 | extra << 4,
+            })
+        };
+        for caller in [Rule::Bp, Rule::Aux] {
+            let find = |address| match address {
+                0x6000 => row(Rule::Sp, 1, -2, 3),
+                0x5000 => row(caller, 2, 0, aux::SAME),
+                _ => row(Rule::End, 0, 0, 0),
+            };
+            let mut frames = Vec::new();
+            let stop = walk(Arch::X86_64, &snapshot, 100, find, &mut frames);
+            assert_eq!((stop, frames), (Stop::End, vec![0x6000, 0x5001, 0x7001]));
+        }
     }
 }
