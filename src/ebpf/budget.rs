@@ -32,7 +32,7 @@ impl Budget {
         self.bytes / 8
     }
 
-    /// Records that wait for the worker, and copied stacks that wait for tables: each may have half of it.
+    /// Records that wait for the worker, and copied stacks that wait for tables: each may have half of it, and the stacks what the window has not filled.
     pub fn backlog(self) -> usize {
         self.bytes / 8
     }

@@ -149,15 +149,16 @@ impl Pending {
         self.queue.is_empty()
     }
 
-    /// Walks the stacks whose tables are there, those that waited too long, and the oldest beyond the bytes; every one by [`Pass::Force`].
-    pub fn walk(&mut self, files: &mut Files, pass: Pass) -> Vec<Walked> {
+    /// Walks the stacks whose tables are there, those that waited too long, and the oldest beyond the bytes; every one by [`Pass::Force`]. `spare` bytes may be
+    /// taken beyond the queue's own.
+    pub fn walk(&mut self, files: &mut Files, pass: Pass, spare: usize) -> Vec<Walked> {
         let mut walked = Vec::new();
         for _ in 0..self.queue.len() {
             let Some(mut waiting) = self.queue.pop_front() else {
                 break;
             };
             waiting.waited += u32::from(pass == Pass::Batch);
-            let is_forced = pass == Pass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit;
+            let is_forced = pass == Pass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit + spare;
             // The news of what was mapped just before may come one batch later.
             let is_early = pass == Pass::Batch && waiting.waited < 2;
             let waits = is_early || waiting.needs.is_some_and(|file| !files.want_table(file));

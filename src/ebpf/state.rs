@@ -379,7 +379,8 @@ impl State {
 
     /// Walks copied stacks.
     fn walk_pending(&mut self, pass: Pass) {
-        for walked in self.pending.walk(&mut self.files, pass) {
+        // At the start, when most stacks wait, the window has few.
+        for walked in self.pending.walk(&mut self.files, pass, self.filling.free()) {
             let waiting = &walked.waiting;
             self.frames.clear();
             if self.settings.kernel_stacks {

@@ -192,6 +192,11 @@ impl Filling {
         true
     }
 
+    /// Bytes that its stacks may still take.
+    pub fn free(&self) -> usize {
+        self.limit.saturating_sub(self.bytes)
+    }
+
     /// The frame of a thread's name.
     pub fn comm(&mut self, comm: &[u8; 16]) -> Frame {
         let comms = &mut self.comms;
