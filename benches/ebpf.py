@@ -257,51 +257,74 @@ def side_by_side(options, folder):
     print("  " + "\n  ".join((folder / "alluvium.log").read_text().splitlines()[:2]))
 
 
-def slowdown(options, folder):
-    """A fixed piece of work on each CPU, again and again, with and without the profiler in turn: what its CPU time grows by.
-
-    Pieces of some 50 ms hold five ticks each at 99 Hz; the fastest and the slowest tenth of each run are left out, as neighbours on the same machine
-    make single pieces several times as slow.
-    """
-    source = folder / "fixed.c"
-    source.write_text("""
+PIECES_C = """
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
-volatile unsigned long sink;
-static long now(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
-int main(void) {
-	for (int piece = 0; piece < 60; piece++) {
-		long start = now();
-		for (long i = 0; i < 30000000; i++) sink += i;
-		printf("%ld\\n", now() - start);
+#define BLOCK 100
+static unsigned table[16384];
+volatile unsigned sink;
+static long now(clockid_t clock) { struct timespec t; clock_gettime(clock, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
+static int compare(const void *a, const void *b) { long x = *(const long *)a, y = *(const long *)b; return (x > y) - (x < y); }
+int main(int count, char **arguments) {
+	long end = now(CLOCK_MONOTONIC) + atol(arguments[1]) * 1000000000L, took[BLOCK], usual = 0, more = 0;
+	for (unsigned i = 0; i < 16384; i++) table[i] = i * 2654435761u;
+	while (now(CLOCK_MONOTONIC) < end) {
+		for (int piece = 0; piece < BLOCK; piece++) {
+			long start = now(CLOCK_THREAD_CPUTIME_ID);
+			unsigned sum = 0;
+			for (unsigned i = 0; i < 60000; i++) sum += table[(sum + i * 17) % 16384];
+			sink += sum;
+			took[piece] = now(CLOCK_THREAD_CPUTIME_ID) - start;
+		}
+		long sorted[BLOCK];
+		__builtin_memcpy(sorted, took, sizeof(took));
+		qsort(sorted, BLOCK, sizeof(long), compare);
+		long median = sorted[BLOCK / 2];
+		/* What takes half a millisecond more is the machine below being elsewhere: no interrupt of ours is near that. */
+		for (int piece = 0; piece < BLOCK; piece++)
+			if (took[piece] - median < 500000) {
+				usual += median;
+				more += took[piece] - median;
+			}
 	}
+	printf("%ld %ld\\n", more, usual);
 }
-""")
-    subprocess.run(["gcc", "-O2", "-o", folder / "fixed", source], check=True)
+"""
+
+
+def slowdown(options, folder):
+    """A fixed piece of work of some 0.1 ms on each CPU, again and again, with and without the profiler in turn.
+
+    This machine changes its speed by a fifth from one moment to the next, so totals say nothing. A piece is compared with the median of the hundred pieces
+    around it: those that were interrupted, and those that found their memory gone from the caches, took longer. What they took longer is a share of the time,
+    and the profiler's part of it is the difference between runs with it and without.
+    """
+    (folder / "pieces.c").write_text(PIECES_C)
+    subprocess.run(["gcc", "-O2", "-o", folder / "pieces", folder / "pieces.c"], check=True)
 
     def once():
-        children = [subprocess.Popen([folder / "fixed"], stdout=subprocess.PIPE, text=True) for _ in range(os.cpu_count())]
-        pieces = sorted(int(line) for child in children for line in child.communicate()[0].split())
-        tenth = len(pieces) // 10
-        return statistics.mean(pieces[tenth:-tenth])
+        children = [subprocess.Popen([folder / "pieces", "5"], stdout=subprocess.PIPE, text=True) for _ in range(os.cpu_count())]
+        answers = [[int(number) for number in child.communicate()[0].split()] for child in children]
+        return 100 * sum(more for more, _ in answers) / sum(usual for _, usual in answers)
 
     once()
-    changes = []
+    shares = {True: [], False: []}
     for pair in range(options.pairs):
-        nanos = {}
         # The second of two may find a warmer machine.
         for profiled in (pair % 2 == 0, pair % 2 == 1):
             agent = start_collector(options, folder) if profiled else None
             if agent:
                 time.sleep(4)
-            nanos[profiled] = once()
+            shares[profiled].append(once())
             if agent:
                 agent.terminate()
                 agent.wait()
-        changes.append((nanos[True] / nanos[False] - 1) * 100)
-    mean, deviation = statistics.mean(changes), statistics.stdev(changes)
-    print(f"fixed work on every CPU, {options.pairs} pairs with and without the collector at {options.hertz} Hz, {load()}")
-    print(f"  CPU time grows by {mean:+.2f} % +- {2.1 * deviation / len(changes) ** 0.5:.2f} (95 % of the time), median {statistics.median(changes):+.2f} %")
+    changes = [with_it - without for with_it, without in zip(shares[True], shares[False])]
+    half = 2.1 * statistics.stdev(changes) / len(changes) ** 0.5
+    print(f"fixed work on every CPU, {options.pairs} pairs of 5 s with and without the collector at {options.hertz} Hz, {load()}")
+    print(f"  interrupted for {statistics.mean(shares[True]):.2f} % of its CPU time with it, {statistics.mean(shares[False]):.2f} % without")
+    print(f"  it loses {statistics.mean(changes):+.3f} % +- {half:.3f} (95 % of the time), median {statistics.median(changes):+.3f} %")
 
 
 MIXED_JAVA = """
