@@ -17,7 +17,7 @@ use crate::app::server::{self, RunningServer, ServeOptions};
 use crate::app::web::CollectorWeb;
 use crate::base::Shutdown;
 use crate::base::net::hostname;
-use crate::ebpf;
+use crate::pipeline::Controller;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::server::postgres::PostgresOptions;
@@ -73,13 +73,6 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
     let storage = options.data.join("collector");
     std::fs::create_dir_all(&storage).with_context(|| format!("cannot create the folder {}", storage.display()))?;
     let config_path = storage.join("demo.river");
-    let machine = if options.only_self {
-        Machine::No("--only-self".to_owned())
-    } else {
-        machine().await
-    };
-    let text = configuration(&address.to_string(), &options.targets, &machine);
-    std::fs::write(&config_path, &text).with_context(|| format!("cannot write {}", config_path.display()))?;
     let collector = CollectorOptions {
         shutdown_deadline: Duration::from_secs(2),
         ..CollectorOptions::new(&config_path, storage)
@@ -98,11 +91,29 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
     // The server must outlive the collector, whose last profiles go to it.
     let server_shutdown = Shutdown::new();
     let serving = tokio::spawn(server.run(server_shutdown.clone()));
-    if let Err(diagnostics) = controller.load(vec![(config_path.display().to_string(), text)]).await {
-        bail!(
-            "the demo's own configuration has errors:\n{}",
-            diagnostics.render(false)
-        );
+    let load = async |machine: &Machine| -> anyhow::Result<()> {
+        let text = configuration(&address.to_string(), &options.targets, machine);
+        std::fs::write(&config_path, &text).with_context(|| format!("cannot write {}", config_path.display()))?;
+        let sources = vec![(config_path.display().to_string(), text)];
+        if let Err(diagnostics) = controller.load(sources).await {
+            bail!(
+                "the demo's own configuration has errors:\n{}",
+                diagnostics.render(false)
+            );
+        }
+        Ok(())
+    };
+    let mut machine = Machine::Yes;
+    if options.only_self {
+        machine = Machine::No("--only-self".to_owned());
+    }
+    load(&machine).await?;
+    if !options.only_self {
+        machine = outcome(&controller, &shutdown).await;
+        if matches!(machine, Machine::No(_)) {
+            // Without what does not work here, and with the reason.
+            load(&machine).await?;
+        }
     }
     announce(&address.to_string(), postgres, &options, &machine, &config_path);
     controller.run(shutdown).await;
@@ -118,18 +129,27 @@ enum Machine {
     No(String),
 }
 
-/// Tries it: what is missing is best told by who needs it.
-async fn machine() -> Machine {
-    let settings = ebpf::Settings {
-        hertz: 1,
-        ..ebpf::Settings::default()
-    };
-    match tokio::task::spawn_blocking(move || ebpf::Profiler::start(settings).map(drop)).await {
-        Ok(Ok(())) => Machine::Yes,
-        Ok(Err(error)) => Machine::No(error.to_string()),
-        Err(_) => Machine::No("the profiler panicked at its start".to_owned()),
+/// Waits until the profiler of the configuration runs, or says why it does not.
+async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
+    /// How often it is asked.
+    const POLL: Duration = Duration::from_millis(20);
+    loop {
+        let health = controller.component(PROFILER).map(|component| component.health);
+        match health {
+            Some(health) if health.state == "healthy" => return Machine::Yes,
+            Some(health) if health.state != "unknown" => return Machine::No(health.message),
+            None => return Machine::No(format!("the configuration has no {PROFILER}")),
+            Some(_) => {}
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return Machine::No("the demo was stopped".to_owned()),
+            () = tokio::time::sleep(POLL) => {}
+        }
     }
 }
+
+/// The profiler's component in [`MACHINE`].
+const PROFILER: &str = "pyroscope.ebpf.machine";
 
 /// The part of the configuration that profiles all other processes, each as the service of its program's name.
 const MACHINE: &str = r#"discovery.process "machine" { }
@@ -269,6 +289,32 @@ mod tests {
             );
             assert!(found.is_empty(), "{}", found.render(false));
         }
+    }
+
+    #[tokio::test]
+    async fn the_profiler_tells_whether_it_may_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = crate::pipeline::Options {
+            shutdown_deadline: Duration::from_secs(2),
+            ..crate::pipeline::Options::new(folder.path())
+        };
+        let controller = Controller::new(crate::components::ALL, options);
+        let shutdown = Shutdown::new();
+        let nothing = configuration("127.0.0.1:1", &[], &Machine::No("--only-self".to_owned()));
+        controller.load(vec![("demo", nothing)]).await.unwrap();
+        assert!(matches!(outcome(&controller, &shutdown).await, Machine::No(_)));
+        let text = configuration("127.0.0.1:1", &[], &Machine::Yes);
+        controller.load(vec![("demo", text)]).await.unwrap();
+        let outcome = outcome(&controller, &shutdown).await;
+        let direct = crate::ebpf::Profiler::start(crate::ebpf::Settings::default());
+        match (outcome, direct) {
+            (Machine::Yes, Ok(_)) => {}
+            (Machine::No(why), Err(error)) => assert_eq!(why, error.to_string()),
+            (Machine::No(why), Ok(_)) => panic!("{why}"),
+            (Machine::Yes, Err(error)) => panic!("{error}"),
+        }
+        shutdown.cancel();
+        controller.run(shutdown).await;
     }
 
     #[test]

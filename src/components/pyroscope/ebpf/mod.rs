@@ -61,6 +61,8 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
     let fanout = Fanout::new(&context);
     fanout.update(&arguments);
     let metrics = EbpfMetrics::new(&context.metrics);
+    // Whether the kernel permits it shows at the start.
+    (context.health)(HealthState::Unknown, "the profiler was not started yet".to_owned());
     let targets = Arc::new(Targets::new(&settings.targets, settings.targets_only));
     metrics
         .active_targets
