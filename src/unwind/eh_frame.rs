@@ -6,6 +6,7 @@
 use gimli::{BaseAddresses, CieOrFde, EndianSlice, RunTimeEndian, UnwindContext, UnwindSection};
 use object::{Object, ObjectSection, ReadRef};
 
+use crate::unwind::arm_code;
 use crate::unwind::cfi_row::compile_row;
 use crate::unwind::row::{Arch, Row, Rule, Table};
 
@@ -87,7 +88,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
         compile_section(arch, &frames, &bases, &mut rows, &mut losses)?;
     }
     if arch == Arch::Aarch64 {
-        rows = with_trampolines(file, rows)?;
+        rows = arm_code::describe(file, rows)?;
     }
     let mut rows = Table::new(rows).into_rows();
     bridge_gaps(arch, file, &mut rows);
@@ -100,41 +101,6 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
         return Ok((Table::new(rows), losses));
     }
     Ok((table, losses))
-}
-
-/// `mov x8, 139; svc 0`: how a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
-const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
-/// Bytes of code at most in which it is looked for: it is in the vDSO and in C libraries.
-const MAX_SEARCHED: u64 = 4 << 20;
-
-/// Adds rules for the code that handlers of signals return to. Linux leaves its description out on 64-bit Arm, so that unwinders know it by its instructions.
-fn with_trampolines<'data, R: ReadRef<'data>>(
-    file: &object::File<'data, R>,
-    rows: Vec<Row>,
-) -> Result<Vec<Row>, CompileError> {
-    let Some(text) = file.section_by_name(".text").filter(|text| text.size() <= MAX_SEARCHED) else {
-        return Ok(rows);
-    };
-    let table = Table::new(rows);
-    let mut found = trampolines(&table, text.address(), &bounded(&text)?);
-    let mut rows = table.into_rows();
-    rows.append(&mut found);
-    Ok(rows)
-}
-
-/// Rules for the returns of signal handlers in code at `address` that `table` says nothing of.
-fn trampolines(table: &Table, address: u64, code: &[u8]) -> Vec<Row> {
-    memchr::memmem::find_iter(code, &RETURN_OF_SIGNALS)
-        .filter_map(|at| u32::try_from(address.checked_add(at as u64)?).ok())
-        .filter(|start| table.find(*start).is_none_or(|row| row.kind() == Rule::None))
-        // It is returned to, so it is looked up by the byte before.
-        .flat_map(|start| {
-            [
-                Row::plain(start.saturating_sub(1), Rule::Signal),
-                Row::plain(start.saturating_add(8), Rule::None),
-            ]
-        })
-        .collect()
 }
 
 /// Code without any description that is as long as this was written by a code generator (V8's builtins), and those keep frame pointers.
@@ -169,7 +135,7 @@ fn bridge_gaps<'data, R: ReadRef<'data>>(arch: Arch, file: &object::File<'data, 
 }
 
 /// The bytes of a section, unless there are too many of them.
-fn bounded<'data, S: ObjectSection<'data>>(section: &S) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
+pub fn bounded<'data, S: ObjectSection<'data>>(section: &S) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
     if section.compressed_file_range()?.uncompressed_size > MAX_SECTION {
         return Err(CompileError::TooLong(MAX_SECTION));
     }
@@ -327,18 +293,6 @@ mod tests {
         let mut found = Vec::new();
         let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
         assert_eq!((stop, found), (Stop::End, vec![u64::from(start), 0x9_0004]));
-    }
-
-    #[test]
-    fn the_return_of_a_signal_handler_on_64_bit_arm_is_known_by_its_instructions() {
-        let mut code = vec![0; 0x20];
-        code[0x10..0x18].copy_from_slice(&RETURN_OF_SIGNALS);
-        let found = trampolines(&Table::default(), 0x800, &code);
-        assert_eq!(found, [Row::plain(0x80f, Rule::Signal), Row::plain(0x818, Rule::None)]);
-        // Where the file says something itself, that holds.
-        let table = Table::new(vec![Row::frame_pointers(Arch::Aarch64)]);
-        assert_eq!(trampolines(&table, 0x800, &code), []);
-        assert_eq!(trampolines(&Table::default(), u64::MAX - 4, &code), []);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! In: ELF files as they are. Out: [`Table`]s that the BPF program and [`walk`](walk::walk) use alike. Knows no processes
 //! and no names.
 
+mod arm_code;
 mod cfi_row;
 pub mod eh_frame;
 pub mod go;
