@@ -155,6 +155,38 @@ pub async fn all(common: &Common, plan: &Plan, server: &Server) -> anyhow::Resul
     Ok(json!({"repeat": common.repeat, "start_ms": plan.start_ms, "end_ms": plan.end_ms(), "questions": answers}))
 }
 
+/// Asks two servers everything in turn, so that what the machine does meanwhile meets both; how much longer the second one takes, by the median of all turns.
+pub async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Result<Value> {
+    let askers = [Asker::new(first)?, Asker::new(second)?];
+    let mut answers = serde_json::Map::new();
+    for question in questions(plan) {
+        if !question.name.contains(&first.only) {
+            continue;
+        }
+        let mut times = [Vec::new(), Vec::new()];
+        // The first time files are read.
+        for round in 0..=first.repeat {
+            for which in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
+                tokio::time::sleep(Duration::from_millis(first.pause)).await;
+                let (time, _) = askers[which].ask(&question).await?;
+                if round > 0 {
+                    times[which].push(time);
+                }
+            }
+        }
+        let mut ratios: Vec<f64> = std::iter::zip(&times[0], &times[1])
+            .map(|(one, ten)| ten / one)
+            .collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        let [one, ten] = times.map(|mut times| quantiles(&mut times)["p50"].clone());
+        answers.insert(
+            question.name.to_owned(),
+            json!({"one_ms": one, "ten_ms": ten, "ratio": rounded(ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN), 2)}),
+        );
+    }
+    Ok(Value::Object(answers))
+}
+
 /// Asks for one service's flame graph for so long, ten times a second.
 pub async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;

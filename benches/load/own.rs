@@ -157,7 +157,7 @@ pub async fn measure(common: &Common, program: &Path, folder: &Path, arguments: 
     Ok(())
 }
 
-/// The questions about the newest hour with only that hour in the tables, then with nine more before it, each time merged and asked of a fresh process.
+/// The questions about the newest time of two servers in turn: one has only that time in its tables, the other nine more before it, both merged.
 pub async fn growth(common: &Common, program: &Path, folder: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let data: PathBuf = folder.join("data");
     std::fs::create_dir_all(folder)?;
@@ -175,7 +175,7 @@ pub async fn growth(common: &Common, program: &Path, folder: &Path, arguments: &
         ticks: newest.ticks * 9,
         ..newest
     };
-    let mut answers = Vec::new();
+    let only_newest = folder.join("newest");
     for plan in [newest, before] {
         let own = Own::start(program, &arguments, &data, common).await?;
         let with = own.common(common, &data);
@@ -183,30 +183,37 @@ pub async fn growth(common: &Common, program: &Path, folder: &Path, arguments: &
         report("fill", &with, &server, send::fill(&with, &plan, &server).await?);
         own.stop(false).await?;
         merge(program, &data)?;
-
-        let own = Own::start(program, &arguments, &data, common).await?;
-        let with = own.common(common, &data);
-        let server = Server::find(&with)?;
-        let asked = ask::all(&with, &newest, &server).await?;
-        report("query", &with, &server, asked.clone());
-        answers.push(asked);
-        own.stop(false).await?;
+        if !only_newest.exists() {
+            copy(&data, &only_newest)?;
+        }
     }
-    let medians = |asked: &Value| -> Vec<(String, f64)> {
-        let questions = asked["questions"].as_object();
-        questions
-            .into_iter()
-            .flatten()
-            .map(|(name, answer)| (name.clone(), answer["median_ms"].as_f64().unwrap_or(f64::NAN)))
-            .collect()
+    let mut url = reqwest::Url::parse(&common.url).context("--url")?;
+    let port = url.port_or_known_default().unwrap_or(4040);
+    if url.set_port(Some(port + 1)).is_err() {
+        bail!("--url has no place for a port");
+    }
+    let second = Common {
+        url: url.to_string(),
+        ..common.clone()
     };
-    let ratios: serde_json::Map<String, Value> = std::iter::zip(medians(&answers[0]), medians(&answers[1]))
-        .map(|((name, one), (_, ten))| (name, rounded(ten / one, 2)))
-        .collect();
+    let one = Own::start(program, &arguments, &only_newest, common).await?;
+    let ten = Own::start(program, &arguments, &data, &second).await?;
+    let answers = ask::in_turn(common, &second, &newest).await?;
     println!(
         "{}",
-        json!({"mode": "growth", "ten_times_the_history_by_one": ratios, "load_average": load_average()})
+        json!({"mode": "growth", "repeat": common.repeat, "one_and_ten_times_the_history": answers, "load_average": load_average()})
     );
+    one.stop(false).await?;
+    ten.stop(false).await?;
+    Ok(())
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let status = Command::new("cp").arg("-a").arg(from).arg(to).status()?;
+    if !status.success() {
+        bail!("cannot copy {}: {status}", from.display());
+    }
     Ok(())
 }
 

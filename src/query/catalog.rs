@@ -67,7 +67,7 @@ impl std::fmt::Debug for Stored {
 
 impl Relation for Stored {
     fn schema(&self) -> SchemaRef {
-        self.table.schema()
+        scan::sql_schema(self.table)
     }
 
     fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {

@@ -19,6 +19,7 @@ mod flat;
 pub mod format;
 mod functions;
 mod guard;
+mod heads;
 mod lookup;
 mod memory;
 mod provider;

@@ -6,11 +6,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, BooleanArray};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::{DataType, Date32Type, FieldRef, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
-use arrow::record_batch::RecordBatch;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::catalog::memory::DataSourceExec;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::listing::PartitionedFile;
@@ -23,14 +21,15 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column, lit};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::UnionExec;
 use futures::StreamExt;
-use futures::stream::{self, BoxStream};
+use futures::stream::BoxStream;
 
 use crate::base::BoxFuture;
 use crate::query::QueryError;
+use crate::query::heads::{head_batches, head_stream};
 use crate::query::provider::IdSet;
 use crate::query::runtime::Runtime;
 use crate::store::schema::Table;
-use crate::store::snapshot::{FileEntry, HeadScan, ScanFilter, Snapshot};
+use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 
 /// Rows on their way.
 pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
@@ -66,16 +65,31 @@ pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &Scan
         .collect()
 }
 
-/// The scan of `files` with the columns at `projection` (indices into [`Table::schema`]). `partitions` bounds how many tasks read.
-pub(crate) fn parquet_plan(
+/// The columns of a table as SQL sees them. Text of samples and profiles repeats: it is read as views of the files' dictionaries, without a copy a row.
+pub(crate) fn sql_schema(table: Table) -> SchemaRef {
+    let schema = table.schema();
+    if !matches!(table, Table::Samples | Table::Profiles) {
+        return schema;
+    }
+    let fields = schema.fields().iter().enumerate().map(|(index, field)| {
+        match *field.data_type() == DataType::Utf8 && index >= PARTITION_COLUMNS {
+            true => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
+            false => field.clone(),
+        }
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
+}
+
+/// The scan of `files` with the columns at `projection` (indices into `schema`, which is [`Table::schema`] or [`sql_schema`]).
+fn parquet_plan(
     runtime: &Runtime,
     snapshot: &Snapshot,
-    table: Table,
+    (table, schema): (Table, &SchemaRef),
     files: &[&FileEntry],
     projection: &[usize],
     predicate: Option<Arc<dyn PhysicalExpr>>,
 ) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
-    let scan_schema = scan_schema(table, projection);
+    let scan_schema = scan_schema(schema, projection);
     let file_columns = scan_schema.file_schema().fields().len();
     let mut source = ParquetSource::new(scan_schema)
         .with_parquet_file_reader_factory(runtime.readers.clone())
@@ -119,23 +133,32 @@ pub(crate) fn union_plan(
     filter: &ScanFilter,
     projection: Option<&Vec<usize>>,
 ) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
-    let schema = table.schema();
+    let schema = sql_schema(table);
     let all: Vec<usize> = (0..schema.fields().len()).collect();
     let projection = projection.unwrap_or(&all);
     let files = choose(runtime, snapshot, table, filter);
     let mut inputs = Vec::new();
     if !files.is_empty() {
-        inputs.push(parquet_plan(runtime, snapshot, table, &files, projection, None)?);
+        inputs.push(parquet_plan(
+            runtime,
+            snapshot,
+            (table, &schema),
+            &files,
+            projection,
+            None,
+        )?);
     }
     let tenant_only = ScanFilter {
         tenant: filter.tenant.clone(),
         ..ScanFilter::default()
     };
-    let wanted = schema.project(projection)?;
+    let wanted = Arc::new(schema.project(projection)?);
     let names: Vec<&str> = wanted.fields().iter().map(|field| field.name().as_str()).collect();
     let batches = head_batches(snapshot, table, filter, &tenant_only, &names)?;
     if !batches.is_empty() || inputs.is_empty() {
-        inputs.push(MemorySourceConfig::try_new_exec(&[batches], Arc::new(wanted), None)?);
+        let batches = batches.iter().map(|batch| with_types(batch, &wanted));
+        let batches = batches.collect::<Result<Vec<_>, QueryError>>()?;
+        inputs.push(MemorySourceConfig::try_new_exec(&[batches], wanted, None)?);
     }
     match inputs.len() {
         1 => Ok(inputs.swap_remove(0)),
@@ -157,7 +180,14 @@ pub(crate) fn exact_plan(
     let mut inputs = Vec::new();
     if !files.is_empty() {
         let predicate = predicate(table, &files, filter, &projection)?;
-        inputs.push(parquet_plan(runtime, snapshot, table, &files, &projection, predicate)?);
+        inputs.push(parquet_plan(
+            runtime,
+            snapshot,
+            (table, &schema),
+            &files,
+            &projection,
+            predicate,
+        )?);
     }
     let batches = head_batches(snapshot, table, filter, filter, columns)?;
     if !batches.is_empty() || inputs.is_empty() {
@@ -199,9 +229,10 @@ pub(crate) fn open_files(
     if files.is_empty() {
         return Ok(Vec::new());
     }
-    let projection = indices_of(&table.schema(), columns)?;
+    let schema = table.schema();
+    let projection = indices_of(&schema, columns)?;
     let predicate = predicate(table, files, filter, &projection)?;
-    let plan = parquet_plan(runtime, snapshot, table, files, &projection, predicate)?;
+    let plan = parquet_plan(runtime, snapshot, (table, &schema), files, &projection, predicate)?;
     let partitions = plan.properties().partitioning.partition_count();
     let mut streams: Vec<BatchStream> = Vec::with_capacity(partitions + 1);
     for partition in 0..partitions {
@@ -209,38 +240,6 @@ pub(crate) fn open_files(
         streams.push(stream.map(|batch| batch.map_err(QueryError::from)).boxed());
     }
     Ok(streams)
-}
-
-/// The rows of the heads, filtered to the letter.
-pub(crate) fn head_stream(
-    snapshot: &Arc<Snapshot>,
-    table: Table,
-    filter: &ScanFilter,
-    columns: &[&str],
-) -> Result<BatchStream, QueryError> {
-    // Faults of the arguments are found here and not in the stream.
-    indices_of(&table.schema(), columns)?;
-    let columns: Arc<[String]> = columns.iter().map(ToString::to_string).collect();
-    let filter = filter.clone();
-    let batches = stream::iter(snapshot.heads.clone()).flat_map(move |head| {
-        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-        stream::iter(one_head(head.as_ref(), table, &filter, &filter, &names))
-    });
-    Ok(batches.boxed())
-}
-
-/// As [`head_stream`] for one head.
-pub(crate) fn one_head_stream(
-    head: Arc<dyn HeadScan>,
-    table: Table,
-    filter: &ScanFilter,
-    columns: &[&str],
-) -> Result<BatchStream, QueryError> {
-    let snapshot = Snapshot {
-        heads: vec![head],
-        ..Snapshot::default()
-    };
-    head_stream(&Arc::new(snapshot), table, filter, columns)
 }
 
 /// Runs every stream to its end, each in a task of its own, and folds its batches. Dropping the future stops the tasks.
@@ -386,127 +385,16 @@ fn predicate(
         .reduce(|left, right| Arc::new(BinaryExpr::new(left, Operator::And, right))))
 }
 
-/// Rows of the heads: `asked` is what they may leave out, `checked` what is checked here row by row.
-fn head_batches(
-    snapshot: &Snapshot,
-    table: Table,
-    asked: &ScanFilter,
-    checked: &ScanFilter,
-    columns: &[&str],
-) -> Result<Vec<RecordBatch>, QueryError> {
-    let mut batches = Vec::new();
-    for head in &snapshot.heads {
-        for batch in one_head(head.as_ref(), table, asked, checked, columns) {
-            let batch = batch?;
-            if batch.num_rows() > 0 {
-                batches.push(batch);
-            }
-        }
-    }
-    Ok(batches)
-}
-
-/// The rows of one head, with these columns.
-fn one_head(
-    head: &dyn HeadScan,
-    table: Table,
-    asked: &ScanFilter,
-    checked: &ScanFilter,
-    columns: &[&str],
-) -> Vec<Result<RecordBatch, QueryError>> {
-    // What the head applies to the letter needs no second look, and no column for it.
-    let checked = match head.is_exact() {
-        true => ScanFilter {
-            stacks: checked.stacks.clone(),
-            ..ScanFilter::default()
-        },
-        false => checked.clone(),
-    };
-    let projection = match head_columns(&table.schema(), &checked, columns) {
-        Ok(projection) => Some(projection),
-        Err(error) => return vec![Err(error)],
-    };
-    let asked = ScanFilter {
-        projection,
-        ..asked.clone()
-    };
-    let batches = head.scan(table, &asked).into_iter();
-    batches.map(|batch| select(&batch, &checked, columns)).collect()
-}
-
-/// What to ask a head for: the columns wanted and those that the filter is checked on.
-fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Result<Arc<[usize]>, QueryError> {
-    let mut indices = indices_of(schema, columns)?;
-    let checked = [
-        ("tenant", filter.tenant.is_some()),
-        ("day", filter.time.is_some()),
-        ("time", filter.time.is_some()),
-        ("profile_type", filter.profile_type.is_some()),
-        ("series", filter.series.is_some()),
-        ("stack", filter.stacks.is_some()),
-    ];
-    for (name, needed) in checked {
-        // The day is checked only where there is no time.
-        let needed = needed && !(name == "day" && schema.index_of("time").is_ok());
-        if let Ok(index) = schema.index_of(name)
-            && needed
-            && !indices.contains(&index)
-        {
-            indices.push(index);
-        }
-    }
-    Ok(indices.into())
-}
-
-/// The rows of a head's batch that the filter lets through, with these columns.
-fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<RecordBatch, QueryError> {
-    let rows = batch.num_rows();
-    let mut keep: Option<BooleanBuffer> = None;
-    let mut also = |mask: BooleanBuffer| {
-        if mask.count_set_bits() < rows || keep.is_some() {
-            keep = Some(match keep.take() {
-                Some(before) => &before & &mask,
-                None => mask,
-            });
-        }
-    };
-    if let (Some(tenant), Some(column)) = (&filter.tenant, batch.column_by_name("tenant")) {
-        let values = column.as_string::<i32>();
-        also(BooleanBuffer::collect_bool(rows, |row| {
-            values.value(row) == tenant.as_ref()
-        }));
-    }
-    if let Some((start, end)) = filter.time {
-        if let Some(column) = batch.column_by_name("time") {
-            let values = column.as_primitive::<TimestampMicrosecondType>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| {
-                values[row] >= start && values[row] < end
-            }));
-        } else if let Some(column) = batch.column_by_name("day") {
-            let (first, last) = days_of((start, end));
-            let values = column.as_primitive::<Date32Type>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| {
-                values[row] >= first && values[row] <= last
-            }));
-        }
-    }
-    if let (Some(wanted), Some(column)) = (&filter.profile_type, batch.column_by_name("profile_type")) {
-        let values = column.as_string::<i32>();
-        also(BooleanBuffer::collect_bool(rows, |row| {
-            values.value(row) == wanted.as_ref()
-        }));
-    }
-    for (name, set) in [("series", &filter.series), ("stack", &filter.stacks)] {
-        if let (Some(set), Some(column)) = (set, batch.column_by_name(name)) {
-            let values = column.as_primitive::<Int64Type>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| set.contains(&values[row])));
-        }
-    }
-    let narrow = batch.project(&indices_of(&batch.schema(), columns)?)?;
-    match keep {
-        Some(mask) => Ok(filter_record_batch(&narrow, &BooleanArray::new(mask, None))?),
-        None => Ok(narrow),
-    }
+/// The batch with the columns of `schema`, whose types may differ in how text is held.
+fn with_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
+    let columns =
+        std::iter::zip(batch.columns(), schema.fields()).map(|(column, field)| cast(column, field.data_type()));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(
+        schema.clone(),
+        columns.collect::<Result<_, _>>()?,
+        &options,
+    )?)
 }
 
 fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile, QueryError> {
@@ -520,8 +408,7 @@ fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile,
 }
 
 /// The columns of the files, then the partition's. Text that is only compared is read as views of its dictionary, without a copy a row.
-fn scan_schema(table: Table, projection: &[usize]) -> TableSchema {
-    let schema = table.schema();
+fn scan_schema(schema: &SchemaRef, projection: &[usize]) -> TableSchema {
     let (partition, in_file) = schema.fields().split_at(PARTITION_COLUMNS);
     let fields: Vec<FieldRef> = in_file
         .iter()
@@ -539,7 +426,7 @@ fn scan_schema(table: Table, projection: &[usize]) -> TableSchema {
         .build()
 }
 
-fn indices_of(schema: &SchemaRef, columns: &[&str]) -> Result<Vec<usize>, QueryError> {
+pub(crate) fn indices_of(schema: &SchemaRef, columns: &[&str]) -> Result<Vec<usize>, QueryError> {
     columns
         .iter()
         .map(|name| schema.index_of(name).map_err(QueryError::from))

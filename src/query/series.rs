@@ -19,7 +19,7 @@ use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
 use crate::query::engine::Context;
 use crate::query::runtime::Runtime;
-use crate::query::{QueryError, TimeRange, scan, totals};
+use crate::query::{QueryError, TimeRange, heads, scan, totals};
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 
@@ -114,7 +114,7 @@ pub(crate) fn load(
             ids.push(found);
         }
         if !snapshot.heads.is_empty() {
-            let streams = vec![scan::head_stream(
+            let streams = vec![heads::head_stream(
                 &snapshot,
                 Table::Series,
                 &filter,

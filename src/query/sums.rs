@@ -15,7 +15,7 @@ use hashbrown::HashMap;
 use crate::base::BoxFuture;
 use crate::query::blocks::{Block, Builder, CHUNK_US, Key, Missing};
 use crate::query::engine::Context;
-use crate::query::{QueryError, scan};
+use crate::query::{QueryError, heads, scan};
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter};
 
@@ -61,7 +61,7 @@ pub(crate) fn by_stack(
             match head.sum_stacks(&filter) {
                 Some(part) => add(&mut sums, part),
                 None => {
-                    let streams = scan::one_head_stream(head.clone(), Table::Samples, &filter, &["stack", "value"])?;
+                    let streams = heads::one_head_stream(head.clone(), Table::Samples, &filter, &["stack", "value"])?;
                     add(&mut sums, fold(&context, vec![streams]).await?);
                 }
             }

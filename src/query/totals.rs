@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use crate::base::BoxFuture;
 use crate::query::runtime::Runtime;
 use crate::query::unused::Looks;
-use crate::query::{QueryError, scan};
+use crate::query::{QueryError, heads, scan};
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 
@@ -213,7 +213,7 @@ pub(crate) fn load(
         }
         runtime.count_files(all - read, read);
         if !snapshot.heads.is_empty() {
-            let stream = scan::head_stream(&snapshot, Table::Profiles, &filter, &COLUMNS)?;
+            let stream = heads::head_stream(&snapshot, Table::Profiles, &filter, &COLUMNS)?;
             let states = scan::fold(vec![stream], Builder::default, Builder::add).await?;
             found.push(finish(states));
         }

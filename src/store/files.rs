@@ -152,7 +152,7 @@ pub const MERGED: Effort = Effort {
 };
 /// What stays: names, profiles, and samples of hours that are over. Written once, read often.
 pub const SETTLED: Effort = Effort {
-    zstd: 9,
+    zstd: 14,
     page_rows: 20_000,
     group_rows: 256 << 10,
     stacks_by_rows: true,
