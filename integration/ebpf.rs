@@ -244,7 +244,7 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
 #[test]
 fn a_frame_of_600_000_bytes_is_walked_over() {
     let folder = tempfile::tempdir().unwrap();
-    let program = compile(folder.path(), "frames", &["-O1", "-fomit-frame-pointer"]);
+    let program = compile(folder.path(), "frames", &["-O1", "-fomit-frame-pointer", "-DLARGEST"]);
     insist(
         // What is copied before the tables are there ends in this recursion, before the large frame.
         || record(&program, 499, &["3", "900"]),

@@ -369,7 +369,7 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
     let folder = folder.path();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("integration/fixtures/ebpf");
     compile(folder, "shares", &["-O2", "-fomit-frame-pointer"]);
-    compile(folder, "frames", &["-O1", "-fomit-frame-pointer"]);
+    compile(folder, "frames", &["-O1", "-fomit-frame-pointer", "-DLARGEST"]);
     compile(folder, "threads", &["-O2", "-pthread", "-ldl"]);
     for arguments in [
         "gcc -O2 -shared -fPIC -o loaded.so SOURCES/loaded.c",

@@ -58,6 +58,8 @@ pub struct Files {
     done: Receiver<(FileId, Packed)>,
     /// Bytes of tables at most.
     limit: usize,
+    /// That a table found no room was logged as a warning.
+    is_full_told: bool,
     /// Bytes of tables.
     bytes: usize,
     /// Counts windows; what is used gets the present number.
@@ -142,6 +144,7 @@ impl Files {
             jobs,
             done,
             limit,
+            is_full_told: false,
             bytes: 0,
             age: 0,
             changes: vec![(FileId::TRAMPOLINES, Change::Made(trampolines.clone()))],
@@ -268,11 +271,16 @@ impl Files {
             entry.state = TableState::Ready(table.clone());
             Change::Made(table)
         } else {
-            if is_first {
+            let path = &entry.binary.path;
+            // A machine that builds software has hundreds of them.
+            if is_first && !self.is_full_told {
+                self.is_full_told = true;
                 tracing::warn!(
-                    path = %entry.binary.path, bytes, limit = self.limit,
-                    "the budget has no room for an unwind table, frame pointers are followed instead"
+                    %path, bytes, limit = self.limit,
+                    "the budget has no room for an unwind table, frame pointers are followed instead; others will be told at level debug"
                 );
+            } else if is_first {
+                tracing::debug!(%path, bytes, "no room for an unwind table");
             }
             entry.state = TableState::NoRoom;
             Change::Absent
