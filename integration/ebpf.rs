@@ -127,23 +127,20 @@ fn record_with(folder: &Path, flags: &[&str], command: &[&str]) -> Recorded {
 }
 
 impl Recorded {
+    /// Nanoseconds of the stacks that are so.
+    fn sum(&self, is_so: impl Fn(&[String]) -> bool) -> u64 {
+        let chosen = self.stacks.iter().filter(|(stack, _)| is_so(stack));
+        chosen.map(|(_, value)| value).sum()
+    }
+
     /// Nanoseconds of the stacks that a function is in.
     fn of(&self, function: &str) -> u64 {
-        self.stacks
-            .iter()
-            .filter(|(stack, _)| stack.iter().any(|name| name == function))
-            .map(|(_, value)| value)
-            .sum()
+        self.sum(|stack| stack.iter().any(|name| name == function))
     }
 
     /// Nanoseconds of the processes with this name.
     fn of_process(&self, name: &str) -> u64 {
-        let is_its = |stack: &[String]| stack.first().is_some_and(|root| root == name);
-        self.stacks
-            .iter()
-            .filter(|(stack, _)| is_its(stack))
-            .map(|(_, value)| value)
-            .sum()
+        self.sum(|stack| stack.first().is_some_and(|root| root == name))
     }
 
     /// Numbers of the line that says where the ticks went: samples, due, lost, idle, of others, missed.
@@ -222,12 +219,7 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
                 stack.iter().any(|name| name == "_start")
                     && stack.iter().filter(|name| *name == "descend").count() == 501
             };
-            let whole: u64 = recorded
-                .stacks
-                .iter()
-                .filter(|(stack, _)| is_whole(stack))
-                .map(|(_, value)| value)
-                .sum();
+            let whole = recorded.sum(is_whole);
             let share = whole as f64 / recorded.of("work") as f64;
             println!("{share:.4} of the stacks are complete; {}", recorded.summary.trim());
             // Those taken before its table was made hold as much of the stack as is copied.
@@ -255,12 +247,7 @@ fn a_frame_of_600_000_bytes_is_walked_over() {
                     .iter()
                     .all(|name| stack.contains(&(*name).to_owned()))
             };
-            let whole: u64 = recorded
-                .stacks
-                .iter()
-                .filter(|(stack, _)| is_whole(stack))
-                .map(|(_, value)| value)
-                .sum();
+            let whole = recorded.sum(is_whole);
             println!("{whole} of {large} ns end at _start; {}", recorded.summary.trim());
             // Fifty ticks at least.
             if large >= 100_000_000 && whole as f64 >= 0.99 * large as f64 {

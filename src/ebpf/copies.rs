@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::ebpf::records::Record;
 use crate::unwind::Stop;
-use crate::unwind::walk::{REGISTERS, Snapshot};
+use crate::unwind::walk::{OwnedSnapshot, Snapshot};
 
 /// A user stack that the BPF program walked, and the first bytes of it.
 #[derive(Debug, Clone)]
@@ -19,25 +19,13 @@ pub struct Copied {
     pub frames: Vec<u64>,
     /// Why it ended.
     pub stop: Stop,
-    ip: u64,
-    sp: u64,
-    bp: u64,
-    aux: u64,
-    registers: [u64; REGISTERS],
-    bytes: Vec<u8>,
+    stack: OwnedSnapshot,
 }
 
 impl Copied {
     /// What it walked.
     pub fn stack(&self) -> Snapshot<'_> {
-        Snapshot {
-            ip: self.ip,
-            sp: self.sp,
-            bp: self.bp,
-            aux: self.aux,
-            registers: self.registers,
-            bytes: &self.bytes,
-        }
+        self.stack.borrow()
     }
 }
 
@@ -67,12 +55,7 @@ impl Copies {
             pid: record.pid,
             frames: Vec::new(),
             stop: record.stop,
-            ip: stack.ip,
-            sp: stack.sp,
-            bp: stack.bp,
-            aux: stack.aux,
-            registers: stack.registers,
-            bytes: stack.bytes.to_vec(),
+            stack: stack.into(),
         };
         self.held.insert(record.cpu, (record.time, copied));
     }
@@ -86,10 +69,11 @@ impl Copies {
             return;
         };
         // The ring may have had no room for one of both.
-        if time != record.time || self.bytes + copied.bytes.len() > self.limit {
+        let bytes = copied.stack().bytes.len();
+        if time != record.time || self.bytes + bytes > self.limit {
             return;
         }
-        self.bytes += copied.bytes.len();
+        self.bytes += bytes;
         copied.frames.extend_from_slice(frames);
         copied.stop = record.stop;
         self.pairs.push(copied);
@@ -106,6 +90,7 @@ impl Copies {
 mod tests {
     use super::*;
     use crate::ebpf::records::{Head, write_kernel_only, write_snapshot};
+    use crate::unwind::walk::REGISTERS;
 
     /// The bytes of a record of `kind` at a time.
     fn record(kind: u8, time: u64) -> Vec<u8> {

@@ -10,7 +10,7 @@ use crate::ebpf::files::{FileId, Files, Lookup};
 use crate::ebpf::process::{Image, mapping_at};
 use crate::ebpf::records::Record;
 use crate::ebpf::window::ProcessInfo;
-use crate::unwind::walk::{Found, REGISTERS, Snapshot, walk};
+use crate::unwind::walk::{Found, OwnedSnapshot, Snapshot, walk};
 use crate::unwind::{Arch, Stop};
 
 /// User frames at most, as in the program.
@@ -51,12 +51,7 @@ pub struct Waiting {
     pub kernel: Vec<u64>,
     /// Nanoseconds that it stands for.
     pub period: u64,
-    ip: u64,
-    sp: u64,
-    bp: u64,
-    aux: u64,
-    registers: [u64; REGISTERS],
-    bytes: Vec<u8>,
+    stack: OwnedSnapshot,
     waited: u32,
     /// The file whose table the walk needs next.
     needs: Option<FileId>,
@@ -71,12 +66,7 @@ impl Waiting {
             comm: record.comm,
             kernel: record.kernel().iter().collect(),
             period: record.period,
-            ip: snapshot.ip,
-            sp: snapshot.sp,
-            bp: snapshot.bp,
-            aux: snapshot.aux,
-            registers: snapshot.registers,
-            bytes: snapshot.bytes.to_vec(),
+            stack: snapshot.into(),
             waited: 0,
             needs: None,
         }
@@ -87,14 +77,6 @@ impl Waiting {
     fn walk(&self, files: &Files, addresses: &mut Vec<u64>) -> (Stop, Option<FileId>) {
         let missing = Cell::new(None);
         let mappings = self.image.read();
-        let snapshot = Snapshot {
-            ip: self.ip,
-            sp: self.sp,
-            bp: self.bp,
-            aux: self.aux,
-            registers: self.registers,
-            bytes: &self.bytes,
-        };
         let find = |address: u64| {
             let Some(mapping) = mapping_at(&mappings, address) else {
                 return Found::NoMapping;
@@ -112,12 +94,12 @@ impl Waiting {
             table.find(pc).map_or(Found::NoMapping, Found::Row)
         };
         let arch = Arch::native().unwrap_or(Arch::X86_64);
-        let stop = walk(arch, &snapshot, MAX_FRAMES, find, addresses);
+        let stop = walk(arch, &self.stack.borrow(), MAX_FRAMES, find, addresses);
         (stop, missing.get())
     }
 
     fn size(&self) -> usize {
-        self.bytes.len() + self.kernel.len() * 8 + size_of::<Self>()
+        self.stack.borrow().bytes.len() + self.kernel.len() * 8 + size_of::<Self>()
     }
 }
 

@@ -25,6 +25,36 @@ pub struct Snapshot<'a> {
 /// Registers of a [`Snapshot`].
 pub const REGISTERS: usize = 16;
 
+/// A [`Snapshot`] with bytes of its own.
+#[derive(Debug, Clone)]
+pub struct OwnedSnapshot {
+    /// All but the bytes.
+    registers: Snapshot<'static>,
+    bytes: Vec<u8>,
+}
+
+impl From<&Snapshot<'_>> for OwnedSnapshot {
+    fn from(snapshot: &Snapshot<'_>) -> Self {
+        Self {
+            registers: Snapshot {
+                bytes: &[],
+                ..*snapshot
+            },
+            bytes: snapshot.bytes.to_vec(),
+        }
+    }
+}
+
+impl OwnedSnapshot {
+    /// What it holds.
+    pub fn borrow(&self) -> Snapshot<'_> {
+        Snapshot {
+            bytes: &self.bytes,
+            ..self.registers
+        }
+    }
+}
+
 /// Where a walk is.
 #[derive(Debug, Clone, Copy)]
 struct Place {
