@@ -11,7 +11,7 @@ AGENT := --no-default-features --features agent
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf kernels bench-server bench-peer bench-growth bench-soak fuzz-smoke release images kills faults
+.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf kernels bench-server bench-peer bench-growth bench-soak fuzz-smoke fuzz-store release images kills faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ fuzz-smoke: ## a minute of fuzzing for every target (no sanitizer: the code is s
 	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked
 	$(STEP) for target in $$(cargo fuzz list); do \
 		step env RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none "$$target" -- -max_total_time=60; done
+
+fuzz-store: ## a million changed profiles through store, flush and start, without coverage feedback; `make test` takes a thousand
+	$(STEP) ALLUVIUM_STORE_FUZZ=$(or $(N),1000000) cargo test --locked --release --test integration any_profile_is_refused_or_stored -- --nocapture
 
 release: ## the optimised program, as it is shipped
 	cargo build --locked --profile dist --bin alluvium

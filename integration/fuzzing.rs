@@ -14,6 +14,9 @@ use crate::tidy::root;
 mod promises;
 #[path = "../fuzz/promises_code.rs"]
 mod promises_code;
+#[cfg(feature = "server")]
+#[path = "../fuzz/promises_store.rs"]
+mod promises_store;
 
 /// Changes made of each seed.
 const CHANGES: u64 = 3;
@@ -159,8 +162,8 @@ fn any_text_is_a_selector_or_an_error() {
     });
 }
 
-#[test]
-fn any_bytes_are_a_profile_or_an_error() {
+/// The profiles of the fixtures, uncompressed.
+fn profiles() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
     files(&root().join("integration/fixtures/pprof"), &mut seeds);
     seeds.retain(|(name, _)| !name.ends_with(".md") && !name.ends_with(".txt"));
@@ -168,11 +171,36 @@ fn any_bytes_are_a_profile_or_an_error() {
         let packed = bytes::Bytes::from(bytes);
         (name, gunzip(&packed, 1 << 20).unwrap_or(packed).to_vec())
     };
-    keep(
-        "pprof_decode",
-        seeds.into_iter().map(unpacked).collect(),
-        promises::pprof_decode,
-    );
+    seeds.into_iter().map(unpacked).collect()
+}
+
+#[test]
+fn any_bytes_are_a_profile_or_an_error() {
+    keep("pprof_decode", profiles(), promises::pprof_decode);
+}
+
+/// `ALLUVIUM_STORE_FUZZ` says how many changes are pushed; `make fuzz-store` takes a million.
+#[cfg(feature = "server")]
+#[test]
+fn any_profile_is_refused_or_stored_and_flushed() {
+    let runs = std::env::var("ALLUVIUM_STORE_FUZZ").map_or(1_000, |runs| runs.parse().unwrap());
+    let mut seeds: Vec<Vec<u8>> = profiles().into_iter().map(|(_, bytes)| bytes).collect();
+    seeds.retain(|seed| seed.len() <= 64 << 10);
+    seeds.extend(crate::poison::small());
+    let mut store = promises_store::StoreOfProfiles::new();
+    let mut numbers = Numbers(1);
+    for run in 0..runs {
+        let (seed, other) = (&seeds[numbers.below(seeds.len())], &seeds[numbers.below(seeds.len())]);
+        store.take(&changed(seed, other, &mut numbers));
+        if run % 100_000 == 99_999 {
+            println!("{} changes", run + 1);
+        }
+    }
+    for (_, poison) in crate::poison::profiles() {
+        store.take(&poison);
+    }
+    store.flush();
+    store.start_again();
 }
 
 #[test]

@@ -42,6 +42,8 @@ mod metrics;
 mod objects;
 #[cfg(target_arch = "x86_64")]
 mod oracle;
+#[cfg(feature = "server")]
+mod poison;
 mod pprof;
 #[cfg_attr(
     not(feature = "server"),

@@ -60,6 +60,11 @@ impl Program {
         }
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL, and gone when this returns.
     pub fn kill(&mut self) {
         let _ = self.child.kill();

@@ -92,6 +92,30 @@ impl Labels {
     }
 }
 
+/// Longest text of [`Labels::short`] in bytes.
+const SHORT_BYTES: usize = 512;
+
+impl Labels {
+    /// The text form for an error message, cut when it is long: one message is written for each profile that is refused.
+    pub fn short(&self) -> String {
+        struct Cut(String);
+        impl fmt::Write for Cut {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                let room = SHORT_BYTES - self.0.len();
+                let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+                self.0.push_str(&text[..end.unwrap_or(0)]);
+                if room < text.len() { Err(fmt::Error) } else { Ok(()) }
+            }
+        }
+        let mut out = Cut(String::new());
+        // Fails when the text was cut.
+        if fmt::Write::write_fmt(&mut out, format_args!("{self}")).is_err() {
+            out.0.push_str("...");
+        }
+        out.0
+    }
+}
+
 /// Prometheus' text form: `{a="b", c="d"}` with Go escapes for quotes, backslashes and line ends.
 impl fmt::Display for Labels {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,6 +139,14 @@ mod tests {
         assert_eq!(labels.to_string(), r#"{a="2", b="3"}"#);
         assert_eq!(labels.get("b"), Some("3"));
         assert_eq!(labels.get("c"), None);
+    }
+
+    #[test]
+    fn long_labels_are_cut_in_messages() {
+        let short = Labels::from_pairs([("a", "2"), ("b", "3")]);
+        assert_eq!(short.short(), short.to_string());
+        let long = Labels::from_pairs([("a", "\u{e4}".repeat(10_000))]).short();
+        assert!(long.len() <= SHORT_BYTES + 3 && long.ends_with("..."), "{}", long.len());
     }
 
     #[test]

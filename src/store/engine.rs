@@ -13,11 +13,14 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::profile::{SinkError, SinkErrorKind};
 use crate::store::StoreError;
+use crate::store::budget::{Budget, Charge};
 use crate::store::config::StoreConfig;
 use crate::store::fault::Place;
 use crate::store::flush::{self, Generation, Progress, Tables};
 use crate::store::head::{Head, KnownStacks};
+use crate::store::health::{Health, caught};
 use crate::store::ingest::Prepared;
+use crate::store::isolate;
 use crate::store::maintenance::Desk;
 use crate::store::metrics::Metrics;
 use crate::store::root::Root;
@@ -44,6 +47,8 @@ pub struct Pending {
     pub profiles: Vec<Prepared>,
     /// Who waits.
     pub reply: oneshot::Sender<Result<(), SinkError>>,
+    /// Their part of the budget, held until the head has them.
+    pub _charge: Charge,
 }
 
 /// What readers see.
@@ -62,6 +67,10 @@ pub struct Shared {
     pub config: StoreConfig,
     /// Metric handles.
     pub metrics: Metrics,
+    /// Memory of profiles on their way to the head.
+    pub budget: Budget,
+    /// Threads that have ended.
+    pub health: Health,
     /// `wal/`.
     pub log_folder: PathBuf,
     /// Where the tables lie.
@@ -107,6 +116,37 @@ impl Shared {
         }
     }
 
+    /// Why the store takes no profiles, if so: a word of the metric's label `reason`, and a text.
+    pub fn unavailable(&self) -> Option<(&'static str, String)> {
+        if self.closing.load(Ordering::Acquire) {
+            return Some(("closing", "the store is closing".to_owned()));
+        }
+        if let Some(failure) = self.health.failure() {
+            return Some(("thread_ended", failure));
+        }
+        let failure = self.log.failure()?;
+        Some(("log_unavailable", failure.to_string()))
+    }
+
+    /// Runs the body of a thread. When it panics, nobody who waits for it waits on.
+    pub fn run_watched(&self, thread: &'static str, body: impl FnOnce()) {
+        if self.health.watch(thread, body) {
+            return;
+        }
+        self.room.notify_waiters();
+        for request in std::mem::take(&mut *self.requests.lock()) {
+            let _ = request.send(Err(self.ended()));
+        }
+        self.maintenance.close();
+    }
+
+    /// The error for whoever asks a store of which a thread has ended.
+    pub fn ended(&self) -> StoreError {
+        self.health
+            .failure()
+            .map_or(StoreError::Closed, StoreError::ThreadEnded)
+    }
+
     /// Bytes of all heads.
     pub fn head_bytes(&self) -> u64 {
         let published = self.published.read();
@@ -117,7 +157,7 @@ impl Shared {
     pub fn is_crowded(&self) -> bool {
         self.head_bytes() > self.config.flush_bytes.saturating_mul(2)
             && !self.flush_fails.load(Ordering::Acquire)
-            && !self.closing.load(Ordering::Acquire)
+            && self.unavailable().is_none()
     }
 
     /// Returns when there is room, or when there is no point in waiting.
@@ -244,19 +284,47 @@ impl Shared {
 
     /// Flushes the generation that is frozen, if any, and then the active head.
     fn flush(&self, tables: &mut Tables, progress: &mut Progress) -> Result<(), StoreError> {
-        let frozen = self.published.read().frozen.clone();
-        if let Some(generation) = frozen {
-            self.flush_generation(&generation, tables, progress)?;
-        }
+        self.flush_frozen(tables, progress)?;
         if self.published.read().active.profiles() == 0 {
             return Ok(());
         }
         self.log.rotate()?;
-        let frozen = self.published.read().frozen.clone();
-        match frozen {
-            Some(generation) => self.flush_generation(&generation, tables, progress),
-            None => Err(StoreError::Closed),
+        self.flush_frozen(tables, progress)
+    }
+
+    /// Flushes the generation that is frozen, if any. Records that keep it from being written are put aside.
+    fn flush_frozen(&self, tables: &mut Tables, progress: &mut Progress) -> Result<(), StoreError> {
+        let Some(generation) = self.published.read().frozen.clone() else {
+            return Ok(());
+        };
+        match self.flush_generation(&generation, tables, progress) {
+            Err(error) if error.may_be_the_data() => {
+                // Older segments may be there because they could not be deleted; the tables have them.
+                let first = tables.committed()?.into_iter().min().unwrap_or(0) + 1;
+                let Some(rest) = self.without_bad_records(&generation, first)? else {
+                    return Err(error);
+                };
+                self.flush_generation(&rest, tables, progress)
+            }
+            result => result,
         }
+    }
+
+    /// The generation anew from the log, without the records that cannot be written; `None` when there are none. Queries see it from
+    /// now on.
+    fn without_bad_records(&self, generation: &Generation, first: u64) -> Result<Option<Generation>, StoreError> {
+        let range = first..=generation.last_segment;
+        let bad = isolate::isolate(&self.log_folder, &range, &self.config.faults)?;
+        if bad.is_empty() {
+            return Ok(None);
+        }
+        let head = isolate::without(&self.log_folder, &range, &self.known, &bad, &self.metrics)?;
+        let rest = Generation {
+            head: Arc::new(head),
+            last_segment: generation.last_segment,
+        };
+        self.published.write().frozen = Some(rest.clone());
+        Ok(Some(rest))
     }
 
     fn flush_generation(
@@ -272,7 +340,7 @@ impl Shared {
             .map_err(StoreError::io("flush to", &self.root.name("")))?;
         // Maintenance commits and publishes under this lock: neither may publish a list that the other has outdated.
         let committing = self.committing.lock();
-        tables.commit(generation, progress)?;
+        caught(|| tables.commit(generation, progress)).unwrap_or_else(|reason| Err(StoreError::Panicked(reason)))?;
         let lists = tables.lists(progress)?;
         let files = {
             let mut published = self.published.write();

@@ -76,15 +76,26 @@ pub enum StoreError {
     /// A request for maintenance cannot be understood.
     #[error("{0}")]
     Request(String),
-    /// The store was closed, or one of its threads ended.
+    /// The store was closed.
     #[error("the store is closed")]
     Closed,
+    /// A thread of the store has ended, which only a restart mends.
+    #[error("{0}")]
+    ThreadEnded(String),
+    /// A fault of ours ended an operation.
+    #[error("the operation failed by a fault of the program: {0}")]
+    Panicked(String),
     /// The work did not end in the time given; what is in the write-ahead log is replayed at the next start.
     #[error("the last flush did not end within {0:?}: the rest stays in the write-ahead log")]
     Deadline(std::time::Duration),
 }
 
 impl StoreError {
+    /// True when not the disk but what was to be written may be the cause.
+    pub(crate) fn may_be_the_data(&self) -> bool {
+        matches!(self, Self::Parquet { .. } | Self::Panicked(_))
+    }
+
     /// For `map_err`: an error of a file operation.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

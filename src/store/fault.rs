@@ -5,6 +5,8 @@
 use std::io;
 use std::sync::Arc;
 
+use arrow::record_batch::RecordBatch;
+
 use crate::store::schema::Table;
 
 /// A place at which the store touches the disk.
@@ -82,6 +84,9 @@ pub trait FaultHook: Send + Sync {
     /// The operation at `place` was done; for tests of the order of operations.
     fn done(&self, _place: Place) {}
 
+    /// Rows of a flush are encoded; a hook may panic at them.
+    fn encode(&self, _table: Table, _rows: &RecordBatch) {}
+
     /// The records of so many appends are in the log and not yet synced; comes between the `done` of [`Place::LogWrite`] and the check of
     /// [`Place::LogSync`].
     fn logged(&self, _appends: usize) {}
@@ -108,6 +113,13 @@ impl Faults {
         let result = operation()?;
         self.done(place);
         Ok(result)
+    }
+
+    /// Shows the hook rows that are encoded.
+    pub fn encode(&self, table: Table, rows: &RecordBatch) {
+        if let Some(hook) = &self.0 {
+            hook.encode(table, rows);
+        }
     }
 
     /// Tells the hook how many appends are in the log.

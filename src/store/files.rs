@@ -96,6 +96,7 @@ fn write_partition(
             Some(output) => output,
             None => output.insert(Output::create(target, &name.text(), FLUSHED, faults)?),
         };
+        faults.encode(target.table, batch);
         output.write(batch)
     });
     let stats = result.map_err(|error| match error {
@@ -106,6 +107,33 @@ fn write_partition(
         },
     })?;
     output.map(|output| output.finish(stats)).transpose()
+}
+
+/// Encodes all tables of a head and keeps nothing of it; the error says why it cannot be done.
+pub fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
+    for (tenant, day) in head.days() {
+        for table in Table::ALL {
+            let properties = builder(table, FLUSHED).map_err(|error| error.to_string())?.build();
+            let mut writer: Option<ArrowWriter<std::io::Sink>> = None;
+            let mut properties = Some(properties);
+            head.sorted(table, &tenant, day, |batch| {
+                let writer = match writer.as_mut() {
+                    Some(writer) => writer,
+                    None => {
+                        let new = ArrowWriter::try_new(std::io::sink(), batch.schema(), properties.take());
+                        writer.insert(new.map_err(|error| error.to_string())?)
+                    }
+                };
+                faults.encode(table, batch);
+                writer.write(batch).map_err(|error| error.to_string())
+            })
+            .map_err(|error| error.to_string())?;
+            if let Some(writer) = writer {
+                writer.close().map_err(|error| error.to_string())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Where a file goes.

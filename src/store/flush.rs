@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::store::StoreError;
-use crate::store::delta::{DeltaTable, commit};
+use crate::store::delta::{DeltaTable, NewFile, commit};
 use crate::store::fault::{Faults, Place};
 use crate::store::files::{self, FileName};
 use crate::store::head::Head;
@@ -111,12 +111,20 @@ impl Tables {
 
     /// Commits a generation to every table that `progress` lacks. On an error `progress` holds what was done.
     pub fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
-        let result = self.try_commit(generation, progress);
+        // Stays when the attempt panics.
+        let failed_before = std::mem::replace(&mut self.failed, true);
+        let result = self.try_commit(generation, failed_before, progress);
         self.failed = result.is_err();
         result
     }
 
-    fn try_commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
+    /// Writes the files of all tables before the first commit: what cannot be encoded is found while no table has any of it.
+    fn try_commit(
+        &mut self,
+        generation: &Generation,
+        failed_before: bool,
+        progress: &mut Progress,
+    ) -> Result<(), StoreError> {
         self.attempt += 1;
         let name = FileName {
             segment: generation.last_segment,
@@ -124,33 +132,40 @@ impl Tables {
             writer: self.writer.clone(),
         };
         let version = generation.last_segment as i64;
+        let mut written: BTreeMap<Table, Vec<NewFile>> = BTreeMap::new();
         for table in &mut self.tables {
             let kind = table.table();
             if progress.contains_key(&kind) {
                 continue;
             }
             table.reload()?;
-            let fault = |place: Place| {
-                self.faults
-                    .check(place)
-                    .map_err(StoreError::io("flush to", &table.place()))
-            };
             let committed = table.committed(&self.writer)?;
             if committed < Some(version) {
-                if self.failed {
+                if failed_before {
                     // Half-written files would fill a disk that is full already a little more with each attempt.
                     let committed = committed.map_or(0, |version| version.max(0) as u64);
                     files::remove_uncommitted(table.root(), kind, &self.writer, committed)?;
                 }
-                fault(Place::FilesWrite(kind))?;
+                self.faults
+                    .check(Place::FilesWrite(kind))
+                    .map_err(StoreError::io("flush to", &table.place()))?;
                 let files = files::write_table(&generation.head, kind, table.root(), &name, &self.faults)?;
+                written.insert(kind, files);
+            }
+        }
+        for table in &mut self.tables {
+            let kind = table.table();
+            if progress.contains_key(&kind) {
+                continue;
+            }
+            let place = table.place();
+            let fault = |place_of: Place| self.faults.check(place_of).map_err(StoreError::io("flush to", &place));
+            if let Some(files) = written.remove(&kind) {
                 fault(Place::Commit(kind))?;
                 if table.append(&self.writer, version, &files)? {
                     let added = files.iter().map(|file| file.entry(kind)).collect();
                     progress.insert(kind, Outcome::Added(added));
-                    self.faults
-                        .check(Place::Committed(kind))
-                        .map_err(StoreError::io("flush to", &table.place()))?;
+                    fault(Place::Committed(kind))?;
                     table.checkpoint_if_due();
                     continue;
                 }

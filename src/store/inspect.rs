@@ -20,7 +20,7 @@ use crate::store::maintenance::vacuum::{self, Removals};
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
-use crate::store::{StoreError, folder, record, replay, wal};
+use crate::store::{StoreError, aside, folder, log_read, record, wal};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,13 +186,17 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
     if !folder.exists() {
         return Ok(());
     }
+    for path in aside::list(&folder)? {
+        let detail = format!("a record of the log is put aside: {}", aside::reason(&path));
+        checked.add(Severity::Error, "record-aside", dir, &path, detail);
+    }
     let numbers = wal::segments(&folder)?;
     let last = numbers.last().copied();
     for number in numbers {
         let path = wal::segment_path(&folder, number);
         let mut bad_records = Vec::new();
         let mut records = 0;
-        let read = replay::read(&path, |payload| {
+        let read = log_read::read(&path, |payload| {
             records += 1;
             if let Err(reason) = record::decode(&payload) {
                 bad_records.push(reason);

@@ -97,7 +97,8 @@ impl Limits {
             return Err(Rejection::invalid(
                 "max_label_names_per_series",
                 format!(
-                    "series {labels} has {count} label names, at most {limit} are allowed (max_label_names_per_series)"
+                    "series {} has {count} label names, at most {limit} are allowed (max_label_names_per_series)",
+                    labels.short()
                 ),
             ));
         }
@@ -105,7 +106,7 @@ impl Limits {
             if name.is_empty() {
                 return Err(Rejection::invalid(
                     "invalid_labels",
-                    format!("series {labels} has a label without a name"),
+                    format!("series {} has a label without a name", labels.short()),
                 ));
             }
             if exceeds(name.len(), self.max_label_name_length) {
@@ -123,7 +124,8 @@ impl Limits {
                 return Err(Rejection::invalid(
                     "label_value_too_long",
                     format!(
-                        "value of label `{name}` has {length} bytes, at most {limit} are allowed (max_label_value_length)"
+                        "value of label `{}` has {length} bytes, at most {limit} are allowed (max_label_value_length)",
+                        start_of(name)
                     ),
                 ));
             }
@@ -145,7 +147,8 @@ impl Limits {
         Err(Rejection::invalid(
             "not_in_ingestion_window",
             format!(
-                "profile {labels} of {} is {word} than the ingestion window allows (limit {}, reject_{word}_than)",
+                "profile {} of {} is {word} than the ingestion window allows (limit {}, reject_{word}_than)",
+                labels.short(),
                 rfc3339(time_ms),
                 rfc3339(bound)
             ),
@@ -185,7 +188,7 @@ fn rfc3339(time_ms: i64) -> String {
 }
 
 /// Enough of a text to recognise it, cut at a character.
-fn start_of(text: &str) -> &str {
+pub(crate) fn start_of(text: &str) -> &str {
     let end = text
         .char_indices()
         .map(|(index, _)| index)

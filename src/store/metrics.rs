@@ -53,6 +53,8 @@ pub struct Metrics {
     pub files: Gauge,
     /// Profiles replayed from the log at the start.
     pub replayed: Counter,
+    /// Records of the log that were put aside.
+    pub records_put_aside: Counter,
     /// Bytes of the log that could not be read at the start (torn tails are not counted here).
     pub damaged_bytes: Counter,
     /// Jobs of maintenance that were done.
@@ -90,6 +92,7 @@ impl Metrics {
             flush_seconds: Histogram::new(exponential_buckets(0.01, 2.0, 14)),
             files: Gauge::default(),
             replayed: Counter::default(),
+            records_put_aside: Counter::default(),
             damaged_bytes: Counter::default(),
             job_runs: Family::default(),
             job_errors: Family::default(),
@@ -114,6 +117,7 @@ impl Metrics {
             flush_seconds,
             files,
             replayed,
+            records_put_aside,
             damaged_bytes,
             job_runs,
             job_errors,
@@ -172,6 +176,11 @@ impl Metrics {
             "alluvium_store_replayed_profiles",
             "Profiles replayed from the log at the start.",
             replayed,
+        );
+        scope.register(
+            "alluvium_store_records_put_aside",
+            "Records of the log that cannot be replayed or flushed, kept in files of their own.",
+            records_put_aside,
         );
         scope.register(
             "alluvium_store_damaged_bytes",

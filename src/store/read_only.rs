@@ -3,19 +3,19 @@
 //! The log is read before the tables: a segment that is flushed in between is then seen in the tables and left out of the heads. A
 //! generation that is committed to some tables only is taken from the log for the others.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use object_store::ObjectStore;
 
+use crate::store::batch::Batch;
 use crate::store::delta::DeltaTable;
 use crate::store::head::{Head, HeadView};
-use crate::store::metrics::Metrics;
 use crate::store::root::At;
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, ScanFilter, Snapshot, SnapshotSource};
-use crate::store::{StoreError, folder, replay, wal};
-use crate::telemetry::metrics::Scope;
+use crate::store::{StoreError, folder, log_read, wal};
 
 /// One snapshot of a data folder.
 pub struct ReadOnlyStore {
@@ -34,7 +34,7 @@ impl ReadOnlyStore {
         if log.exists() {
             for number in wal::segments(&log)? {
                 let mut records = Vec::new();
-                match replay::read(&wal::segment_path(&log, number), |record| records.push(record)) {
+                match log_read::read(&wal::segment_path(&log, number), |record| records.push(record)) {
                     Ok(_) => segments.push((number, records)),
                     // Flushed and deleted since it was listed: the tables have it.
                     Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
@@ -52,7 +52,6 @@ impl ReadOnlyStore {
             }
             committed.push((table, version));
         }
-        let metrics = Metrics::new(&Scope::new());
         let mut heads: Vec<(Vec<Table>, Arc<Head>)> = Vec::new();
         for (number, records) in segments {
             let missing: Vec<Table> = committed
@@ -70,9 +69,17 @@ impl ReadOnlyStore {
                     heads.len() - 1
                 }
             };
-            let mut batch = replay::Batch::new(number, &heads[index].1, &metrics);
-            records.into_iter().for_each(|record| batch.push(record));
-            batch.apply();
+            let skipped = BTreeSet::new();
+            let mut batch = Batch::new(number, &heads[index].1, &skipped);
+            let applied = records.into_iter().try_for_each(|record| batch.push(record));
+            applied.and_then(|()| batch.apply())?;
+            for record in &batch.unreadable {
+                tracing::warn!(
+                    segment = number,
+                    reason = record.reason,
+                    "a record of the log cannot be read and is left out"
+                );
+            }
         }
         let heads = heads
             .into_iter()

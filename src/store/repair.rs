@@ -6,12 +6,14 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::Path;
 
+use crate::store::aside::RecordPlace;
+use crate::store::delta::commit::sync_parent;
 use crate::store::delta::{DeltaTable, sums};
 use crate::store::fault::Faults;
 use crate::store::folder::Folder;
 use crate::store::root::{At, log_of};
 use crate::store::schema::Table;
-use crate::store::{StoreError, files, inspect, maintenance, replay, wal};
+use crate::store::{StoreError, aside, files, inspect, isolate, log_read, maintenance, wal};
 
 /// One thing that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,9 +74,25 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
             );
         }
     }
+    let mut last = wal::segments(&folder.log)?.last().copied().unwrap_or(0);
+    for table in Table::ALL {
+        if root.has_log(table)?
+            && let Ok(opened) = DeltaTable::open(&root, table)
+        {
+            let committed = opened.committed(&folder.writer)?.unwrap_or(0);
+            last = last.max(committed.max(0) as u64);
+        }
+    }
+    for path in aside::list(&folder.log)? {
+        if let Some(number) = take_up(&path, last + 1)? {
+            last = number;
+            let done = format!("is segment {number} of the log now; the next start replays it");
+            act(&path, done);
+        }
+    }
     for number in wal::segments(&folder.log)? {
         let path = wal::segment_path(&folder.log, number);
-        let ending = replay::read(&path, |_| {})?;
+        let ending = log_read::read(&path, |_| {})?;
         if ending.torn_bytes > 0 && ending.damaged_bytes == 0 {
             let file = File::options()
                 .write(true)
@@ -94,4 +112,23 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
         }
     }
     Ok(actions)
+}
+
+/// Makes segment `number` of a record that was put aside, if this program can replay and write it.
+fn take_up(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
+    let mut records = Vec::new();
+    let place = RecordPlace {
+        segment: number,
+        record: 0,
+    };
+    log_read::read(path, |payload| records.push((place, payload)))?;
+    if records.is_empty() || isolate::writable(&records, &Faults::default()).is_err() {
+        return Ok(None);
+    }
+    let segment = wal::segment_path(path.parent().unwrap_or(Path::new(".")), number);
+    // It is a segment already: one step, after which it is nowhere else.
+    fs::rename(path, &segment).map_err(StoreError::io("rename", path))?;
+    sync_parent(&segment).map_err(StoreError::io("sync the folder of", &segment))?;
+    aside::forget_reason(path);
+    Ok(Some(number))
 }

@@ -2,27 +2,24 @@
 //!
 //! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted; segments committed to
 //! some are one generation, rebuilt and committed to the rest; later ones go into the head. A torn tail is what a crash leaves
-//! and no damage; damage is counted, logged, and the segment is kept under another name.
+//! and no damage; damage is counted, logged, and the segment is kept under another name. A record that is whole and cannot be used
+//! is put aside ([`aside`]), and the rest goes on.
 
-use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::ScopedJoinHandle;
 
-use bytes::Bytes;
-
-use crate::base::segment::{self, SegmentContents};
 use crate::store::StoreError;
+use crate::store::aside::{BadRecord, RecordPlace};
+use crate::store::batch::{Batch, ReplayError};
 use crate::store::files;
 use crate::store::flush::{Generation, Progress, Tables, delete_segments};
 use crate::store::head::{Head, KnownStacks};
-use crate::store::ingest::Prepared;
+use crate::store::health::caught;
+use crate::store::log_read::{Ending, read};
 use crate::store::metrics::Metrics;
-use crate::store::{ingest, record, wal};
-
-/// Log bytes decoded at once: some tens of profiles a core.
-const BATCH_BYTES: usize = 4 << 20;
+use crate::store::{aside, isolate, wal};
 
 /// The state with which a store starts.
 pub struct Recovered {
@@ -32,7 +29,8 @@ pub struct Recovered {
     pub next_segment: u64,
 }
 
-/// Brings log and tables in agreement. The folder must be locked.
+/// Brings log and tables in agreement. The folder must be locked. No single record keeps a store from starting: one that cannot be
+/// replayed or written is put aside.
 pub fn recover(
     folder: &Path,
     tables: &mut Tables,
@@ -55,206 +53,145 @@ pub fn recover(
     let segments = wal::segments(folder)?;
     if low < high {
         tracing::info!(low, high, "finishing a flush that was interrupted");
-        let head = Head::new(Arc::default());
-        for number in segments.iter().filter(|number| (low + 1..=high).contains(number)) {
-            replay(folder, *number, &head, metrics)?;
-        }
-        let generation = Generation {
-            head: Arc::new(head),
-            last_segment: high,
-        };
-        tables.commit(&generation, &mut Progress::new())?;
+        finish(folder, low + 1..=high, tables, metrics)?;
     }
     if segments.iter().any(|number| *number <= high) {
         delete_segments(folder, high, &tables.faults)?;
     }
-    let head = Head::new(known.clone());
-    for number in segments.iter().filter(|number| **number > high) {
-        replay(folder, *number, &head, metrics)?;
-    }
+    let later = segments.iter().copied().filter(|number| *number > high);
+    let head = head_of(folder, later.collect(), known, metrics)?;
     Ok(Recovered {
         head,
         next_segment: segments.last().copied().unwrap_or(0).max(high) + 1,
     })
 }
 
-fn replay(folder: &Path, number: u64, head: &Head, metrics: &Metrics) -> Result<(), StoreError> {
-    let path = wal::segment_path(folder, number);
-    let mut batch = Batch::new(number, head, metrics);
-    let ending = read(&path, |payload| batch.push(payload))?;
-    batch.apply();
-    let count = batch.count;
-    if ending.torn_bytes > 0 {
-        tracing::info!(
-            segment = number,
-            bytes = ending.torn_bytes,
-            "the segment ends in an unfinished write"
-        );
+/// Commits a generation to the tables that lack it.
+fn finish(folder: &Path, range: isolate::Range, tables: &mut Tables, metrics: &Metrics) -> Result<(), StoreError> {
+    let none = Arc::<KnownStacks>::default();
+    let last_segment = *range.end();
+    let within = |number: &u64| range.contains(number);
+    let segments: Vec<u64> = wal::segments(folder)?.into_iter().filter(within).collect();
+    let generation = Generation {
+        head: Arc::new(head_of(folder, segments, &none, metrics)?),
+        last_segment,
+    };
+    let mut commit = |generation: &Generation| {
+        caught(|| tables.commit(generation, &mut Progress::new()))
+            .unwrap_or_else(|reason| Err(StoreError::Panicked(reason)))
+    };
+    let error = match commit(&generation) {
+        Err(error) if error.may_be_the_data() => error,
+        result => return result,
+    };
+    let bad = isolate::isolate(folder, &range, &tables.faults)?;
+    if bad.is_empty() {
+        return Err(error);
     }
-    if ending.damaged_bytes > 0 {
-        tracing::error!(
-            segment = number,
-            bytes = ending.damaged_bytes,
-            "the segment is damaged, its other records are kept"
-        );
-        metrics.damaged_bytes.inc_by(ending.damaged_bytes);
-        let _ = fs::hard_link(&path, path.with_extension("damaged"));
-    }
-    metrics.replayed.inc_by(count);
-    if count == 0 && ending.damaged_bytes == 0 && batch.failed == 0 {
-        // What a start without profiles leaves.
-        fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
-    }
-    Ok(())
+    let head = isolate::without(folder, &range, &none, &bad, metrics)?;
+    commit(&Generation {
+        head: Arc::new(head),
+        last_segment,
+    })
 }
 
-/// Records on their way into a head: decoded on all cores, applied in order, bounded in memory.
-pub struct Batch<'a> {
+/// The head of some segments. Records that cannot be applied are put aside.
+fn head_of(folder: &Path, segments: Vec<u64>, known: &Arc<KnownStacks>, metrics: &Metrics) -> Result<Head, StoreError> {
+    let mut bad: BTreeMap<RecordPlace, BadRecord> = BTreeMap::new();
+    loop {
+        let skipped = bad.keys().copied().collect();
+        let head = Head::new(known.clone());
+        let mut replayed = Vec::new();
+        let mut applied = Ok(());
+        for segment in &segments {
+            match replay(folder, *segment, &head, &skipped) {
+                Ok(one) => replayed.push(one),
+                Err(ReplayError::Store(error)) => return Err(error),
+                Err(ReplayError::Record(record)) => {
+                    applied = Err(record);
+                    break;
+                }
+            }
+        }
+        if let Err(record) = applied {
+            // The head may hold a part of it: once more, from the start, without.
+            bad.insert(record.place, record);
+            continue;
+        }
+        bad.extend(
+            replayed
+                .iter_mut()
+                .flat_map(|one| one.unreadable.drain(..))
+                .map(|record| (record.place, record)),
+        );
+        for record in bad.values() {
+            aside::put_aside(folder, record)?;
+            metrics.records_put_aside.inc();
+            metrics.damaged_bytes.inc_by(record.payload.len() as u64);
+        }
+        for one in &replayed {
+            one.close(folder, metrics)?;
+        }
+        return Ok(head);
+    }
+}
+
+/// What a segment held.
+struct Replayed {
     segment: u64,
-    head: &'a Head,
-    metrics: &'a Metrics,
-    payloads: Vec<Bytes>,
-    bytes: usize,
-    /// Records applied.
-    pub count: u64,
-    failed: u64,
+    ending: Ending,
+    applied: u64,
+    /// Records that could not be read: their checksums are right, so this is a fault of ours, the work of a newer program, or a
+    /// profile that expands to more than is allowed.
+    unreadable: Vec<BadRecord>,
+    records: u64,
 }
 
-impl<'a> Batch<'a> {
-    /// For the records of a segment.
-    pub fn new(segment: u64, head: &'a Head, metrics: &'a Metrics) -> Self {
-        Self {
-            segment,
-            head,
-            metrics,
-            payloads: Vec::new(),
-            bytes: 0,
-            count: 0,
-            failed: 0,
+impl Replayed {
+    /// Says what was found, keeps a damaged segment and removes an empty one.
+    fn close(&self, folder: &Path, metrics: &Metrics) -> Result<(), StoreError> {
+        let path = wal::segment_path(folder, self.segment);
+        let (segment, ending) = (self.segment, &self.ending);
+        if ending.torn_bytes > 0 {
+            tracing::info!(
+                segment,
+                bytes = ending.torn_bytes,
+                "the segment ends in an unfinished write"
+            );
         }
-    }
-
-    /// Adds a record.
-    pub fn push(&mut self, payload: Bytes) {
-        self.bytes += payload.len();
-        self.payloads.push(payload);
-        if self.bytes >= BATCH_BYTES {
-            self.apply();
+        if ending.damaged_bytes > 0 {
+            tracing::error!(
+                segment,
+                bytes = ending.damaged_bytes,
+                "the segment is damaged, its other records are kept"
+            );
+            metrics.damaged_bytes.inc_by(ending.damaged_bytes);
+            let _ = fs::hard_link(&path, path.with_extension("damaged"));
         }
-    }
-
-    /// Applies what was added.
-    pub fn apply(&mut self) {
-        let payloads = std::mem::take(&mut self.payloads);
-        self.bytes = 0;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = payloads.len().div_ceil(cores).max(1);
-        let prepared: Vec<_> = std::thread::scope(|threads| {
-            let workers: Vec<_> = payloads
-                .chunks(share)
-                .map(|chunk| threads.spawn(move || chunk.iter().map(prepare).collect::<Vec<_>>()))
-                .collect();
-            workers.into_iter().map(ScopedJoinHandle::join).collect()
-        });
-        for worker in prepared {
-            // A worker that panics met a fault of ours; what it held is in the log until the next flush, so stop rather than go on without.
-            let results = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            for result in results {
-                match result {
-                    Ok((tenant, prepared)) => {
-                        self.head.apply(&tenant, &prepared);
-                        self.count += 1;
-                    }
-                    // Its checksum is right, so this is a fault of ours or the work of a newer program.
-                    Err((bytes, reason)) => {
-                        tracing::error!(segment = self.segment, reason, "a record of the segment cannot be read");
-                        self.metrics.damaged_bytes.inc_by(bytes);
-                        self.failed += 1;
-                    }
-                }
-            }
+        metrics.replayed.inc_by(self.applied);
+        if self.records == 0 && ending.damaged_bytes == 0 {
+            // What a start without profiles leaves.
+            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
         }
+        Ok(())
     }
 }
 
-fn prepare(payload: &Bytes) -> Result<(Arc<str>, Prepared), (u64, String)> {
-    record::decode(payload)
-        .and_then(|record| {
-            ingest::prepare(&record.profile, record.received_ms, &record.limits())
-                .map(|prepared| (record.tenant, prepared))
-                .map_err(|rejection| rejection.error.message)
-        })
-        .map_err(|reason| (payload.len() as u64, reason))
-}
-
-/// What was wrong with a segment.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ending {
-    /// An unfinished write at the end.
-    pub torn_bytes: u64,
-    /// Damage before valid records, or in the first bytes.
-    pub damaged_bytes: u64,
-}
-
-/// Reads a segment record by record, so that a large one needs little memory. The part from the first damage on is searched for
-/// further records as a whole; a damaged magic does not hide the records after it.
-pub fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
-    let failed = |error| StoreError::io("read", path)(error);
-    let file = File::open(path).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
-    let mut reader = BufReader::with_capacity(1 << 20, file);
-    let mut ending = Ending::default();
-    let mut magic = [0; segment::MAGIC.len()];
-    if length < magic.len() as u64 {
-        ending.torn_bytes = length;
-        return Ok(ending);
-    }
-    reader.read_exact(&mut magic).map_err(failed)?;
-    if magic != segment::MAGIC {
-        ending.damaged_bytes = magic.len() as u64;
-    }
-    let mut position = magic.len() as u64;
-    while position < length {
-        match next_record(&mut reader, length - position).map_err(failed)? {
-            Some(payload) => {
-                position += (segment::RECORD_HEADER_BYTES + payload.len()) as u64;
-                receive(payload);
-            }
-            None => {
-                let rest = rest_of(reader.into_inner(), position).map_err(failed)?;
-                for payload in rest.records {
-                    receive(payload);
-                }
-                ending.torn_bytes += rest.torn_bytes;
-                ending.damaged_bytes += rest.damaged_bytes;
-                break;
-            }
+fn replay(folder: &Path, number: u64, head: &Head, skipped: &BTreeSet<RecordPlace>) -> Result<Replayed, ReplayError> {
+    let mut batch = Batch::new(number, head, skipped);
+    let mut failed = Ok(());
+    let ending = read(&wal::segment_path(folder, number), |payload| {
+        if failed.is_ok() {
+            failed = batch.push(payload);
         }
-    }
-    Ok(ending)
-}
-
-/// The record that starts here, `None` when there is no valid one in the `left` bytes.
-fn next_record(reader: &mut impl Read, left: u64) -> io::Result<Option<Bytes>> {
-    let mut header = [0; segment::RECORD_HEADER_BYTES];
-    if left < header.len() as u64 {
-        return Ok(None);
-    }
-    reader.read_exact(&mut header)?;
-    let [a, b, c, d, e, f, g, h] = header;
-    let (length, checksum) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
-    if length == 0 || u64::from(length) > left - header.len() as u64 || length as usize > segment::MAX_RECORD_BYTES {
-        return Ok(None);
-    }
-    let mut payload = vec![0; length as usize];
-    reader.read_exact(&mut payload)?;
-    Ok((crc32fast::hash(&payload) == checksum).then(|| Bytes::from(payload)))
-}
-
-/// Everything from `position` on, searched for valid records.
-fn rest_of(mut file: File, position: u64) -> io::Result<SegmentContents> {
-    file.seek(SeekFrom::Start(position))?;
-    let mut data = segment::MAGIC.to_vec();
-    file.read_to_end(&mut data)?;
-    segment::parse(Bytes::from(data)).map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))
+    })?;
+    failed?;
+    batch.apply()?;
+    Ok(Replayed {
+        segment: number,
+        ending,
+        applied: batch.applied,
+        unreadable: batch.unreadable,
+        records: batch.records,
+    })
 }

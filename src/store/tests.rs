@@ -14,9 +14,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
 use crate::base::segment;
-use crate::profile::Labels;
 use crate::profile::pprof::{self, Profile};
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::{Labels, SinkErrorKind};
 use crate::store::fault::{FaultHook, Faults, Place};
 use crate::store::schema::{LAYOUT_VERSION, Table};
 use crate::store::snapshot::ScanFilter;

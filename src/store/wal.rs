@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::base::segment;
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
+use crate::store::health::caught;
 use crate::store::metrics::Metrics;
 
 /// Bytes that may wait for the writer before appends are refused: some seconds of a busy disk.
@@ -80,7 +81,7 @@ impl<T: Send + 'static> Log<T> {
         sync: SyncMode,
         faults: Faults,
         metrics: Metrics,
-        events: Sender<LogEvent<T>>,
+        events: SyncSender<LogEvent<T>>,
     ) -> Result<Self, StoreError> {
         let segment = Segment::create(folder, number, sync, &faults)
             .map_err(StoreError::io("create", &segment_path(folder, number)))?;
@@ -106,7 +107,17 @@ impl<T: Send + 'static> Log<T> {
         };
         let thread = std::thread::Builder::new()
             .name("store-log".to_owned())
-            .spawn(move || writer.run())
+            .spawn(move || {
+                if let Err(reason) = caught(|| writer.run()) {
+                    tracing::error!(
+                        reason,
+                        "the thread of the write-ahead log has ended, no profiles are taken until a restart"
+                    );
+                    writer.end(
+                        &format!("the thread of the write-ahead log has ended: {reason}; restart the server").into(),
+                    );
+                }
+            })
             .map_err(StoreError::io("start the writer thread of", folder))?;
         Ok(Self {
             shared,
@@ -190,10 +201,19 @@ struct Writer<T: Send + 'static> {
     sync: SyncMode,
     faults: Faults,
     metrics: Metrics,
-    events: Sender<LogEvent<T>>,
+    events: SyncSender<LogEvent<T>>,
 }
 
 impl<T: Send + 'static> Writer<T> {
+    /// After a panic: refuses everything from now on, and lets nobody wait.
+    fn end(&self, reason: &Arc<str>) {
+        self.fail(Vec::new(), reason);
+        let mut state = self.shared.state.lock();
+        state.stopped = true;
+        state.rotations.clear();
+        state.rotation_replies.clear();
+    }
+
     fn run(&mut self) {
         let mut spare = Vec::new();
         loop {

@@ -1,7 +1,7 @@
 //! Tests of the write-ahead log: group commit, rotation, and what a failing disk does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 
 use super::*;
 use crate::store::fault::FaultHook;
@@ -20,7 +20,7 @@ impl FaultHook for FullDisk {
 }
 
 fn open(folder: &Path, number: u64, faults: Faults) -> (Log<u32>, LogEvents<u32>) {
-    let (tx, rx) = channel();
+    let (tx, rx) = sync_channel(1000);
     let metrics = Metrics::new(&Scope::new());
     (
         Log::open(folder, number, SyncMode::Full, faults, metrics, tx).unwrap(),

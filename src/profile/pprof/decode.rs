@@ -1,8 +1,9 @@
 //! pprof bytes to columns: the hot path of every ingest.
 //!
 //! One walk over the bytes checks the outer framing and counts what is there; then the columns are allocated at their exact size and each
-//! kind of message is read once, strings first, so that every reference can be resolved and checked when it is met. Nothing is allocated per sample. Memory is
-//! bounded by a small multiple of the input, because every counted thing takes bytes of it. gzip is not handled here.
+//! kind of message is read once, strings first, so that every reference can be resolved and checked when it is met. Nothing is
+//! allocated per sample. A message of two bytes becomes a struct of up to 64: what the columns take is known before they are
+//! allocated, and refused beyond [`MAX_EXPANSION`] times the input. gzip is not handled here.
 
 use hashbrown::HashMap;
 
@@ -18,6 +19,19 @@ const LOCATION: u32 = 4;
 const FUNCTION: u32 = 5;
 const STRING_TABLE: u32 = 6;
 
+/// Most bytes of columns for a byte of a profile, beyond [`FREE_BYTES`]. Profiles of real programs take 1 to 6; only runs of empty
+/// messages come near to the 30 that are possible.
+pub const MAX_EXPANSION: usize = 16;
+
+/// Bytes of columns that any profile may take.
+pub const FREE_BYTES: usize = 64 << 10;
+
+/// Most comments of a profile.
+const MAX_COMMENTS: usize = 4096;
+
+/// Bytes of an entry in the table of ids that are not 1, 2, 3, ...: key, value and the room of a hash table.
+const SPARSE_ID_BYTES: usize = 28;
+
 /// Decodes an uncompressed profile. The result borrows its strings from `data`; every index in it is in bounds.
 pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
     let start = Reader::new(data, 0);
@@ -28,6 +42,10 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
         return Err(start.error(DecodeErrorKind::TooLarge(data.len())));
     }
     let outline = Outline::read(data)?;
+    let (bytes, limit) = (outline.column_bytes(), max_column_bytes(data.len()));
+    if bytes > limit {
+        return Err(start.error(DecodeErrorKind::Expansion { bytes, limit }));
+    }
     let strings = Strings::read(data, &outline)?;
     let mut profile = Profile::default();
     for mut message in outline.runs[SAMPLE_TYPE as usize].messages(data, SAMPLE_TYPE) {
@@ -42,6 +60,11 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
     let location_ids = read_locations(data, &outline, &mapping_ids, &function_ids, &mut profile)?;
     read_samples(data, &outline, &location_ids, &strings, &mut profile)?;
     Ok(profile)
+}
+
+/// Most bytes that [`decode`] allocates for a profile of `size` bytes.
+pub fn max_column_bytes(size: usize) -> usize {
+    size.saturating_mul(MAX_EXPANSION).saturating_add(FREE_BYTES)
 }
 
 /// Where the messages of one kind are.
@@ -78,6 +101,7 @@ struct Outline<'a> {
     labels: usize,
     period_type: Option<Reader<'a>>,
     comments: Vec<Number>,
+    lines: usize,
     drop_frames: Number,
     keep_frames: Number,
     default_sample_type: Number,
@@ -111,8 +135,10 @@ impl<'a> Outline<'a> {
                     }
                     run.count += 1;
                     run.end = reader.position();
-                    if tag.field == SAMPLE {
-                        outline.count_sample(message)?;
+                    match tag.field {
+                        SAMPLE => outline.count_sample(message)?,
+                        LOCATION => outline.count_lines(message)?,
+                        _ => {}
                     }
                 }
                 (7, VARINT) => outline.drop_frames = number(&mut reader)?,
@@ -121,11 +147,14 @@ impl<'a> Outline<'a> {
                 (10, VARINT) => outline.duration_nanos = reader.varint()? as i64,
                 (11, BYTES) => outline.period_type = Some(reader.message()?),
                 (12, VARINT) => outline.period = reader.varint()? as i64,
-                (13, VARINT) => outline.comments.push(number(&mut reader)?),
+                (13, VARINT) => {
+                    let comment = number(&mut reader)?;
+                    outline.add_comment(comment)?;
+                }
                 (13, BYTES) => {
                     let mut packed = reader.message()?;
                     while !packed.is_at_end() {
-                        outline.comments.push(number(&mut packed)?);
+                        outline.add_comment(number(&mut packed)?)?;
                     }
                 }
                 (14, VARINT) => outline.default_sample_type = number(&mut reader)?,
@@ -157,6 +186,49 @@ impl<'a> Outline<'a> {
                 (1..=3, _) => return Err(sample.wrong_wire_type("sample", tag)),
                 _ => sample.skip(tag)?,
             }
+        }
+        Ok(())
+    }
+
+    /// Notes a comment. Nobody writes many, and one byte of a packed field would become 32.
+    fn add_comment(&mut self, comment: Number) -> Result<(), DecodeError> {
+        if self.comments.len() == MAX_COMMENTS {
+            return Err(DecodeError {
+                offset: comment.offset,
+                kind: DecodeErrorKind::TooManyComments { limit: MAX_COMMENTS },
+            });
+        }
+        self.comments.push(comment);
+        Ok(())
+    }
+
+    /// Bytes that the columns will take, tables of ids included.
+    fn column_bytes(&self) -> usize {
+        let count = |field: u32| self.runs[field as usize].count;
+        let parts = [
+            (count(SAMPLE_TYPE), size_of::<ValueType<'_>>()),
+            // Start of its stack, start of its labels.
+            (count(SAMPLE), 2 * size_of::<u32>()),
+            (count(MAPPING), size_of::<Mapping<'_>>() + SPARSE_ID_BYTES),
+            (count(LOCATION), size_of::<Location>() + SPARSE_ID_BYTES),
+            (count(FUNCTION), size_of::<Function<'_>>() + SPARSE_ID_BYTES),
+            (count(STRING_TABLE), size_of::<&str>()),
+            (self.lines, size_of::<Line>()),
+            (self.locations_in_samples, size_of::<u32>()),
+            (self.values, size_of::<i64>()),
+            (self.labels, size_of::<SampleLabel<'_>>()),
+        ];
+        parts.into_iter().fold(0, |sum: usize, (count, bytes)| {
+            sum.saturating_add(count.saturating_mul(bytes))
+        })
+    }
+
+    /// Counts the lines of a location.
+    #[inline]
+    fn count_lines(&mut self, mut location: Reader<'_>) -> Result<(), DecodeError> {
+        while let Some(tag) = location.tag()? {
+            self.lines += usize::from(tag.field == 4);
+            location.skip(tag)?;
         }
         Ok(())
     }
@@ -374,7 +446,7 @@ fn read_locations<'a>(
     let run = outline.runs[LOCATION as usize];
     let mut ids = Ids::new("location");
     profile.locations.reserve_exact(run.count);
-    profile.lines.reserve(run.count);
+    profile.lines.reserve_exact(outline.lines);
     for mut message in run.messages(data, LOCATION) {
         let offset = message.position();
         let mut id = 0;

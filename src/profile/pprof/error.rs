@@ -91,6 +91,20 @@ pub enum DecodeErrorKind {
         /// The id.
         id: u64,
     },
+    /// Tiny messages that would take far more memory than bytes of the profile.
+    #[error("its messages would take {bytes} bytes in memory, at most {limit} are allowed for a profile of this size")]
+    Expansion {
+        /// Bytes that the columns would take.
+        bytes: usize,
+        /// Most that are allowed.
+        limit: usize,
+    },
+    /// More comments than anybody writes.
+    #[error("profile has more than {limit} comments")]
+    TooManyComments {
+        /// Most that are allowed.
+        limit: usize,
+    },
     /// A profile must say what its values are.
     #[error("profile has no sample types")]
     NoSampleTypes,

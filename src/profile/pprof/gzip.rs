@@ -38,13 +38,26 @@ pub fn is_gzip(data: &[u8]) -> bool {
     data.starts_with(&MAGIC)
 }
 
+/// Uncompressed bytes that `data` claims to hold, at most `max_bytes`: the length of what is not gzip, else what the last member's
+/// trailer says. It may be a lie: whoever relies on it opens with it as the limit.
+pub fn announced_size(data: &[u8], max_bytes: usize) -> usize {
+    let announced = if is_gzip(data) {
+        data.last_chunk::<4>()
+            .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
+    } else {
+        data.len()
+    };
+    announced.min(max_bytes)
+}
+
 /// Opens gzip of at most `max_bytes` uncompressed bytes; several members in a row are one text. Input that is not gzip is
 /// passed unchanged, without a copy, when it fits the limit.
 pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     if !is_gzip(data) {
-        return match data.len() > max_bytes {
-            true => Err(GzipError::TooLarge { limit: max_bytes }),
-            false => Ok(data.clone()),
+        return if data.len() > max_bytes {
+            Err(GzipError::TooLarge { limit: max_bytes })
+        } else {
+            Ok(data.clone())
         };
     }
     // The last four bytes say the length of the (last) member, so one allocation is enough in the usual case.

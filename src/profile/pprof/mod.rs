@@ -1,7 +1,8 @@
 //! pprof: the protobuf format of `github.com/google/pprof/proto/profile.proto`, decoded into columns that borrow from the
 //! buffer, and encoded again; gzip around it; the identity of stacks.
 //!
-//! Field numbers and rules of validity are those of profile.proto. Limits on what a profile may hold are the store's.
+//! Field numbers and rules of validity are those of profile.proto. Decoding bounds the memory it takes; limits on what a profile
+//! may hold are the store's.
 
 mod compact;
 mod count;
@@ -14,10 +15,10 @@ mod reader;
 mod stack_ids;
 
 pub use count::sample_count;
-pub use decode::decode;
+pub use decode::{decode, max_column_bytes};
 pub use encode::encode;
 pub use error::{DecodeError, DecodeErrorKind};
-pub use gzip::{GzipError, gunzip, gzip, is_gzip};
+pub use gzip::{GzipError, announced_size, gunzip, gzip, is_gzip};
 pub use model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 pub use stack_ids::{StackHasher, stack_ids};
 

@@ -8,7 +8,7 @@ use crate::profile::pprof::Location;
 use crate::store::head::Identity;
 use crate::store::head::intern::Texts;
 use crate::store::head::known::DayStacks;
-use crate::store::ingest::{Link, Prepared, Samples, Symbols};
+use crate::store::ingest::{Prepared, Samples, Span, Symbols};
 
 /// Rows of a tenant's day.
 pub struct Partition {
@@ -176,16 +176,10 @@ impl Partition {
                         }
                     }
                     Samples::All(count) => {
-                        filler.add_linked(0..*count, &stack_of, value_of, &profile.links, &mut self.texts);
+                        filler.add_linked(0..*count, &stack_of, value_of, profile, &mut self.texts);
                     }
                     Samples::Some(samples) => {
-                        filler.add_linked(
-                            samples.iter().copied(),
-                            &stack_of,
-                            value_of,
-                            &profile.links,
-                            &mut self.texts,
-                        );
+                        filler.add_linked(samples.iter().copied(), &stack_of, value_of, profile, &mut self.texts);
                     }
                 }
                 let total = filler.total;
@@ -335,23 +329,29 @@ impl Filler<'_> {
         samples: impl Iterator<Item = u32>,
         stack_of: &[u32],
         value_of: impl Fn(u32) -> i64,
-        links: &[Link],
+        profile: &Prepared,
         texts: &mut Texts,
     ) {
-        let mut links = links.iter().peekable();
         for sample in samples {
-            while links.next_if(|link| link.sample < sample).is_some() {}
             let (stack, value) = (stack_of[sample as usize], value_of(sample));
-            let Some(link) = links.next_if(|link| link.sample == sample) else {
+            // A search and no walk: each of thousands of series would walk over the links of all.
+            let Ok(found) = profile.links.binary_search_by_key(&sample, |link| link.sample) else {
                 self.add(stack, value);
                 continue;
             };
+            let link = profile.links[found];
             if value <= 0 {
                 continue;
             }
             self.total = self.total.saturating_add(value);
-            let mut text = |text: &Option<Box<str>>| text.as_ref().map_or(NO_TEXT, |text| texts.insert(text));
-            let (span, trace) = (text(&link.span_id), text(&link.trace_id));
+            let mut text = |span: Span| {
+                if span.is_empty() {
+                    NO_TEXT
+                } else {
+                    texts.insert(profile.symbols.text(span))
+                }
+            };
+            let (span, trace) = (text(link.span_id), text(link.trace_id));
             self.group.links.push((self.group.values.len() as u32, span, trace));
             self.group.stacks.push(stack);
             self.group.values.push(value);

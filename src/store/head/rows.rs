@@ -18,6 +18,10 @@ use crate::store::head::intern::Texts;
 use crate::store::head::partition::{Frame, NO_TEXT, ProfileRow};
 use crate::store::schema::{self, Table};
 
+/// Most bytes of text in a batch, but for a single row that has more: Arrow's offsets end at 2 GiB, and a batch is in memory twice
+/// while it is written.
+const BATCH_TEXT: usize = 32 << 20;
+
 /// What all rows of a partition share.
 #[derive(Clone, Copy)]
 pub struct Shared<'a> {
@@ -41,6 +45,7 @@ pub struct SampleRows {
     value: Vec<i64>,
     /// Span and trace; empty while no row has them.
     links: Vec<(u32, u32)>,
+    text: usize,
 }
 
 /// One row of [`Table::Samples`].
@@ -65,13 +70,22 @@ impl SampleRows {
         self.value.len()
     }
 
+    /// True when a batch of `rows` rows is full, or one of fewer by its text.
+    #[inline]
+    pub fn is_full(&self, rows: usize) -> bool {
+        self.value.len() >= rows || self.text >= BATCH_TEXT
+    }
+
     /// Adds a row.
     #[inline]
-    pub fn push(&mut self, row: SampleRow) {
+    pub fn push(&mut self, row: SampleRow, texts: &Texts) {
         if row.link != (NO_TEXT, NO_TEXT) || !self.links.is_empty() {
             self.links.resize(self.value.len(), (NO_TEXT, NO_TEXT));
             self.links.push(row.link);
+            let length = |number| if number == NO_TEXT { 0 } else { texts.get(number).len() };
+            self.text += length(row.link.0) + length(row.link.1);
         }
+        self.text += self.kinds.length_of(row.kind, texts);
         self.time.push(row.time);
         self.series.push(row.series);
         self.stack.push(row.stack);
@@ -110,17 +124,29 @@ impl SampleRows {
 #[derive(Default)]
 pub struct ProfileRows {
     rows: Vec<(i64, u32, ProfileRow, i64)>,
+    text: usize,
 }
 
 impl ProfileRows {
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// True when a batch of `rows` rows is full, or one of fewer by its text.
+    pub fn is_full(&self, rows: usize) -> bool {
+        self.rows.len() >= rows || self.text >= BATCH_TEXT
+    }
+
     /// Adds a row: series, profile type, the profile and its number of samples.
-    pub fn push(&mut self, series: i64, kind: u32, profile: ProfileRow, samples: i64) {
+    pub fn push(&mut self, series: i64, kind: u32, profile: ProfileRow, samples: i64, texts: &Texts) {
+        self.text += texts.get(kind).len() + texts.get(profile.id).len();
         self.rows.push((series, kind, profile, samples));
     }
 
     /// Takes the rows as a batch.
     pub fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
-        let rows = std::mem::take(&mut self.rows);
+        let rows = std::mem::take(self).rows;
         let numbers = |value: fn(&(i64, u32, ProfileRow, i64)) -> i64| integers(rows.iter().map(value).collect());
         batch(Table::Profiles, shared, rows.len(), |column| match column {
             2 => times(rows.iter().map(|row| row.2.time_us).collect()),
@@ -143,6 +169,28 @@ impl ProfileRows {
     }
 }
 
+/// Splits series into batches of at most `rows` rows, or fewer by their text.
+pub fn series_chunks<'a, 'b>(
+    all: &'a [(i64, &'b Labels)],
+    rows: usize,
+) -> impl Iterator<Item = &'a [(i64, &'b Labels)]> {
+    let mut rest = all;
+    std::iter::from_fn(move || {
+        let mut text = 0;
+        let full = rest.iter().take(rows).position(|(_, labels)| {
+            text += labels
+                .iter()
+                .map(|(name, value)| name.len() + value.len())
+                .sum::<usize>();
+            text >= BATCH_TEXT
+        });
+        let end = full.map_or(rows.min(rest.len()), |last| last + 1);
+        let (chunk, after) = rest.split_at(end);
+        rest = after;
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
 /// The batch of [`Table::Series`] with these series.
 pub fn series_batch(shared: Shared<'_>, rows: &[(i64, &Labels)]) -> Result<RecordBatch, ArrowError> {
     let mut labels = labels_array(rows)?;
@@ -163,6 +211,7 @@ pub struct StackRows {
     ids: Vec<i64>,
     ends: Vec<i32>,
     frames: Vec<Frame>,
+    text: usize,
 }
 
 impl StackRows {
@@ -171,15 +220,19 @@ impl StackRows {
         self.ids.len()
     }
 
-    /// Number of frames of all rows.
-    pub fn frames(&self) -> usize {
-        self.frames.len()
+    /// True when a batch of `frames` frames is full, or one of fewer by its text.
+    pub fn is_full(&self, frames: usize) -> bool {
+        self.frames.len() >= frames || self.text >= BATCH_TEXT
     }
 
     /// Adds a stack.
-    pub fn push<'a>(&mut self, id: i64, frames: impl Iterator<Item = &'a Frame>) {
+    pub fn push<'a>(&mut self, id: i64, frames: impl Iterator<Item = &'a Frame>, texts: &Texts) {
         self.ids.push(id);
-        self.frames.extend(frames);
+        let text = &mut self.text;
+        self.frames.extend(frames.inspect(|frame| {
+            let names = [frame.function, frame.file, frame.mapping, frame.build_id];
+            *text += names.map(|number| texts.get(number).len()).iter().sum::<usize>();
+        }));
         self.ends.push(self.frames.len() as i32);
     }
 
@@ -230,9 +283,18 @@ impl StackRows {
 
 /// A column of texts as runs of one number.
 #[derive(Default)]
-struct Runs(Vec<(u32, usize)>);
+struct Runs(Vec<(u32, usize)>, usize);
 
 impl Runs {
+    /// Bytes of a text, looked up once a run.
+    #[inline]
+    fn length_of(&mut self, number: u32, texts: &Texts) -> usize {
+        if self.0.last().is_none_or(|(last, _)| *last != number) {
+            self.1 = texts.get(number).len();
+        }
+        self.1
+    }
+
     #[inline]
     fn push(&mut self, number: u32, end: usize) {
         match self.0.last_mut() {

@@ -100,17 +100,18 @@ fn samples(
                     Some((_, span, trace)) => (*span, *trace),
                     None => (NO_TEXT, NO_TEXT),
                 };
-                rows.push(SampleRow {
+                let row = SampleRow {
                     time: profile.time_us,
                     series,
                     kind,
                     stack: partition.stacks[group.stacks[row] as usize].id,
                     value: group.values[row],
                     link,
-                });
-            }
-            if rows.len() >= BATCH_ROWS {
-                out.push(rows.take(shared)?);
+                };
+                rows.push(row, shared.texts);
+                if rows.is_full(BATCH_ROWS) {
+                    out.push(rows.take(shared)?);
+                }
             }
         }
     }
@@ -127,20 +128,19 @@ fn profiles(
     applied: u64,
     out: &mut Vec<RecordBatch>,
 ) -> Result<(), ArrowError> {
-    let (mut rows, mut count) = (ProfileRows::default(), 0);
+    let mut rows = ProfileRows::default();
     for (series, kind, group) in groups(partition, filter) {
         for (index, profile) in visible(group, applied) {
             if time_matches(profile.time_us, filter) {
-                rows.push(series, kind, *profile, group.rows_of(index).len() as i64);
-                count += 1;
+                let samples = group.rows_of(index).len() as i64;
+                rows.push(series, kind, *profile, samples, shared.texts);
             }
-            if count == BATCH_ROWS {
+            if rows.is_full(BATCH_ROWS) {
                 out.push(rows.take(shared)?);
-                count = 0;
             }
         }
     }
-    if count > 0 {
+    if !rows.is_empty() {
         out.push(rows.take(shared)?);
     }
     Ok(())
@@ -160,8 +160,8 @@ fn stacks(
         let Some(frames) = partition.frames(stack) else {
             continue;
         };
-        rows.push(stack.id, frames);
-        if rows.frames() >= BATCH_FRAMES {
+        rows.push(stack.id, frames, shared.texts);
+        if rows.is_full(BATCH_FRAMES) {
             out.push(rows.take(shared)?);
         }
     }
@@ -184,8 +184,8 @@ fn series(
         .filter(|(id, _)| wanted(id))
         .map(|(id, labels)| (*id, labels))
         .collect();
-    if !rows.is_empty() {
-        out.push(rows::series_batch(shared, &rows)?);
+    for rows in rows::series_chunks(&rows, BATCH_ROWS) {
+        out.push(rows::series_batch(shared, rows)?);
     }
     Ok(())
 }

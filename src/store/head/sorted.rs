@@ -113,15 +113,16 @@ fn samples<E>(
                 true => (NO_TEXT, NO_TEXT),
                 false => link_of(group, row),
             };
-            rows.push(SampleRow {
+            let row = SampleRow {
                 time,
                 series,
                 kind,
                 stack: partition.stacks[group.stacks[row as usize] as usize].id,
                 value: group.values[row as usize],
                 link,
-            });
-            if rows.len() == BATCH_ROWS {
+            };
+            rows.push(row, shared.texts);
+            if rows.is_full(BATCH_ROWS) {
                 receive(rows.take(shared))?;
             }
         }
@@ -222,7 +223,6 @@ fn profiles<E>(
     receive: &mut impl FnMut(Result<RecordBatch, ArrowError>) -> Result<(), BatchError<E>>,
 ) -> Result<(), BatchError<E>> {
     let mut rows = ProfileRows::default();
-    let mut count = 0;
     for (kind, series) in group_order(partition) {
         let Some(group) = partition.groups.get(&(series, kind)) else {
             continue;
@@ -235,15 +235,14 @@ fn profiles<E>(
             let profile = group.profiles[index];
             extend(&mut stats.time, profile.time_us);
             stats.rows += 1;
-            rows.push(series, kind, profile, group.rows_of(index).len() as i64);
-            count += 1;
-            if count == BATCH_ROWS {
+            let samples = group.rows_of(index).len() as i64;
+            rows.push(series, kind, profile, samples, shared.texts);
+            if rows.is_full(BATCH_ROWS) {
                 receive(rows.take(shared))?;
-                count = 0;
             }
         }
     }
-    if count > 0 {
+    if !rows.is_empty() {
         receive(rows.take(shared))?;
     }
     Ok(())
@@ -263,10 +262,10 @@ fn stacks<E>(
         let Some(frames) = partition.frames(stack) else {
             continue;
         };
-        rows.push(stack.id, frames);
+        rows.push(stack.id, frames, shared.texts);
         stats.rows += 1;
         extend(&mut stats.stack, stack.id);
-        if rows.frames() >= BATCH_FRAMES {
+        if rows.is_full(BATCH_FRAMES) {
             receive(rows.take(shared))?;
         }
     }
@@ -288,7 +287,7 @@ fn series<E>(
         extend(&mut stats.series, *id);
     }
     stats.rows = rows.len() as u64;
-    for rows in rows.chunks(BATCH_ROWS) {
+    for rows in rows::series_chunks(&rows, BATCH_ROWS) {
         receive(rows::series_batch(shared, rows))?;
     }
     Ok(())

@@ -23,8 +23,10 @@ use crate::store::snapshot::FileEntry;
 pub const ORDER_KEY: &str = "alluvium.order";
 /// Rows of a batch of an input: some dozens of inputs are open at once.
 const BATCH_ROWS: usize = 8 << 10;
-/// The same for stacks, whose rows are kilobytes.
+/// The same for stacks, whose rows are kilobytes, a megabyte at most.
 const STACK_ROWS: usize = 256;
+/// The same for series, whose rows are 90 KiB at most.
+const SERIES_ROWS: usize = 1 << 10;
 
 /// Batches of one file in the order of [`order`].
 pub struct Input {
@@ -78,6 +80,7 @@ impl Input {
         let sorted = table == Table::Stacks || claimed.as_deref() == Some(order(table));
         let rows = match table {
             Table::Stacks => STACK_ROWS,
+            Table::Series => SERIES_ROWS,
             _ => BATCH_ROWS,
         };
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)

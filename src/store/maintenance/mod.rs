@@ -133,6 +133,13 @@ impl Desk {
         answer
     }
 
+    /// Takes no requests any more, and lets nobody wait for an answer.
+    pub fn close(&self) {
+        let mut requests = self.requests.lock();
+        requests.closed = true;
+        requests.waiting.clear();
+    }
+
     /// Wakes the thread, so that it sees that it must end.
     pub fn wake(&self) {
         // The thread looks whether it must end while it holds the lock. A call between that look and its wait would be lost, and the wait is long.

@@ -130,13 +130,13 @@ impl StackSet {
         };
         for (id, start, end) in &self.stacks {
             let frames = &self.paths[*start as usize..*end as usize];
-            rows.push(*id, frames.iter().map(|frame| self.frames.get(*frame)));
+            rows.push(*id, frames.iter().map(|frame| self.frames.get(*frame)), &self.texts);
             stats.stack = Some(
                 stats
                     .stack
                     .map_or((*id, *id), |(low, high)| (low.min(*id), high.max(*id))),
             );
-            if rows.frames() >= BATCH_FRAMES {
+            if rows.is_full(BATCH_FRAMES) {
                 let batch = rows.take(shared).map_err(|error| failed(output.path(), error))?;
                 output.write(&batch)?;
             }
@@ -226,7 +226,7 @@ impl SeriesSet {
             projection: Some(&columns),
         };
         let all: Vec<(i64, &Labels)> = self.0.iter().map(|(id, labels)| (*id, labels)).collect();
-        for chunk in all.chunks(BATCH_SERIES) {
+        for chunk in rows::series_chunks(&all, BATCH_SERIES) {
             let batch = rows::series_batch(shared, chunk).map_err(|error| StoreError::Parquet {
                 path: output.path().to_owned(),
                 reason: error.to_string(),

@@ -1,7 +1,11 @@
 //! Tests of the way from bytes to rows: what is refused and with which words, and what normalisation changes.
 
+use std::time::Duration;
+
 use super::*;
-use crate::profile::pprof::{Function, ValueType};
+use crate::profile::pprof::{Function, Line, Location, SampleLabel, ValueType};
+use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::store::ingest::go_names::without_go_shapes;
 
 const NOW_MS: i64 = 1_800_000_000_000;
 
@@ -129,15 +133,15 @@ fn text_labels_of_samples_make_series_and_ids_stay_on_samples() {
             (r#"{service_name="shop"}"#.to_owned(), vec![1, 2]),
         ]
     );
-    let link = |sample, span: Option<&str>, trace: Option<&str>| Link {
-        sample,
-        span_id: span.map(Box::from),
-        trace_id: trace.map(Box::from),
-    };
-    assert_eq!(
-        prepared.links,
-        [link(0, Some("00ff"), None), link(2, None, Some("abcd"))]
-    );
+    let links: Vec<(u32, &str, &str)> = prepared
+        .links
+        .iter()
+        .map(|link| {
+            let text = |span| prepared.symbols.text(span);
+            (link.sample, text(link.span_id), text(link.trace_id))
+        })
+        .collect();
+    assert_eq!(links, [(0, "00ff", ""), (2, "", "abcd")]);
 }
 
 #[test]
@@ -204,4 +208,44 @@ fn what_is_too_large_or_malformed_is_told_apart() {
     let late = prepare(&good, NOW_MS + 3_700_000, &Limits::default()).unwrap_err();
     assert_eq!(late.reason, "not_in_ingestion_window");
     assert!(prepare(&good, NOW_MS + 3_700_000, &Limits::unlimited()).is_ok());
+}
+
+#[test]
+fn the_largest_profiles_of_honest_senders_are_within_the_bounds() {
+    // As many samples as may be sent, each a stack of its own, as deep as frameworks get.
+    let shape = Shape {
+        functions: 20_000,
+        samples: 16_000,
+        depth: 250,
+        labelled_every: 3,
+    };
+    let large = cpu_profile(&Names::new(shape.functions), shape, 1);
+    let sender = RawProfile {
+        pprof: pprof::encode(&large).into(),
+        ..raw(LABELS, &large)
+    };
+    let limits = Limits {
+        max_profile_size_bytes: 0,
+        reject_older_than: Duration::ZERO,
+        ..Limits::default()
+    };
+    let prepared = prepare(&sender, NOW_MS, &limits).unwrap();
+    assert_eq!(prepared.stack_ids.len(), 16_000);
+    assert!(prepared.frames > 1_000_000, "{}", prepared.frames);
+}
+
+#[test]
+fn what_announces_fewer_bytes_than_it_has_is_opened_only_with_room_for_all() {
+    let plain = pprof::encode(&profile(&["a"], &[1, 2, 3], vec![]));
+    let raw = RawProfile {
+        // The last member says that there are no bytes.
+        pprof: [pprof::gzip(&plain), pprof::gzip(b"")].concat().into(),
+        ..raw(LABELS, &profile(&["a"], &[1], vec![]))
+    };
+    let limits = Limits::default();
+    let announced = announced_size(&raw, &limits);
+    assert_eq!(announced, 0);
+    let refusal = prepare_within(&raw, NOW_MS, &limits, announced).unwrap_err();
+    assert!(matches!(refusal, Refusal::LargerThanAnnounced));
+    assert_eq!(prepare(&raw, NOW_MS, &limits).unwrap().stack_ids.len(), 3);
 }

@@ -2,18 +2,27 @@
 //!
 //! Labels that the series has already win over those of a sample; numbers and private labels (`__`) are no labels of a series.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use crate::profile::Labels;
 use crate::profile::pprof::{Profile, SampleLabel};
-use crate::store::ingest::{Link, Samples, SeriesRows, is_link};
+use crate::store::ingest::bounds;
+use crate::store::ingest::prepared::{Link, Samples, SeriesRows};
+use crate::store::ingest::texts::Spans;
 use crate::store::limits::{Limits, Rejection};
 
 /// Labels of a sample, sorted.
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
 /// The series of `profile` whose own labels are `base`, and the links of its samples.
-pub fn split(profile: &Profile<'_>, base: &Labels, limits: &Limits) -> Result<(Vec<SeriesRows>, Vec<Link>), Rejection> {
+pub fn split(
+    profile: &Profile<'_>,
+    base: &Labels,
+    limits: &Limits,
+    spans: &mut Spans<'_>,
+) -> Result<(Vec<SeriesRows>, Vec<Link>), Rejection> {
     let count = profile.sample_count() as u32;
     let whole = |labels: &Labels| SeriesRows {
         id: labels.hash64() as i64,
@@ -27,6 +36,8 @@ pub fn split(profile: &Profile<'_>, base: &Labels, limits: &Limits) -> Result<(V
     {
         return Ok((vec![whole(base)], Vec::new()));
     }
+    let (types, base_text) = (profile.sample_types.len(), text_of(base.iter()));
+    let mut text = 0;
     let mut links = Vec::new();
     let mut groups: Vec<(Pairs<'_>, Vec<u32>)> = Vec::new();
     let mut index_of: HashMap<Pairs<'_>, usize> = HashMap::new();
@@ -49,22 +60,27 @@ pub fn split(profile: &Profile<'_>, base: &Labels, limits: &Limits) -> Result<(V
         let group = match index_of.get(&pairs) {
             Some(group) => *group,
             None => {
+                text += base_text + text_of(pairs.iter().copied());
+                bounds::check_series(groups.len() + 1, types, text)?;
                 groups.push((pairs.clone(), Vec::new()));
                 index_of.insert(pairs.clone(), groups.len() - 1);
                 groups.len() - 1
             }
         };
         groups[group].1.push(sample);
-        links.extend(link(sample, labels));
+        links.extend(link(sample, labels, spans)?);
     }
     if let [(pairs, _)] = groups.as_slice()
         && pairs.is_empty()
     {
         return Ok((vec![whole(base)], links));
     }
+    let mut shared: HashMap<&str, Arc<str>> = HashMap::new();
+    let mut share = |text| shared.entry(text).or_insert_with(|| Arc::from(text)).clone();
     let mut series = Vec::with_capacity(groups.len());
     for (pairs, samples) in groups {
-        let labels = Labels::from_pairs(base.iter().chain(pairs.iter().copied()));
+        let own = pairs.into_iter().map(|(name, value)| (share(name), share(value)));
+        let labels = Labels::from_pairs(base.pairs().iter().cloned().chain(own));
         limits.check_labels(&labels)?;
         series.push(SeriesRows {
             id: labels.hash64() as i64,
@@ -75,18 +91,31 @@ pub fn split(profile: &Profile<'_>, base: &Labels, limits: &Limits) -> Result<(V
     Ok((series, links))
 }
 
-fn link(sample: u32, labels: &[SampleLabel<'_>]) -> Option<Link> {
-    let find = |wanted: &str| {
+fn text_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
+    pairs.map(|(name, value)| name.len() + value.len()).sum()
+}
+
+/// True for the labels that stay on samples.
+fn is_link(label: &SampleLabel<'_>) -> bool {
+    matches!(label, SampleLabel::Text("profile_id" | "span_id" | "trace_id", _))
+}
+
+fn link(sample: u32, labels: &[SampleLabel<'_>], spans: &mut Spans<'_>) -> Result<Option<Link>, Rejection> {
+    let find = |wanted: &'static str| {
         labels.iter().find_map(|label| match label {
-            SampleLabel::Text(name, value) if *name == wanted && !value.is_empty() => Some(Box::from(*value)),
+            SampleLabel::Text(name, value) if *name == wanted && !value.is_empty() => Some((wanted, *value)),
             _ => None,
         })
     };
-    let span_id = find("span_id").or_else(|| find("profile_id"));
-    let trace_id = find("trace_id");
-    (span_id.is_some() || trace_id.is_some()).then_some(Link {
+    let mut span = |found: Option<(&str, &str)>| {
+        found.map_or(Ok(Default::default()), |(name, id)| {
+            bounds::check_link(name, id).map(|()| spans.of(id))
+        })
+    };
+    let link = Link {
         sample,
-        span_id,
-        trace_id,
-    })
+        span_id: span(find("span_id").or_else(|| find("profile_id")))?,
+        trace_id: span(find("trace_id"))?,
+    };
+    Ok((!link.span_id.is_empty() || !link.trace_id.is_empty()).then_some(link))
 }

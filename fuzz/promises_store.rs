@@ -1,0 +1,102 @@
+//! What is promised of a store for any profile: it is refused, or stored and flushed; the store stays healthy, and starts again.
+//!
+//! Used by the target `store_flush` and by `integration/poison.rs`. In: the uncompressed bytes of a profile. Out: nothing, or a panic.
+//! Works in temporary folders, in memory where there is room.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alluvium::profile::{Labels, RawProfile, SinkErrorKind};
+use alluvium::store::{Limits, Store, StoreConfig, SyncMode};
+use alluvium::telemetry::metrics::Scope;
+
+/// Profiles between flushes, and between starts; each start has a new folder, replayed once.
+const FLUSH_EVERY: u64 = 64;
+const START_EVERY: u64 = 4096;
+
+/// A store that takes one profile after the other.
+pub struct StoreOfProfiles {
+    runtime: tokio::runtime::Runtime,
+    open: Option<(tempfile::TempDir, Arc<Store>)>,
+    taken: u64,
+}
+
+impl StoreOfProfiles {
+    /// No store is open yet.
+    pub fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        Self {
+            runtime,
+            open: None,
+            taken: 0,
+        }
+    }
+
+    /// Takes a profile, and flushes or starts again when it is time.
+    pub fn take(&mut self, profile: &[u8]) {
+        let store = self.store();
+        let raw = RawProfile {
+            labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "fuzz")]),
+            id: "".into(),
+            pprof: profile.to_vec().into(),
+        };
+        for (_, error) in self.runtime.block_on(store.append("fuzz", vec![raw])) {
+            let refused = matches!(error.kind, SinkErrorKind::Invalid | SinkErrorKind::TooLarge);
+            assert!(refused, "{error}");
+        }
+        self.taken += 1;
+        if self.taken.is_multiple_of(FLUSH_EVERY) {
+            self.flush();
+        }
+        if self.taken.is_multiple_of(START_EVERY) {
+            self.start_again();
+        }
+    }
+
+    /// Everything taken so far goes to the tables.
+    pub fn flush(&mut self) {
+        let store = self.store();
+        self.runtime.block_on(store.flush()).expect("a flush");
+        assert_eq!(store.unavailable(), None);
+    }
+
+    /// What is in the log is replayed; then a new folder.
+    pub fn start_again(&mut self) {
+        let Some((folder, store)) = self.open.take() else {
+            return;
+        };
+        drop(store);
+        let store = open(folder.path());
+        self.runtime.block_on(store.flush()).expect("a flush after a start");
+        assert_eq!(store.unavailable(), None);
+    }
+
+    fn store(&mut self) -> Arc<Store> {
+        let (_, store) = self.open.get_or_insert_with(|| {
+            let folder = tempfile::tempdir_in("/dev/shm")
+                .or_else(|_| tempfile::tempdir())
+                .expect("a folder");
+            let store = open(folder.path());
+            (folder, store)
+        });
+        store.clone()
+    }
+}
+
+fn open(folder: &std::path::Path) -> Arc<Store> {
+    let limits = Limits {
+        reject_older_than: Duration::ZERO,
+        reject_newer_than: Duration::ZERO,
+        ..Limits::default()
+    };
+    let config = StoreConfig {
+        limits,
+        sync: SyncMode::Off,
+        ..StoreConfig::new(folder)
+    };
+    Store::open(config, &Scope::new()).expect("a store")
+}

@@ -1,0 +1,538 @@
+//! Profiles of a few kilobytes that expand to gigabytes, pushed over HTTP into the real program under a limit of memory, beside an
+//! honest client. Nothing of it may end the server, keep it from flushing or starting again, or cost the honest client an error.
+//!
+//! The profiles are made here, one function a case; each names what multiplies. Those that are beyond a bound are refused with a number,
+//! those within are stored.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use alluvium::profile::pprof::{self, Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
+use alluvium::wire::call::Caller;
+use alluvium::wire::proto::push::{PushRequest, RawProfileSeries, RawSample};
+use alluvium::wire::proto::types::LabelPair;
+use alluvium::wire::push::PushClient;
+use bytes::Bytes;
+use prost::Message;
+
+use crate::harness::client;
+use crate::kill::numbered;
+use crate::program::{Program, free_address, sql};
+
+/// Memory that the server may use, the page cache of its files included.
+const LIMIT_BYTES: u64 = 512 << 20;
+/// Clients that send poison at one time.
+const CLIENTS: usize = 64;
+
+const CPU: ValueType<'static> = ValueType {
+    kind: "cpu",
+    unit: "nanoseconds",
+};
+
+/// A push and what is to come of it.
+struct Case {
+    name: &'static str,
+    body: Vec<u8>,
+    accepted: bool,
+}
+
+fn now_nanos() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(now.as_nanos()).unwrap()
+}
+
+/// A profile without samples.
+fn empty<'a>() -> Profile<'a> {
+    Profile {
+        sample_types: vec![CPU],
+        period_type: CPU,
+        period: 10_000_000,
+        time_nanos: now_nanos(),
+        sample_starts: vec![0],
+        label_starts: vec![0],
+        ..Profile::default()
+    }
+}
+
+fn push_function<'a>(profile: &mut Profile<'a>, name: &'a str) -> u32 {
+    profile.functions.push(Function {
+        name,
+        ..Function::default()
+    });
+    u32::try_from(profile.functions.len() - 1).unwrap()
+}
+
+/// A location of these functions, each on a line of its own.
+fn push_location(profile: &mut Profile<'_>, mapping: u32, functions: impl Iterator<Item = u32>) -> u32 {
+    let lines_start = u32::try_from(profile.lines.len()).unwrap();
+    profile
+        .lines
+        .extend(functions.map(|function| Line { function, line: 1 }));
+    profile.locations.push(Location {
+        mapping,
+        lines_start,
+        lines_end: u32::try_from(profile.lines.len()).unwrap(),
+        ..Location::default()
+    });
+    u32::try_from(profile.locations.len() - 1).unwrap()
+}
+
+fn push_sample<'a>(profile: &mut Profile<'a>, stack: impl Iterator<Item = u32>, labels: &[SampleLabel<'a>]) {
+    profile.sample_locations.extend(stack);
+    profile
+        .sample_starts
+        .push(u32::try_from(profile.sample_locations.len()).unwrap());
+    profile.labels.extend_from_slice(labels);
+    profile.label_starts.push(u32::try_from(profile.labels.len()).unwrap());
+    let types = profile.sample_types.len();
+    profile.values.extend(std::iter::repeat_n(1, types));
+}
+
+/// Stacks of `depth` frames that differ in their leaf.
+fn distinct_stacks(profile: &mut Profile<'_>, count: u32, depth: usize, location: u32, leaves: u32) {
+    for stack in 0..count {
+        let rest = std::iter::repeat_n(location, depth - 1);
+        push_sample(profile, std::iter::once(leaves + stack).chain(rest), &[]);
+    }
+}
+
+fn lines_of_a_location() -> Vec<u8> {
+    let mut profile = empty();
+    let function = push_function(&mut profile, "work");
+    let wide = push_location(
+        &mut profile,
+        Location::NO_MAPPING,
+        std::iter::repeat_n(function, 100_000),
+    );
+    let leaves = wide + 1;
+    for _ in 0..100 {
+        let leaf = push_function(&mut profile, "leaf");
+        push_location(&mut profile, Location::NO_MAPPING, std::iter::once(leaf));
+    }
+    distinct_stacks(&mut profile, 100, 1_000, wide, leaves);
+    pprof::encode(&profile)
+}
+
+fn long_names_in_deep_stacks() -> Vec<u8> {
+    let long = "n".repeat(65_000);
+    let mut profile = empty();
+    let function = push_function(&mut profile, &long);
+    let location = push_location(&mut profile, Location::NO_MAPPING, std::iter::once(function));
+    let leaf = push_function(&mut profile, "leaf");
+    for _ in 0..40 {
+        push_location(&mut profile, Location::NO_MAPPING, std::iter::repeat_n(leaf, 2));
+    }
+    distinct_stacks(&mut profile, 40, 1_000, location, location + 1);
+    pprof::encode(&profile)
+}
+
+fn long_files_of_mappings() -> Vec<u8> {
+    let long = "m".repeat(65_000);
+    let mut profile = empty();
+    profile.mappings.push(Mapping {
+        file: &long,
+        build_id: &long,
+        ..Mapping::default()
+    });
+    let function = push_function(&mut profile, "work");
+    let location = push_location(&mut profile, 0, std::iter::once(function));
+    for _ in 0..40 {
+        push_location(&mut profile, 0, std::iter::repeat_n(function, 2));
+    }
+    distinct_stacks(&mut profile, 40, 1_000, location, location + 1);
+    pprof::encode(&profile)
+}
+
+/// 16,000 samples of one stack, each with the labels that `labels` gives for its number.
+fn labelled<'a>(mut profile: Profile<'a>, labels: impl Fn(usize) -> Vec<SampleLabel<'a>>) -> Vec<u8> {
+    let function = push_function(&mut profile, "work");
+    let location = push_location(&mut profile, Location::NO_MAPPING, std::iter::once(function));
+    for sample in 0..16_000 {
+        push_sample(&mut profile, std::iter::once(location), &labels(sample));
+    }
+    pprof::encode(&profile)
+}
+
+fn one_long_span_id() -> Vec<u8> {
+    let span = "a".repeat(135_000);
+    labelled(empty(), |_| vec![SampleLabel::Text("span_id", &span)])
+}
+
+fn a_series_for_each_sample(types: usize) -> Vec<u8> {
+    let values: Vec<String> = (0..16_000).map(|number| format!("request-{number}")).collect();
+    let mut profile = empty();
+    profile.sample_types = vec![CPU; types];
+    labelled(profile, |sample| vec![SampleLabel::Text("request", &values[sample])])
+}
+
+fn many_sample_types() -> Vec<u8> {
+    let mut profile = empty();
+    profile.sample_types = vec![CPU; 100_000];
+    pprof::encode(&profile)
+}
+
+fn a_long_period_type() -> Vec<u8> {
+    let long = "p".repeat(1 << 20);
+    let mut profile = empty();
+    profile.sample_types = vec![CPU; 60];
+    profile.period_type = ValueType {
+        kind: &long,
+        unit: &long,
+    };
+    pprof::encode(&profile)
+}
+
+fn comments() -> Vec<u8> {
+    let mut body = pprof::encode(&empty());
+    // Field 13, packed: two million times string 0.
+    let count = 2_000_000u32;
+    body.push(13 << 3 | 2);
+    prost::encoding::encode_varint(u64::from(count), &mut body);
+    body.resize(body.len() + count as usize, 0);
+    body
+}
+
+fn empty_messages(field: u8) -> Vec<u8> {
+    let mut body = pprof::encode(&empty());
+    for _ in 0..1_900_000 {
+        body.extend_from_slice(&[field << 3 | 2, 0]);
+    }
+    body
+}
+
+fn empty_sample_labels() -> Vec<u8> {
+    let mut body = pprof::encode(&empty());
+    let labels = [3u8 << 3 | 2, 0].repeat(1_900_000);
+    body.push(2 << 3 | 2);
+    prost::encoding::encode_varint(labels.len() as u64 + 3, &mut body);
+    body.extend_from_slice(&labels);
+    body.extend_from_slice(&[2 << 3 | 2, 1, 1]);
+    body
+}
+
+/// One name of a megabyte with Go's type parameters, of a hundred thousand functions.
+fn go_names() -> Vec<u8> {
+    let long = format!("{}[go.shape.int]", "g".repeat(1 << 20));
+    let mut profile = empty();
+    for _ in 0..100_000 {
+        push_function(&mut profile, &long);
+    }
+    pprof::encode(&profile)
+}
+
+/// Four megabytes of names that no frame has.
+fn names_of_nothing() -> Vec<u8> {
+    let names: Vec<String> = (0..60)
+        .map(|number| format!("{number}{}", "x".repeat(65_000)))
+        .collect();
+    let mut profile = empty();
+    for name in &names {
+        push_function(&mut profile, name);
+    }
+    let location = push_location(&mut profile, Location::NO_MAPPING, std::iter::once(0));
+    push_sample(&mut profile, std::iter::once(location), &[]);
+    pprof::encode(&profile)
+}
+
+/// The profiles of the cases, uncompressed, with their names.
+pub fn profiles() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("lines", lines_of_a_location()),
+        ("names", long_names_in_deep_stacks()),
+        ("mappings", long_files_of_mappings()),
+        ("span", one_long_span_id()),
+        ("series", a_series_for_each_sample(1)),
+        ("series-of-types", a_series_for_each_sample(10)),
+        ("types", many_sample_types()),
+        ("period", a_long_period_type()),
+        ("comments", comments()),
+        ("functions", empty_messages(5)),
+        ("empty-mappings", empty_messages(3)),
+        ("labels", empty_sample_labels()),
+        ("go", go_names()),
+        ("nothing", names_of_nothing()),
+    ]
+}
+
+/// Small profiles of the same kinds, for changes of them.
+pub fn small() -> Vec<Vec<u8>> {
+    let mut profile = empty();
+    let leaf = push_function(&mut profile, "leaf[go.shape.int]");
+    let wide = push_location(&mut profile, Location::NO_MAPPING, std::iter::repeat_n(leaf, 20));
+    let span = "0123456789abcdef";
+    for number in 0..20 {
+        let value = if number % 2 == 0 { "even" } else { "odd" };
+        let labels = [SampleLabel::Text("span_id", span), SampleLabel::Text("request", value)];
+        push_sample(&mut profile, std::iter::repeat_n(wide, 20), &labels);
+    }
+    profile.comments = vec![span; 5];
+    let mut types = empty();
+    types.sample_types = vec![CPU; 20];
+    push_sample(&mut types, std::iter::empty(), &[]);
+    vec![pprof::encode(&profile), pprof::encode(&types)]
+}
+
+/// Writes the profiles as seeds of the fuzz target `store_flush` to the folder that `ALLUVIUM_SEEDS` names.
+#[test]
+fn the_cases_are_seeds_of_the_fuzz_target() {
+    let Some(folder) = std::env::var_os("ALLUVIUM_SEEDS").map(std::path::PathBuf::from) else {
+        return;
+    };
+    for (name, profile) in profiles() {
+        std::fs::write(folder.join(name), profile).unwrap();
+    }
+    for (number, profile) in small().iter().enumerate() {
+        std::fs::write(folder.join(format!("small-{number}")), profile).unwrap();
+    }
+}
+
+fn push_of(labels: &[(&str, &str)], samples: Vec<(String, Bytes)>) -> Vec<u8> {
+    let labels = labels
+        .iter()
+        .map(|(name, value)| LabelPair {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        })
+        .collect();
+    let samples = samples
+        .into_iter()
+        .map(|(id, raw_profile)| RawSample { raw_profile, id })
+        .collect();
+    PushRequest {
+        series: vec![RawProfileSeries {
+            labels,
+            samples,
+            annotations: Vec::new(),
+        }],
+    }
+    .encode_to_vec()
+}
+
+const LABELS: [(&str, &str); 2] = [("__name__", "process_cpu"), ("service_name", "poison")];
+
+fn one(profile: &[u8]) -> Vec<u8> {
+    push_of(&LABELS, vec![(String::new(), pprof::gzip(profile).into())])
+}
+
+fn cases() -> Vec<Case> {
+    let case = |name, body: Vec<u8>, accepted| Case { name, body, accepted };
+    let long = "v".repeat(2_000);
+    let names: Vec<String> = (0..26).map(|number| format!("label_{number}")).collect();
+    let mut wide: Vec<(&str, &str)> = LABELS.to_vec();
+    wide.extend(names.iter().map(|name| (name.as_str(), long.as_str())));
+    let compressed: Bytes = pprof::gzip(&names_of_nothing()).into();
+    // The trailer of the last member says that there are four bytes.
+    let lying: Bytes = [compressed.as_ref(), &pprof::gzip(&[0x48, 0, 0x50, 0])].concat().into();
+    vec![
+        case("a location of 100,000 lines", one(&lines_of_a_location()), false),
+        case("names of 65,000 bytes", one(&long_names_in_deep_stacks()), false),
+        case("mappings of 65,000 bytes", one(&long_files_of_mappings()), false),
+        case("a span id of 135,000 bytes", one(&one_long_span_id()), false),
+        case("a series for each sample", one(&a_series_for_each_sample(1)), true),
+        case("16,000 series of 10 types", one(&a_series_for_each_sample(10)), false),
+        case(
+            "16,000 series with long labels",
+            push_of(
+                &wide,
+                vec![(String::new(), pprof::gzip(&a_series_for_each_sample(1)).into())],
+            ),
+            false,
+        ),
+        case("100,000 sample types", one(&many_sample_types()), false),
+        case("a period type of 2 MiB", one(&a_long_period_type()), false),
+        case("2,000,000 comments", one(&comments()), false),
+        case("1,900,000 empty functions", one(&empty_messages(5)), false),
+        case("1,900,000 empty mappings", one(&empty_messages(3)), false),
+        case("1,900,000 empty labels", one(&empty_sample_labels()), false),
+        case("a Go name of 1 MiB in 100,000 functions", one(&go_names()), true),
+        case(
+            "200 profiles of 4 MiB",
+            push_of(&LABELS, vec![(String::new(), compressed); 200]),
+            true,
+        ),
+        case(
+            "50 profiles larger than they say",
+            push_of(&LABELS, vec![(String::new(), lying); 50]),
+            true,
+        ),
+        case(
+            "a profile id of 1 MiB",
+            push_of(
+                &LABELS,
+                vec![("i".repeat(1 << 20), pprof::gzip(&names_of_nothing()).into())],
+            ),
+            false,
+        ),
+        case(
+            "errors with long labels",
+            push_of(&wide, vec![(String::new(), Bytes::from_static(b"no")); 5_000]),
+            false,
+        ),
+    ]
+}
+
+/// The program, able to use [`LIMIT_BYTES`]: by a control group where one can be made, else by the size of its data.
+struct Limited {
+    program: Program,
+    group: Option<std::path::PathBuf>,
+}
+
+impl Limited {
+    fn start(arguments: &[&str], log: &std::path::Path) -> Self {
+        let program = env!("CARGO_BIN_EXE_alluvium");
+        let name = format!("alluvium-poison-{}", std::process::id());
+        let groups = [
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup", "memory.max"),
+        ];
+        let group = groups.iter().find_map(|(root, file)| {
+            let folder = std::path::Path::new(root).join(&name);
+            let made = folder.is_dir() || std::fs::create_dir(&folder).is_ok();
+            (made && std::fs::write(folder.join(file), LIMIT_BYTES.to_string()).is_ok()).then_some(folder)
+        });
+        let script = match &group {
+            Some(folder) => format!("echo $$ > '{}/cgroup.procs' && exec \"$@\"", folder.display()),
+            None => format!("ulimit -d {} && exec \"$@\"", LIMIT_BYTES / 1024),
+        };
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh", program]).args(arguments);
+        Self {
+            program: Program::start(command, log),
+            group,
+        }
+    }
+
+    /// The most memory that the process has had resident.
+    fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.program.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        self.program.kill();
+        if let Some(folder) = &self.group {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+async fn send(http: &reqwest::Client, url: &str, body: Vec<u8>) -> (u16, String) {
+    let request = http.post(format!("{url}/push.v1.PusherService/Push"));
+    let response = request
+        .header("content-type", "application/proto")
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    let status = response.status().as_u16();
+    (status, response.text().await.unwrap())
+}
+
+async fn flush(http: &reqwest::Client, url: &str) {
+    let status = http.post(format!("{url}/flush")).send().await.unwrap().status();
+    assert_eq!(status, 204, "flush");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_small_profile_stops_the_server_or_its_honest_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, data) = (folder.path().join("log"), folder.path().join("data"));
+    let data = data.to_string_lossy().into_owned();
+    let address = free_address();
+    let url = format!("http://{address}");
+    let http = client();
+    let arguments = ["serve", "--listen", &address, "--data", &data, "--log.level", "error"];
+
+    let mut server = Limited::start(&arguments, &log);
+    server.program.ready(&http, &format!("{url}/ready")).await;
+    // Each for itself: the answer, a flush, and a start after SIGKILL.
+    let next = AtomicU64::new(1);
+    let mut honest = 0u64;
+    let all = cases();
+    for case in &all {
+        let (status, text) = send(&http, &url, case.body.clone()).await;
+        let shown: String = text.chars().take(300).collect();
+        if case.accepted {
+            assert_eq!(status, 200, "{}: {shown}", case.name);
+        } else {
+            assert!([400, 413].contains(&status), "{}: {status} {shown}", case.name);
+            assert!(text.contains(|c: char| c.is_ascii_digit()), "{}: {shown}", case.name);
+            assert!(text.len() < 1 << 20, "{}: an answer of {} bytes", case.name, text.len());
+        }
+        let pusher = PushClient::new(Caller::new(http.clone(), url.parse().unwrap()));
+        pusher
+            .push(&[numbered(next.fetch_add(1, Ordering::Relaxed), 0)])
+            .await
+            .unwrap();
+        honest += 1;
+    }
+    flush(&http, &url).await;
+    let peak = server.peak();
+    assert!(peak < LIMIT_BYTES, "one after the other: {peak} bytes");
+    drop(server);
+
+    let mut server = Limited::start(&arguments, &log);
+    server.program.ready(&http, &format!("{url}/ready")).await;
+    // All at once, many times, beside a client that pushes one profile after the other.
+    let all = Arc::new(all);
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut poisoners = tokio::task::JoinSet::new();
+    for client_number in 0..CLIENTS {
+        let (http, url, all) = (http.clone(), url.clone(), all.clone());
+        poisoners.spawn(async move {
+            for round in 0..3 {
+                let case = &all[(client_number + round * 7) % all.len()];
+                let (status, text) = send(&http, &url, case.body.clone()).await;
+                let shown: String = text.chars().take(300).collect();
+                // What is within the bounds may be too much at one time.
+                let fine = if case.accepted {
+                    [200, 503, 429]
+                } else {
+                    [400, 413, 503]
+                };
+                assert!(fine.contains(&status), "{}: {status} {shown}", case.name);
+            }
+        });
+    }
+    let pusher =
+        PushClient::new(Caller::new(http.clone(), url.parse().unwrap()).with_timeout(Duration::from_secs(120)));
+    let honest_client = {
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            let mut pushed = 0u64;
+            while !stop.load(Ordering::Relaxed) || pushed < 10 {
+                pusher.push(&[numbered(100_000 + pushed, 0)]).await.unwrap();
+                pushed += 1;
+            }
+            pushed
+        })
+    };
+    while let Some(ended) = poisoners.join_next().await {
+        ended.unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    honest += honest_client.await.unwrap();
+    let peak = server.peak();
+    assert!(peak < LIMIT_BYTES, "all at once: {peak} bytes");
+    println!("peak of {CLIENTS} clients at once: {} MiB", peak >> 20);
+    // Killed with all of it in the log.
+    drop(server);
+
+    let mut server = Limited::start(&arguments, &log);
+    server.program.ready(&http, &format!("{url}/ready")).await;
+    flush(&http, &url).await;
+    let rows = sql(
+        &http,
+        &url,
+        "SELECT count(*) AS n FROM profiles WHERE service_name LIKE 'client-%'",
+    )
+    .await;
+    assert_eq!(rows, [[honest.to_string()]], "honest profiles");
+    assert_eq!(server.program.terminate().code(), Some(0));
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "", "errors in the log");
+}

@@ -1,0 +1,299 @@
+//! From a push to the log: profiles are decoded a group at a time, each group charged to the budget, and queued for the log.
+//!
+//! In: the profiles of one push. Out: an error for each that is refused, when all others are durable and in the head. A push may hold
+//! more than the budget: its groups follow each other as the log and the head take those before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::store::AppendErrors;
+use crate::store::budget::Charge;
+use crate::store::engine::{Pending, Shared};
+use crate::store::ingest::{self, Prepared, Refusal};
+use crate::store::limits::{self, Limits, Rejection};
+use crate::store::metrics::Reason;
+use crate::store::record;
+use crate::store::wal::Refused;
+
+/// Profiles that take no more memory than this are decoded at once: it takes less than the half millisecond that a change of threads
+/// is worth. It is on what they unpack to, not on what was sent.
+const LIGHT_BYTES: usize = 1 << 20;
+
+/// Records of fewer bytes are copied to the log's buffer at once.
+const LIGHT_RECORD_BYTES: usize = 256 << 10;
+
+/// Profiles that are decoded together, and the memory that they may take.
+const GROUP_PROFILES: usize = 256;
+const GROUP_BYTES: usize = 8 << 20;
+
+/// Longest time that an append waits for a flush to make room; after it, the limit on all heads decides.
+const ROOM_WAIT: Duration = Duration::from_secs(5);
+
+/// Longest time that a group waits for its part of the budget.
+const BUDGET_WAIT: Duration = Duration::from_secs(30);
+
+/// A profile, where it stands in the push, and the bytes that may be opened of it.
+struct Opened {
+    index: usize,
+    raw: RawProfile,
+    room: usize,
+}
+
+/// A prepared profile and what the log keeps of it.
+struct Accepted {
+    index: usize,
+    prepared: Prepared,
+    header: Vec<u8>,
+    raw: RawProfile,
+}
+
+/// What came of a group.
+#[derive(Default)]
+struct Decoded {
+    accepted: Vec<Accepted>,
+    refused: Vec<(usize, Rejection)>,
+    /// Larger than they said: to be opened once more, with room for the largest.
+    larger: Vec<(usize, RawProfile)>,
+}
+
+/// A group in the log: who is told when it is durable, and which profiles it holds.
+type Waiting = (Vec<usize>, oneshot::Receiver<Result<(), SinkError>>);
+
+/// Stores profiles; see [`crate::store::Store::append`].
+pub async fn append(shared: Arc<Shared>, tenant: Arc<str>, profiles: Vec<RawProfile>) -> AppendErrors {
+    let limits = &shared.config.limits;
+    let mut rest: Vec<Opened> = profiles
+        .into_iter()
+        .enumerate()
+        .map(|(index, raw)| {
+            let room = ingest::announced_size(&raw, limits);
+            Opened { index, raw, room }
+        })
+        .collect();
+    let mut errors = AppendErrors::new();
+    let mut waiting: Vec<Waiting> = Vec::new();
+    while !rest.is_empty() {
+        let after = rest.split_off(group_end(&rest));
+        let group = std::mem::replace(&mut rest, after);
+        let indices: Vec<usize> = group.iter().map(|opened| opened.index).collect();
+        match take(&shared, &tenant, group).await {
+            Ok(taken) => {
+                errors.extend(taken.errors);
+                waiting.extend(taken.waiting);
+                let room = ingest::size_limit(limits);
+                let again = taken.larger.into_iter().map(|(index, raw)| Opened { index, raw, room });
+                rest.extend(again);
+            }
+            Err(error) => errors.extend(indices.into_iter().map(|index| (index, error.clone()))),
+        }
+    }
+    for (indices, durable) in waiting {
+        let error = match durable.await {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => error,
+            Err(_) => shared.refusal(),
+        };
+        errors.extend(indices.into_iter().map(|index| (index, error.clone())));
+    }
+    errors.sort_by_key(|(index, _)| *index);
+    errors
+}
+
+/// How many of the first profiles make a group. At least one.
+fn group_end(rest: &[Opened]) -> usize {
+    let mut bytes = 0;
+    let full = rest.iter().take(GROUP_PROFILES).position(|opened| {
+        bytes += ingest::memory_for(opened.room);
+        bytes > GROUP_BYTES
+    });
+    full.unwrap_or(rest.len().min(GROUP_PROFILES)).max(1)
+}
+
+struct Taken {
+    errors: AppendErrors,
+    waiting: Option<Waiting>,
+    larger: Vec<(usize, RawProfile)>,
+}
+
+/// Decodes a group and queues it; an error concerns all of it.
+async fn take(shared: &Arc<Shared>, tenant: &Arc<str>, group: Vec<Opened>) -> Result<Taken, SinkError> {
+    may_append(shared, tenant, group.len())?;
+    if shared.is_crowded() {
+        // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
+        let _ = tokio::time::timeout(ROOM_WAIT, shared.wait_for_room()).await;
+    }
+    let memory: usize = group.iter().map(|opened| ingest::memory_for(opened.room)).sum();
+    let charge = within(shared, group.len(), shared.budget.reserve(memory)).await?;
+    let received_ms = shared.config.clock.millis();
+    let (at_work, tenant_of) = (shared.clone(), tenant.clone());
+    let decoded = run(memory < LIGHT_BYTES, move || {
+        decode(&tenant_of, group, received_ms, &at_work.config.limits)
+    })
+    .await?;
+    let errors = decoded
+        .refused
+        .into_iter()
+        .map(|(index, rejection)| {
+            shared.count_refused(rejection.reason, 1);
+            (index, rejection.error)
+        })
+        .collect();
+    let larger = decoded.larger;
+    if decoded.accepted.is_empty() {
+        return Ok(Taken {
+            errors,
+            waiting: None,
+            larger,
+        });
+    }
+    let held = decoded.accepted.iter().map(Accepted::bytes).sum();
+    let charge = within(shared, decoded.accepted.len(), shared.budget.settle(charge, held)).await?;
+    let record_bytes: usize = decoded.accepted.iter().map(|one| one.raw.pprof.len()).sum();
+    let (at_work, tenant) = (shared.clone(), tenant.clone());
+    let waiting = run(record_bytes < LIGHT_RECORD_BYTES, move || {
+        queue(&at_work, tenant, decoded.accepted, charge)
+    })
+    .await?;
+    Ok(Taken {
+        errors,
+        waiting: Some(waiting),
+        larger,
+    })
+}
+
+/// Whether profiles are taken now.
+fn may_append(shared: &Shared, tenant: &str, count: usize) -> Result<(), SinkError> {
+    let refuse = |reason: &'static str, error: SinkError| {
+        shared.count_refused(reason, count);
+        Err(error)
+    };
+    if let Err(rejection) = limits::check_tenant(tenant) {
+        return refuse(rejection.reason, rejection.error);
+    }
+    let unavailable = |message: String| SinkError::new(SinkErrorKind::Unavailable, message);
+    if let Some((reason, message)) = shared.unavailable() {
+        return refuse(reason, unavailable(message));
+    }
+    let (held, limit) = (shared.head_bytes(), shared.config.head_limit_bytes);
+    if held > limit {
+        let message =
+            format!("profiles in memory hold {held} bytes, at most {limit} are allowed until a flush succeeds");
+        return refuse("head_limit", unavailable(message));
+    }
+    Ok(())
+}
+
+/// Waits for a part of the budget, within bounds.
+async fn within(
+    shared: &Shared,
+    count: usize,
+    charge: impl Future<Output = Option<Charge>>,
+) -> Result<Charge, SinkError> {
+    match tokio::time::timeout(BUDGET_WAIT, charge).await {
+        Ok(Some(charge)) => Ok(charge),
+        Ok(None) => Err(shared.refusal()),
+        Err(_) => {
+            shared.count_refused("memory_limit", count);
+            Err(SinkError::new(
+                SinkErrorKind::Unavailable,
+                format!(
+                    "profiles that came before hold all memory for decoding ({} bytes), and have for {} s",
+                    shared.budget.used(),
+                    BUDGET_WAIT.as_secs()
+                ),
+            ))
+        }
+    }
+}
+
+/// Runs CPU work here when it is light, else on a thread for blocking work.
+async fn run<T: Send + 'static>(is_light: bool, work: impl FnOnce() -> T + Send + 'static) -> Result<T, SinkError> {
+    if is_light {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| SinkError::new(SinkErrorKind::Internal, "the decoder failed"))
+}
+
+fn decode(tenant: &str, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
+    let mut decoded = Decoded::default();
+    for Opened { index, raw, room } in group {
+        match ingest::prepare_within(&raw, received_ms, limits, room) {
+            Ok(prepared) => decoded.accepted.push(Accepted {
+                index,
+                prepared,
+                header: record::encode_header(tenant, received_ms, limits, &raw),
+                raw,
+            }),
+            Err(Refusal::Rejected(rejection)) => decoded.refused.push((index, rejection)),
+            Err(Refusal::LargerThanAnnounced) => decoded.larger.push((index, raw)),
+        }
+    }
+    decoded
+}
+
+/// Hands a group to the log.
+fn queue(shared: &Shared, tenant: Arc<str>, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
+    let (mut indices, mut profiles, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    for one in accepted {
+        shared.count_dropped(&one.prepared);
+        indices.push(one.index);
+        profiles.push(one.prepared);
+        parts.push((one.header, one.raw.pprof));
+    }
+    let records: Vec<[&[u8]; 2]> = parts
+        .iter()
+        .map(|(header, body)| [header.as_slice(), body.as_ref()])
+        .collect();
+    let (reply, durable) = oneshot::channel();
+    let pending = Pending {
+        tenant,
+        profiles,
+        reply,
+        _charge: charge,
+    };
+    if let Err(Refused(pending, reason)) = shared.log.append(&records, pending) {
+        let error = SinkError::new(SinkErrorKind::Unavailable, reason.as_ref());
+        let _ = pending.reply.send(Err(error));
+    }
+    (indices, durable)
+}
+
+impl Accepted {
+    /// What the profile takes until the head has it, what the head will grow by, and its bytes here and in the log's buffer.
+    fn bytes(&self) -> usize {
+        self.prepared.bytes() + self.prepared.growth() + 2 * self.raw.pprof.len() + self.header.len()
+    }
+}
+
+impl Shared {
+    fn count_refused(&self, reason: &'static str, count: usize) {
+        self.metrics
+            .rejected
+            .get_or_create(&Reason { reason })
+            .inc_by(count as u64);
+    }
+
+    fn count_dropped(&self, prepared: &Prepared) {
+        for (reason, count) in [("zero", prepared.zero_values), ("negative", prepared.negative_values)] {
+            if count > 0 {
+                self.metrics
+                    .dropped_values
+                    .get_or_create(&Reason { reason })
+                    .inc_by(count);
+            }
+        }
+    }
+
+    /// The error for whoever waits for a thread that has ended.
+    fn refusal(&self) -> SinkError {
+        let message = self
+            .unavailable()
+            .map_or_else(|| "the store is closing".to_owned(), |(_, message)| message);
+        SinkError::new(SinkErrorKind::Unavailable, message)
+    }
+}

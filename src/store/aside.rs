@@ -1,0 +1,87 @@
+//! Records of the log that cannot be replayed or flushed: kept beside the log, each in a file of its own, with the reason.
+//!
+//! `NNNNNNNNNNNN-K.damaged` is a segment file that holds record `K` (from 0) of that segment; `.damaged.txt` beside it says why. The
+//! server never reads or deletes them; `repair` makes a segment of one that a newer program, or another configuration, can read.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use crate::base::segment;
+use crate::store::StoreError;
+use crate::store::delta::commit::sync_parent;
+
+/// Place of a record in the log: its segment, and its number there from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordPlace {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Number of the record in the segment.
+    pub record: u64,
+}
+
+/// A record that cannot be used.
+#[derive(Debug, Clone)]
+pub struct BadRecord {
+    /// Where it stands.
+    pub place: RecordPlace,
+    /// Its bytes.
+    pub payload: Bytes,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Writes a record to a file of its own, durable when it returns. Writing the same record again changes nothing.
+pub fn put_aside(folder: &Path, bad: &BadRecord) -> Result<PathBuf, StoreError> {
+    let RecordPlace { segment, record } = bad.place;
+    let path = folder.join(format!("{segment:012}-{record}.damaged"));
+    let mut bytes = segment::MAGIC.to_vec();
+    segment::encode_record(&bad.payload, &mut bytes);
+    let reason = path.with_extension("damaged.txt");
+    write(&path, &bytes).map_err(StoreError::io("put a record aside in", &path))?;
+    write(&reason, format!("{}\n", bad.reason).as_bytes()).map_err(StoreError::io("write", &reason))?;
+    sync_parent(&path).map_err(StoreError::io("sync the folder of", &path))?;
+    tracing::error!(segment, record, reason = bad.reason, file = %path.display(), "a record of the log is put aside");
+    Ok(path)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// The files of records that were put aside, in the order of the log.
+pub fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io("list", folder)(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(StoreError::io("list", folder))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // A whole segment with damage is kept as `NNNNNNNNNNNN.damaged`; its records were replayed.
+        if name.strip_suffix(".damaged").is_some_and(|stem| stem.contains('-')) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Why a record was put aside, as far as it is known.
+pub fn reason(path: &Path) -> String {
+    fs::read_to_string(path.with_extension("damaged.txt")).map_or_else(
+        |_| "the reason is not known any more".to_owned(),
+        |text| text.trim().to_owned(),
+    )
+}
+
+/// Removes the reason of a record that is used again.
+pub fn forget_reason(path: &Path) {
+    let _ = fs::remove_file(path.with_extension("damaged.txt"));
+}

@@ -1,0 +1,171 @@
+//! From records of the log to a head, at a start and wherever else a head is made anew.
+
+use std::collections::BTreeSet;
+use std::thread::ScopedJoinHandle;
+
+use bytes::Bytes;
+
+use crate::store::StoreError;
+use crate::store::aside::{BadRecord, RecordPlace};
+use crate::store::head::Head;
+use crate::store::health::caught;
+use crate::store::ingest::{self, Prepared, Refusal};
+use crate::store::record::{self, Record};
+
+/// Memory of the records that are decoded at once: some tens of profiles a core.
+const BATCH_BYTES: usize = 64 << 20;
+
+/// A replay ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A record made the program fail; the head that it was applied to is of no use.
+    #[error("record {} of segment {} cannot be applied: {}", .0.place.record, .0.place.segment, .0.reason)]
+    Record(BadRecord),
+}
+
+/// Records of one segment on their way into a head: decoded on all cores, applied in order, bounded in memory.
+pub struct Batch<'a> {
+    segment: u64,
+    head: &'a Head,
+    skipped: &'a BTreeSet<RecordPlace>,
+    waiting: Vec<Waiting>,
+    /// Memory that the waiting records may take when they are decoded.
+    bytes: usize,
+    /// Records met, those that are skipped too.
+    pub records: u64,
+    /// Records applied.
+    pub applied: u64,
+    /// Records that cannot be read.
+    pub unreadable: Vec<BadRecord>,
+}
+
+impl From<ReplayError> for StoreError {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Store(error) => error,
+            ReplayError::Record(record) => Self::Panicked(record.reason),
+        }
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// For the records of a segment.
+    pub fn new(segment: u64, head: &'a Head, skipped: &'a BTreeSet<RecordPlace>) -> Self {
+        Self {
+            segment,
+            head,
+            skipped,
+            waiting: Vec::new(),
+            bytes: 0,
+            records: 0,
+            applied: 0,
+            unreadable: Vec::new(),
+        }
+    }
+
+    /// Adds the next record of the segment.
+    pub fn push(&mut self, payload: Bytes) -> Result<(), ReplayError> {
+        let place = RecordPlace {
+            segment: self.segment,
+            record: self.records,
+        };
+        self.records += 1;
+        if self.skipped.contains(&place) {
+            return Ok(());
+        }
+        match record::decode(&payload) {
+            Ok(record) => {
+                let room = ingest::announced_size(&record.profile, &record.limits());
+                self.bytes += ingest::memory_for(room);
+                self.waiting.push(Waiting {
+                    place,
+                    payload,
+                    record,
+                    room,
+                });
+            }
+            Err(reason) => self.unreadable.push(BadRecord { place, payload, reason }),
+        }
+        if self.bytes >= BATCH_BYTES {
+            self.apply()?;
+        }
+        Ok(())
+    }
+
+    /// Applies what was added.
+    pub fn apply(&mut self) -> Result<(), ReplayError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = waiting.len().div_ceil(cores).max(1);
+        let decoded: Vec<_> = std::thread::scope(|threads| {
+            let workers: Vec<_> = waiting
+                .chunks(share)
+                .map(|chunk| threads.spawn(move || chunk.iter().map(Waiting::decode).collect::<Vec<_>>()))
+                .collect();
+            workers.into_iter().map(ScopedJoinHandle::join).collect()
+        });
+        let mut records = waiting.into_iter();
+        for worker in decoded {
+            // Panics of the decoder are caught in it.
+            let results = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            for (result, waiting) in results.into_iter().zip(&mut records) {
+                let result = match result {
+                    Err(Failure::LargerThanAnnounced) => prepare(&waiting.record),
+                    Err(Failure::Unreadable(reason)) => Err(reason),
+                    Ok(prepared) => Ok(prepared),
+                };
+                let Waiting {
+                    place, payload, record, ..
+                } = waiting;
+                let bad = |reason| BadRecord { place, payload, reason };
+                match result {
+                    Ok(prepared) => {
+                        if let Err(reason) = caught(|| self.head.apply(&record.tenant, &prepared)) {
+                            return Err(ReplayError::Record(bad(reason)));
+                        }
+                        self.applied += 1;
+                    }
+                    Err(reason) => self.unreadable.push(bad(reason)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A record that is not decoded yet.
+struct Waiting {
+    place: RecordPlace,
+    payload: Bytes,
+    record: Record,
+    /// Bytes that the profile says it has uncompressed.
+    room: usize,
+}
+
+enum Failure {
+    LargerThanAnnounced,
+    Unreadable(String),
+}
+
+impl Waiting {
+    fn decode(&self) -> Result<Prepared, Failure> {
+        let record = &self.record;
+        let prepared = || ingest::prepare_within(&record.profile, record.received_ms, &record.limits(), self.room);
+        match caught(prepared) {
+            Ok(Ok(prepared)) => Ok(prepared),
+            Ok(Err(Refusal::Rejected(rejection))) => Err(Failure::Unreadable(rejection.error.message)),
+            Ok(Err(Refusal::LargerThanAnnounced)) => Err(Failure::LargerThanAnnounced),
+            Err(reason) => Err(Failure::Unreadable(reason)),
+        }
+    }
+}
+
+/// The profile of a record, ready for a head, however large it is.
+pub fn prepare(record: &Record) -> Result<Prepared, String> {
+    caught(|| ingest::prepare(&record.profile, record.received_ms, &record.limits()))?
+        .map_err(|rejection| rejection.error.message)
+}

@@ -1,0 +1,118 @@
+//! Bytes that profiles take between their arrival and the head: one budget for what is decoded, what waits for the log, and what
+//! waits for the head.
+//!
+//! A profile is charged before it is opened, with the most that decoding can take ([`Budget::reserve`]), and from then on with what
+//! it really takes ([`Budget::settle`]) until the head has it. Reservations are served in the order in which they came.
+//!
+//! Nobody waits for ever: a charge shrinks or is given back without further units. What a few profiles take beyond their reservation,
+//! as a small one with very deep stacks does, is not taken from the units, for which others may wait that hold some themselves, but
+//! allowed to one at a time; that one waits for nothing but the log and the head.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Unit of the budget: a semaphore counts in 32 bits at a time.
+const UNIT_BYTES: usize = 1024;
+
+/// The budget.
+#[derive(Clone)]
+pub struct Budget {
+    units: Arc<Semaphore>,
+    /// Units that there are, the most that one reservation takes.
+    all: u32,
+    beyond: Arc<Semaphore>,
+}
+
+/// A part of the budget, given back when it is dropped.
+pub struct Charge {
+    units: OwnedSemaphorePermit,
+    _beyond: Option<OwnedSemaphorePermit>,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub fn new(bytes: usize) -> Self {
+        let all = units(bytes).max(1);
+        Self {
+            units: Arc::new(Semaphore::new(all as usize)),
+            all,
+            beyond: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// Waits for `bytes`, or for the whole budget when they are more. `None` when the store is closed.
+    pub async fn reserve(&self, bytes: usize) -> Option<Charge> {
+        let wanted = units(bytes).min(self.all);
+        let units = self.units.clone().acquire_many_owned(wanted).await.ok()?;
+        Some(Charge { units, _beyond: None })
+    }
+
+    /// Makes `charge` one of `bytes`: gives the rest back, or waits until it may take more than it reserved.
+    pub async fn settle(&self, mut charge: Charge, bytes: usize) -> Option<Charge> {
+        let wanted = units(bytes) as usize;
+        let held = charge.units.num_permits();
+        if wanted > held {
+            charge._beyond = Some(self.beyond.clone().acquire_owned().await.ok()?);
+        } else {
+            drop(charge.units.split(held - wanted));
+        }
+        Some(charge)
+    }
+
+    /// Bytes that are charged now.
+    pub fn used(&self) -> usize {
+        (self.all as usize - self.units.available_permits()) * UNIT_BYTES
+    }
+}
+
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT_BYTES))
+        .unwrap_or(u32::MAX)
+        .min(Semaphore::MAX_PERMITS as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_not_used_is_there_for_others_at_once() {
+        let budget = Budget::new(10 * UNIT_BYTES);
+        let charge = budget.reserve(8 * UNIT_BYTES).await.unwrap();
+        let charge = budget.settle(charge, UNIT_BYTES).await.unwrap();
+        assert_eq!(budget.used(), UNIT_BYTES);
+        let second = budget.reserve(9 * UNIT_BYTES).await.unwrap();
+        assert_eq!(budget.used(), 10 * UNIT_BYTES);
+        drop((charge, second));
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn more_than_the_budget_is_the_whole_budget() {
+        let budget = Budget::new(10 * UNIT_BYTES);
+        let charge = budget.reserve(usize::MAX).await.unwrap();
+        assert_eq!(budget.used(), 10 * UNIT_BYTES);
+        drop(charge);
+    }
+
+    #[tokio::test]
+    async fn all_that_take_more_than_they_reserved_come_through() {
+        let budget = Budget::new(4 * UNIT_BYTES);
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..64 {
+            let budget = budget.clone();
+            tasks.spawn(async move {
+                let charge = budget.reserve(2 * UNIT_BYTES).await.unwrap();
+                tokio::task::yield_now().await;
+                let charge = budget.settle(charge, 100 * UNIT_BYTES).await.unwrap();
+                tokio::task::yield_now().await;
+                drop(charge);
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended.unwrap();
+        }
+        assert_eq!(budget.used(), 0);
+    }
+}

@@ -1,0 +1,209 @@
+//! What a profile may expand to. A few kilobytes can name a frame of many lines in many stacks, or give one long id to every
+//! sample; these bounds are on what comes out of that: frames, text, rows. They are far above what profilers make, cannot be
+//! switched off, and hold for records of the log as well, so that nothing that was written can stop a start or a flush.
+//!
+//! In: a decoded profile. Out: a refusal that carries the number and the bound.
+
+use hashbrown::HashSet;
+
+use crate::profile::SinkErrorKind;
+use crate::profile::pprof::{Location, Profile};
+use crate::store::limits::{Rejection, start_of};
+
+/// Sample types of a profile. Go's heap profile has 4, a JFR recording about 10.
+const MAX_SAMPLE_TYPES: usize = 64;
+/// Bytes of a profile type id, which stands in every row of a query's answer.
+const MAX_TYPE_BYTES: usize = 1024;
+/// Bytes of a profile id; a UUID has 36.
+const MAX_ID_BYTES: usize = 256;
+/// Bytes of a span or trace id, which stands in the row of each sample; a trace id has 32.
+const MAX_LINK_BYTES: usize = 128;
+/// Frames of one stack, inlined ones included. The deepest stack that is kept has 1,000 locations unless configured otherwise.
+const MAX_STACK_FRAMES: u64 = 16 << 10;
+/// Bytes of all names in one stack: 1,000 frames of 1,000 bytes. Readers hold some hundreds of stacks at once.
+const MAX_STACK_TEXT: u64 = 1 << 20;
+/// Frames of the distinct stacks of a profile: 16,000 stacks of 250 frames.
+const MAX_FRAMES: u64 = 4_000_000;
+/// Bytes of names in the distinct stacks of a profile, which a flush writes one by one.
+const MAX_TEXT: u64 = 512 << 20;
+/// Rows of profiles that one profile becomes: series by sample types.
+const MAX_PROFILE_ROWS: usize = 64 << 10;
+/// Bytes of the labels of all series of a profile.
+const MAX_SERIES_TEXT: usize = 16 << 20;
+
+fn refused(reason: &'static str, message: String) -> Rejection {
+    Rejection::new(reason, SinkErrorKind::TooLarge, message)
+}
+
+/// Checks the length of the sender's id.
+pub fn check_id(id: &str) -> Result<(), Rejection> {
+    if id.len() <= MAX_ID_BYTES {
+        return Ok(());
+    }
+    Err(refused(
+        "profile_id_too_long",
+        format!(
+            "profile id `{}` has {} bytes, at most {MAX_ID_BYTES} are allowed",
+            start_of(id),
+            id.len()
+        ),
+    ))
+}
+
+/// Checks number and lengths of the profile types.
+pub fn check_types(name: &str, profile: &Profile<'_>) -> Result<(), Rejection> {
+    let count = profile.sample_types.len();
+    if count > MAX_SAMPLE_TYPES {
+        return Err(refused(
+            "sample_types_limit",
+            format!("profile has {count} sample types, at most {MAX_SAMPLE_TYPES} are allowed"),
+        ));
+    }
+    let period = profile.period_type.kind.len() + profile.period_type.unit.len();
+    for kind in &profile.sample_types {
+        let bytes = name.len() + kind.kind.len() + kind.unit.len() + period;
+        if bytes > MAX_TYPE_BYTES {
+            return Err(refused(
+                "profile_type_too_long",
+                format!(
+                    "the profile type of sample type `{}` has {bytes} bytes, at most {MAX_TYPE_BYTES} are allowed",
+                    start_of(kind.kind)
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the length of a span or trace id.
+pub fn check_link(name: &str, id: &str) -> Result<(), Rejection> {
+    if id.len() <= MAX_LINK_BYTES {
+        return Ok(());
+    }
+    Err(refused(
+        "link_too_long",
+        format!(
+            "sample label `{name}` has {} bytes, at most {MAX_LINK_BYTES} are allowed for an id",
+            id.len()
+        ),
+    ))
+}
+
+/// Checks how many rows of profiles `series` series make, and the bytes of their labels.
+pub fn check_series(series: usize, types: usize, text: usize) -> Result<(), Rejection> {
+    let rows = series.saturating_mul(types);
+    if rows > MAX_PROFILE_ROWS {
+        return Err(refused(
+            "series_limit",
+            format!(
+                "labels of samples make at least {series} series of {types} sample types, at most {MAX_PROFILE_ROWS} of both \
+                 together are allowed"
+            ),
+        ));
+    }
+    if text > MAX_SERIES_TEXT {
+        return Err(refused(
+            "series_text_limit",
+            format!(
+                "labels of the first {series} series have {text} bytes, at most {MAX_SERIES_TEXT} are allowed for a profile"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Frames and bytes of names.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    frames: u64,
+    text: u64,
+}
+
+impl Extent {
+    fn add(&mut self, other: Self) {
+        self.frames = self.frames.saturating_add(other.frames);
+        self.text = self.text.saturating_add(other.text);
+    }
+}
+
+/// Checks each stack, and all distinct ones together; returns the number of their frames, or a little more.
+pub fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<usize, Rejection> {
+    let locations = location_extents(profile);
+    let mut all = Extent::default();
+    let mut stacks = Vec::with_capacity(stack_ids.len());
+    for sample in 0..profile.sample_count() {
+        let mut stack = Extent::default();
+        for location in profile.stack(sample) {
+            stack.add(locations[*location as usize]);
+        }
+        if stack.frames > MAX_STACK_FRAMES {
+            return Err(refused(
+                "stack_frames_limit",
+                format!(
+                    "the stack of sample {sample} has {} frames with its inlined ones, at most {MAX_STACK_FRAMES} are allowed",
+                    stack.frames
+                ),
+            ));
+        }
+        if stack.text > MAX_STACK_TEXT {
+            return Err(refused(
+                "stack_text_limit",
+                format!(
+                    "the names in the stack of sample {sample} have {} bytes, at most {MAX_STACK_TEXT} are allowed",
+                    stack.text
+                ),
+            ));
+        }
+        all.add(stack);
+        stacks.push(stack);
+    }
+    // Most profiles are far below the bounds even when stacks that occur several times are counted so.
+    if all.frames > MAX_FRAMES || all.text > MAX_TEXT {
+        let mut seen = HashSet::with_capacity(stack_ids.len());
+        all = Extent::default();
+        for (stack, id) in stacks.iter().zip(stack_ids) {
+            if seen.insert(id) {
+                all.add(*stack);
+            }
+        }
+    }
+    for (reason, what, found, bound) in [
+        ("frames_limit", "frames", all.frames, MAX_FRAMES),
+        ("frames_text_limit", "bytes of names", all.text, MAX_TEXT),
+    ] {
+        if found > bound {
+            return Err(refused(
+                reason,
+                format!("the distinct stacks of the profile have {found} {what}, at most {bound} are allowed"),
+            ));
+        }
+    }
+    Ok(all.frames as usize)
+}
+
+/// By location: its frames, one a line or one for the bare address, and the bytes of their names.
+fn location_extents(profile: &Profile<'_>) -> Vec<Extent> {
+    profile
+        .locations
+        .iter()
+        .map(|location| {
+            let mapping = match location.mapping {
+                Location::NO_MAPPING => 0,
+                index => {
+                    let mapping = &profile.mappings[index as usize];
+                    (mapping.file.len() + mapping.build_id.len()) as u64
+                }
+            };
+            let lines = profile.lines_of(location);
+            let frames = lines.len().max(1) as u64;
+            let names = lines.iter().fold(0u64, |sum, line| {
+                let function = &profile.functions[line.function as usize];
+                sum.saturating_add((function.display_name().len() + function.file.len()) as u64)
+            });
+            Extent {
+                frames,
+                text: mapping.saturating_mul(frames).saturating_add(names),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,85 @@
+//! Names of Go functions without the type parameters that the compiler gives to shared instantiations of generic functions.
+
+use hashbrown::HashMap;
+
+use crate::profile::pprof::Profile;
+
+/// Start of such parameters.
+const GO_SHAPE: &str = "[go.shape.";
+
+/// New names of functions: each distinct text of the profile once, so that a long name of many functions is not copied for each.
+pub struct GoNames {
+    /// Address of the old name to index in `names`: texts of one profile are equal when they stand at one place.
+    index_of: HashMap<(usize, usize), usize>,
+    names: Vec<String>,
+}
+
+impl GoNames {
+    /// The names of `profile`, whose bytes are `buffer`, that change.
+    pub fn of(profile: &Profile<'_>, buffer: &[u8]) -> Self {
+        let mut all = Self {
+            index_of: HashMap::new(),
+            names: Vec::new(),
+        };
+        // One look over all bytes: hardly any profile has such names, and a search in each name costs more than the search.
+        if memchr::memmem::find(buffer, GO_SHAPE.as_bytes()).is_none() {
+            return all;
+        }
+        for function in &profile.functions {
+            let name = function.display_name();
+            if all.index_of.contains_key(&place(name)) {
+                continue;
+            }
+            if let Some(renamed) = without_go_shapes(name) {
+                all.index_of.insert(place(name), all.names.len());
+                all.names.push(renamed);
+            }
+        }
+        all
+    }
+
+    /// The new name of a function named `name` in the profile, if it has one.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let index = *self.index_of.get(&place(name))?;
+        self.names.get(index).map(String::as_str)
+    }
+}
+
+fn place(text: &str) -> (usize, usize) {
+    (text.as_ptr() as usize, text.len())
+}
+
+pub(super) fn without_go_shapes(name: &str) -> Option<String> {
+    let mut found = memchr::memmem::find(name.as_bytes(), GO_SHAPE.as_bytes())?;
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    loop {
+        let (before, parameters) = rest.split_at(found);
+        out.push_str(before);
+        // Parameters nest: `[go.shape.struct { a []int }]`.
+        let mut depth = 0usize;
+        let end = parameters.bytes().position(|byte| {
+            match byte {
+                b'[' => depth += 1,
+                b']' => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        rest = match end {
+            Some(end) => &parameters[end + 1..],
+            // Cut off within the parameters, as very long names are.
+            None => "",
+        };
+        match rest.find(GO_SHAPE) {
+            Some(next) => found = next,
+            None => {
+                out.push_str(rest);
+                return Some(out);
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! From bytes to rows: opens, decodes, checks and normalises one profile, before it may enter the write-ahead log.
+//!
+//! In: labels and pprof bytes. Out: [`Prepared`], which owns what it needs and can be applied to any head. Normalisation follows
+//! Pyroscope's facts: `service_name` falls back to `unknown_service`, text labels of samples become labels of series, Go's shape
+//! type parameters leave the names. All or nothing: a profile with one fault is refused whole. What a profile expands to has
+//! bounds of its own ([`bounds`]), whatever the configured limits are. Nothing here touches a disk or a head.
+
+mod bounds;
+mod go_names;
+mod prepared;
+mod split;
+mod texts;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::base::segment::MAX_RECORD_BYTES;
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::pprof::{self, GzipError, Profile};
+use crate::profile::{Labels, ProfileType, RawProfile, SinkErrorKind};
+use crate::store::ingest::go_names::GoNames;
+use crate::store::ingest::texts::Spans;
+use crate::store::limits::{Limits, Rejection, exceeds};
+
+pub use prepared::{Prepared, Samples, Span, Symbols};
+
+/// `service_name` of profiles that come without.
+const UNKNOWN_SERVICE: &str = "unknown_service";
+/// Prefix of the names that godeltaprof gives; its values are increments like the others'.
+const GODELTAPROF: &str = "godeltaprof_";
+
+/// Why a profile was not prepared.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The profile is refused.
+    Rejected(Rejection),
+    /// It is larger than it says: more than the given number of bytes uncompressed, and perhaps within the limit.
+    LargerThanAnnounced,
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+/// Uncompressed bytes that a profile says it has; never more than may be stored.
+pub fn announced_size(raw: &RawProfile, limits: &Limits) -> usize {
+    pprof::announced_size(&raw.pprof, size_limit(limits))
+}
+
+/// Most memory that [`prepare`] takes for a profile of `size` bytes uncompressed: the bytes, their columns, and what is made of them.
+pub fn memory_for(size: usize) -> usize {
+    size + pprof::max_column_bytes(size)
+}
+
+/// Largest uncompressed profile that may be stored.
+pub fn size_limit(limits: &Limits) -> usize {
+    match limits.max_profile_size_bytes {
+        0 => MAX_RECORD_BYTES,
+        limit => limit.min(MAX_RECORD_BYTES),
+    }
+}
+
+/// Checks and normalises a profile that was received at `received_ms` (milliseconds since 1970).
+pub fn prepare(raw: &RawProfile, received_ms: i64, limits: &Limits) -> Result<Prepared, Rejection> {
+    prepare_within(raw, received_ms, limits, usize::MAX).map_err(|refusal| match refusal {
+        Refusal::Rejected(rejection) => rejection,
+        Refusal::LargerThanAnnounced => too_large(raw, size_limit(limits)),
+    })
+}
+
+/// As [`prepare`], but of a profile that has more than `room` bytes uncompressed no more is opened.
+pub fn prepare_within(raw: &RawProfile, received_ms: i64, limits: &Limits, room: usize) -> Result<Prepared, Refusal> {
+    let labels = &raw.labels;
+    let name = labels.get(PROFILE_NAME).ok_or_else(|| {
+        Rejection::invalid(
+            "missing_labels",
+            format!("profile {} has no label {PROFILE_NAME}", labels.short()),
+        )
+    })?;
+    let name = name.strip_prefix(GODELTAPROF).unwrap_or(name);
+    limits.check_labels(labels)?;
+    bounds::check_id(&raw.id)?;
+    let buffer = open(raw, limits, room)?;
+    let malformed =
+        |message: String| Rejection::invalid("malformed_profile", format!("profile {}: {message}", labels.short()));
+    let mut profile = pprof::decode(&buffer).map_err(|error| malformed(error.to_string()))?;
+    check_counts(&profile, labels, limits)?;
+    bounds::check_types(name, &profile)?;
+    let types = profile_types(name, &profile).map_err(malformed)?;
+    let time_ns = match profile.time_nanos {
+        0 => received_ms.saturating_mul(1_000_000),
+        time => time,
+    };
+    limits.check_time(labels, time_ns.div_euclid(1_000_000), received_ms)?;
+    cut_depth(&mut profile, limits.max_profile_stacktrace_depth);
+    let renamed = GoNames::of(&profile, &buffer);
+    rename(&mut profile, &renamed, limits.max_profile_symbol_value_length);
+    let stack_ids = pprof::stack_ids(&profile);
+    let frames = bounds::check_stacks(&profile, &stack_ids)?;
+
+    let mut spans = Spans::new(&buffer);
+    let (series, links) = split::split(&profile, &stored_labels(labels), limits, &mut spans)?;
+    let (zero_values, negative_values) = profile.values.iter().fold((0, 0), |(zero, negative), value| {
+        (zero + u64::from(*value == 0), negative + u64::from(*value < 0))
+    });
+    let (duration_ns, period) = (profile.duration_nanos, profile.period);
+    let (values, symbols) = symbols(profile, spans, &buffer);
+    Ok(Prepared {
+        time_us: time_ns.div_euclid(1_000),
+        duration_ns,
+        period,
+        profile_id: raw.id.clone(),
+        types,
+        values,
+        stack_ids,
+        series,
+        links,
+        symbols,
+        size: buffer.len(),
+        zero_values,
+        negative_values,
+        frames,
+    })
+}
+
+/// The uncompressed bytes, within the limit and within `room`.
+fn open(raw: &RawProfile, limits: &Limits, room: usize) -> Result<Bytes, Refusal> {
+    let limit = size_limit(limits);
+    pprof::gunzip(&raw.pprof, limit.min(room)).map_err(|error| match error {
+        GzipError::TooLarge { .. } if room < limit => Refusal::LargerThanAnnounced,
+        GzipError::TooLarge { limit } => Refusal::Rejected(too_large(raw, limit)),
+        GzipError::Corrupt(reason) => Refusal::Rejected(Rejection::invalid(
+            "malformed_profile",
+            format!("profile {}: corrupt gzip: {reason}", raw.labels.short()),
+        )),
+    })
+}
+
+fn too_large(raw: &RawProfile, limit: usize) -> Rejection {
+    Rejection::new(
+        "profile_size_limit",
+        SinkErrorKind::TooLarge,
+        format!(
+            "profile {} exceeds the size limit of {limit} bytes uncompressed (max_profile_size_bytes)",
+            raw.labels.short()
+        ),
+    )
+}
+
+fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Result<(), Rejection> {
+    let samples = profile.sample_count();
+    if exceeds(samples, limits.max_profile_stacktrace_samples) {
+        let limit = limits.max_profile_stacktrace_samples;
+        return Err(Rejection::new(
+            "samples_limit",
+            SinkErrorKind::TooLarge,
+            format!(
+                "profile {} has {samples} samples, at most {limit} are allowed (max_profile_stacktrace_samples)",
+                labels.short()
+            ),
+        ));
+    }
+    let most = profile
+        .label_starts
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .max()
+        .unwrap_or(0) as usize;
+    if exceeds(most, limits.max_profile_stacktrace_sample_labels) {
+        let limit = limits.max_profile_stacktrace_sample_labels;
+        return Err(Rejection::new(
+            "sample_labels_limit",
+            SinkErrorKind::TooLarge,
+            format!(
+                "profile {} has a sample with {most} labels, at most {limit} are allowed (max_profile_stacktrace_sample_labels)",
+                labels.short()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The type ids of the columns, or what is wrong with the names.
+fn profile_types(name: &str, profile: &Profile<'_>) -> Result<Vec<Arc<str>>, String> {
+    let period = profile.period_type;
+    profile
+        .sample_types
+        .iter()
+        .map(|value| {
+            if value.kind.contains('-') {
+                return Err(format!("sample type `{}` must not contain `-`", value.kind));
+            }
+            if value.kind.is_empty() {
+                return Err("a sample type has no name".to_owned());
+            }
+            // Some profilers call a CPU profile `wall`; Pyroscope's default rules rename it.
+            let name = if name == "wall" && value.kind == "cpu" {
+                "process_cpu"
+            } else {
+                name
+            };
+            for part in [name, value.kind, value.unit, period.kind, period.unit] {
+                if part.contains(':') {
+                    return Err(format!(
+                        "`{part}` must not contain `:`, which separates the parts of a profile type"
+                    ));
+                }
+            }
+            let id = ProfileType {
+                name: name.to_owned(),
+                sample_type: value.kind.to_owned(),
+                sample_unit: value.unit.to_owned(),
+                period_type: period.kind.to_owned(),
+                period_unit: period.unit.to_owned(),
+            };
+            Ok(Arc::from(id.to_string()))
+        })
+        .collect()
+}
+
+/// Labels that the series table keeps: without private ones, with a service name.
+fn stored_labels(labels: &Labels) -> Labels {
+    let stored = labels.filtered(|name| !name.starts_with("__"));
+    match stored.get(SERVICE_NAME) {
+        Some(_) => stored,
+        None => stored.with(SERVICE_NAME, UNKNOWN_SERVICE),
+    }
+}
+
+/// Cuts stacks at the leaf: the root side says where the time belongs.
+fn cut_depth(profile: &mut Profile<'_>, limit: usize) {
+    if limit == 0
+        || !profile
+            .sample_starts
+            .windows(2)
+            .any(|pair| (pair[1] - pair[0]) as usize > limit)
+    {
+        return;
+    }
+    let mut locations = Vec::with_capacity(profile.sample_locations.len());
+    let mut starts = Vec::with_capacity(profile.sample_starts.len());
+    starts.push(0);
+    for sample in 0..profile.sample_count() {
+        let stack = profile.stack(sample);
+        locations.extend_from_slice(&stack[stack.len().saturating_sub(limit)..]);
+        starts.push(locations.len() as u32);
+    }
+    profile.sample_locations = locations;
+    profile.sample_starts = starts;
+}
+
+/// Gives functions their new names, and cuts all names to `limit` bytes; 0 cuts none.
+fn rename<'a>(profile: &mut Profile<'a>, renamed: &'a GoNames, limit: usize) {
+    let cut = |text: &'a str| if limit == 0 { text } else { end_of(text, limit) };
+    for function in &mut profile.functions {
+        if let Some(name) = renamed.get(function.display_name()) {
+            function.name = name;
+        }
+        function.name = cut(function.name);
+        function.system_name = cut(function.system_name);
+        function.file = cut(function.file);
+    }
+    for mapping in &mut profile.mappings {
+        mapping.file = cut(mapping.file);
+        mapping.build_id = cut(mapping.build_id);
+    }
+}
+
+/// The last bytes of a text, at most `limit`, cut at a character.
+fn end_of(text: &str, limit: usize) -> &str {
+    let mut start = text.len().saturating_sub(limit);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+/// Turns borrowed strings into spans of the buffer and keeps the columns.
+fn symbols(profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (Vec<i64>, Symbols) {
+    let functions = profile
+        .functions
+        .iter()
+        .map(|function| (spans.of(function.display_name()), spans.of(function.file)))
+        .collect();
+    let mappings = profile
+        .mappings
+        .iter()
+        .map(|mapping| (spans.of(mapping.file), spans.of(mapping.build_id)))
+        .collect();
+    let symbols = Symbols {
+        buffer: buffer.clone(),
+        extra: spans.into_extra(),
+        functions,
+        mappings,
+        locations: profile.locations,
+        lines: profile.lines,
+        sample_locations: profile.sample_locations,
+        sample_starts: profile.sample_starts,
+    };
+    (profile.values, symbols)
+}
+
+#[cfg(test)]
+mod tests;

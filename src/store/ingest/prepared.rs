@@ -1,0 +1,176 @@
+//! An accepted profile: rows by series, and the symbols to name their stacks. It owns what it needs and can be applied to any head.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::profile::Labels;
+use crate::profile::pprof::{Line, Location};
+
+/// An accepted profile.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Start of the profile, microseconds since 1970.
+    pub time_us: i64,
+    /// Length of the collection in nanoseconds.
+    pub duration_ns: i64,
+    /// Period of the pprof.
+    pub period: i64,
+    /// Id that the sender gave; may be empty.
+    pub profile_id: Arc<str>,
+    /// Profile type ids, one a column of `values`.
+    pub types: Vec<Arc<str>>,
+    /// Values, row by row: sample `i` owns `values[i * types.len()..][..types.len()]`.
+    pub values: Vec<i64>,
+    /// Content hash of the stack of each sample.
+    pub stack_ids: Vec<u64>,
+    /// The series, each with its samples. At least one.
+    pub series: Vec<SeriesRows>,
+    /// Span and trace of samples that have them, ascending by sample.
+    pub links: Vec<Link>,
+    /// Names of the frames.
+    pub symbols: Symbols,
+    /// Uncompressed size of the pprof in bytes.
+    pub size: usize,
+    /// Values that are zero and are not stored.
+    pub zero_values: u64,
+    /// Values that are negative and are not stored.
+    pub negative_values: u64,
+    /// Frames of its stacks, at most.
+    pub frames: usize,
+}
+
+/// Samples of one series.
+#[derive(Debug)]
+pub struct SeriesRows {
+    /// Identity: the hash of `labels`, bit for bit.
+    pub id: i64,
+    /// Labels without those that start with `__`.
+    pub labels: Labels,
+    /// Indices of its samples.
+    pub samples: Samples,
+}
+
+/// Which samples of a profile.
+#[derive(Debug)]
+pub enum Samples {
+    /// All of them: no sample has a text label.
+    All(u32),
+    /// These.
+    Some(Vec<u32>),
+}
+
+/// Span and trace of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Index of the sample.
+    pub sample: u32,
+    /// Span id, hexadecimal, a text of [`Symbols`]; empty for none.
+    pub span_id: Span,
+    /// Trace id, hexadecimal, a text of [`Symbols`]; empty for none.
+    pub trace_id: Span,
+}
+
+/// The stacks of a profile as indices, with the texts in one shared buffer.
+#[derive(Debug)]
+pub struct Symbols {
+    /// The uncompressed profile.
+    pub(super) buffer: Bytes,
+    /// Texts that are not in `buffer`; their spans start behind its end.
+    pub(super) extra: String,
+    /// Name and file of each function.
+    pub functions: Vec<(Span, Span)>,
+    /// File and build id of each mapping.
+    pub mappings: Vec<(Span, Span)>,
+    /// See [`crate::profile::pprof::Profile::locations`].
+    pub locations: Vec<Location>,
+    /// See [`crate::profile::pprof::Profile::lines`].
+    pub lines: Vec<Line>,
+    pub(super) sample_locations: Vec<u32>,
+    pub(super) sample_starts: Vec<u32>,
+}
+
+/// A text of [`Symbols`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    pub(super) start: u32,
+    pub(super) length: u32,
+}
+
+impl Span {
+    /// True for the empty text.
+    pub fn is_empty(self) -> bool {
+        self.length == 0
+    }
+}
+
+impl Symbols {
+    /// Locations of a sample, leaf first.
+    pub fn stack(&self, sample: u32) -> &[u32] {
+        let sample = sample as usize;
+        &self.sample_locations[self.sample_starts[sample] as usize..self.sample_starts[sample + 1] as usize]
+    }
+
+    /// The text of a span.
+    pub fn text(&self, span: Span) -> &str {
+        let (start, length) = (span.start as usize, span.length as usize);
+        match start.checked_sub(self.buffer.len()) {
+            Some(start) => self.extra.get(start..start + length).unwrap_or_default(),
+            None => std::str::from_utf8(&self.buffer[start..start + length]).unwrap_or_default(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.buffer.len()
+            + self.extra.capacity()
+            + (self.functions.capacity() + self.mappings.capacity()) * size_of::<(Span, Span)>()
+            + self.locations.capacity() * size_of::<Location>()
+            + self.lines.capacity() * size_of::<Line>()
+            + (self.sample_locations.capacity() + self.sample_starts.capacity()) * size_of::<u32>()
+    }
+}
+
+impl Prepared {
+    /// Memory that the profile takes until the head has it, estimated.
+    pub fn bytes(&self) -> usize {
+        let series: usize = self.series.iter().map(SeriesRows::bytes).sum();
+        self.symbols.bytes()
+            + series
+            + self.values.capacity() * size_of::<i64>()
+            + self.stack_ids.capacity() * size_of::<u64>()
+            + self.links.capacity() * size_of::<Link>()
+    }
+
+    /// Most bytes by which a head can grow when it takes the profile in: columns and tables double when they are full.
+    pub fn growth(&self) -> usize {
+        /// Row of a sample: stack, value.
+        const ROW: usize = 12;
+        /// Row of a profile and its group.
+        const GROUP: usize = 512;
+        /// A distinct frame and its entry in the table.
+        const FRAME: usize = 64;
+        /// A distinct stack: its entry, its place in the index, its stamp.
+        const STACK: usize = 48;
+        let distinct = self.symbols.lines.len() + self.symbols.locations.len();
+        let held = self.values.len() * ROW
+            + self.links.len() * size_of::<Link>()
+            + self.series.len() * self.types.len() * GROUP
+            + distinct.min(self.frames) * FRAME
+            + self.frames * size_of::<u32>()
+            + self.stack_ids.len() * STACK
+            + self.symbols.extra.len().min(self.size)
+            + self.size;
+        held * 2
+    }
+}
+
+impl SeriesRows {
+    fn bytes(&self) -> usize {
+        let samples = match &self.samples {
+            Samples::All(_) => 0,
+            Samples::Some(samples) => samples.capacity() * size_of::<u32>(),
+        };
+        // Two shared texts with their counts a label.
+        samples + self.labels.len() * 96 + size_of::<Self>()
+    }
+}

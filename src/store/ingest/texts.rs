@@ -1,0 +1,50 @@
+//! Texts of a profile as spans: of the profile's own bytes where they stand there, else of a buffer behind them.
+
+use bytes::Bytes;
+use hashbrown::HashMap;
+
+use crate::store::ingest::prepared::Span;
+
+/// Turns borrowed texts into spans. A text outside of the profile's bytes is kept once, however often it is asked for.
+pub struct Spans<'a> {
+    buffer: &'a Bytes,
+    extra: String,
+    /// Start by address and length of the texts in `extra`.
+    seen: HashMap<(usize, usize), Span>,
+}
+
+impl<'a> Spans<'a> {
+    /// Spans of `buffer`, the uncompressed profile, and of what is not in it.
+    pub fn new(buffer: &'a Bytes) -> Self {
+        Self {
+            buffer,
+            extra: String::new(),
+            seen: HashMap::new(),
+        }
+    }
+
+    /// The span of a text that stands in the buffer, or in a text that outlives this value unchanged. Both together hold less than
+    /// 4 GiB: the buffer is one record of the log, and what is outside of it are shorter copies of its texts.
+    pub fn of(&mut self, text: &str) -> Span {
+        if text.is_empty() {
+            return Span::default();
+        }
+        let length = text.len() as u32;
+        let address = text.as_ptr() as usize;
+        let offset = address.wrapping_sub(self.buffer.as_ptr() as usize);
+        if offset < self.buffer.len() && self.buffer.len() - offset >= text.len() {
+            let start = offset as u32;
+            return Span { start, length };
+        }
+        *self.seen.entry((address, text.len())).or_insert_with(|| {
+            let start = (self.buffer.len() + self.extra.len()) as u32;
+            self.extra.push_str(text);
+            Span { start, length }
+        })
+    }
+
+    /// The texts that are not in the buffer.
+    pub fn into_extra(self) -> String {
+        self.extra
+    }
+}

@@ -1,0 +1,142 @@
+//! Which records keep a generation from being written, when that fails for another reason than the disk.
+//!
+//! In: segments of the log. Out: the records to leave out, and a head of the others. A trial builds a head of some records and encodes
+//! all its tables into nothing; halves of a failing set are tried until single records are left.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::store::StoreError;
+use crate::store::aside::{self, BadRecord, RecordPlace};
+use crate::store::batch::{self, Batch};
+use crate::store::fault::Faults;
+use crate::store::head::{Head, KnownStacks};
+use crate::store::health::caught;
+use crate::store::metrics::Metrics;
+use crate::store::{files, log_read, record, wal};
+
+/// Segments, by their numbers.
+pub type Range = RangeInclusive<u64>;
+
+/// A record and where it stands.
+type Placed = (RecordPlace, Bytes);
+
+/// The records of some segments that cannot be written, alone or together with others.
+pub fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<BadRecord>, StoreError> {
+    let mut records: Vec<Placed> = Vec::new();
+    for segment in wal::segments(folder)? {
+        if range.contains(&segment) {
+            let mut record = 0;
+            log_read::read(&wal::segment_path(folder, segment), |payload| {
+                records.push((RecordPlace { segment, record }, payload));
+                record += 1;
+            })?;
+        }
+    }
+    let mut bad = Vec::new();
+    search(&records, &|records| writable(records, faults), &mut bad);
+    Ok(bad)
+}
+
+/// Puts `bad` aside, and makes a head of the other records of the segments.
+pub fn without(
+    folder: &Path,
+    range: &Range,
+    known: &Arc<KnownStacks>,
+    bad: &[BadRecord],
+    metrics: &Metrics,
+) -> Result<Head, StoreError> {
+    for record in bad {
+        aside::put_aside(folder, record)?;
+        metrics.records_put_aside.inc();
+    }
+    let skipped = bad.iter().map(|record| record.place).collect();
+    let head = Head::new(known.clone());
+    for segment in wal::segments(folder)? {
+        if !range.contains(&segment) {
+            continue;
+        }
+        let mut batch = Batch::new(segment, &head, &skipped);
+        let mut pushed = Ok(());
+        log_read::read(&wal::segment_path(folder, segment), |payload| {
+            if pushed.is_ok() {
+                pushed = batch.push(payload);
+            }
+        })?;
+        pushed.and_then(|()| batch.apply())?;
+    }
+    Ok(head)
+}
+
+/// Whether the tables of these records can be encoded, or why not.
+pub fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
+    let trial = || {
+        let head = Head::new(Arc::default());
+        for (_, payload) in records {
+            let record = record::decode(payload)?;
+            head.apply(&record.tenant, &batch::prepare(&record)?);
+        }
+        files::encode_nowhere(&head, faults)
+    };
+    caught(trial).unwrap_or_else(Err)
+}
+
+/// Adds the records of `all` to `bad` without which the others pass `test`.
+fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &mut Vec<BadRecord>) {
+    let Err(reason) = test(all) else { return };
+    let found = |(place, payload): &Placed| BadRecord {
+        place: *place,
+        payload: payload.clone(),
+        reason: reason.clone(),
+    };
+    if let [one] = all {
+        bad.push(found(one));
+        return;
+    }
+    let (left, right) = all.split_at(all.len() / 2);
+    let before = bad.len();
+    search(left, test, bad);
+    search(right, test, bad);
+    // Each half is well without the other: the later one waits.
+    if bad.len() == before {
+        bad.extend(right.iter().map(found));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(count: u64) -> Vec<Placed> {
+        (0..count)
+            .map(|record| (RecordPlace { segment: 1, record }, Bytes::new()))
+            .collect()
+    }
+
+    fn found(count: u64, test: impl Fn(&[u64]) -> bool) -> Vec<u64> {
+        let mut bad = Vec::new();
+        let test = |some: &[Placed]| {
+            let numbers: Vec<u64> = some.iter().map(|(place, _)| place.record).collect();
+            if test(&numbers) { Ok(()) } else { Err("no".to_owned()) }
+        };
+        search(&records(count), &test, &mut bad);
+        bad.iter().map(|record| record.place.record).collect()
+    }
+
+    #[test]
+    fn the_records_that_fail_alone_are_found_and_no_others() {
+        assert_eq!(found(1000, |some| !some.contains(&3) && !some.contains(&999)), [3, 999]);
+        assert_eq!(found(1, |some| some.is_empty()), [0]);
+        assert!(found(1000, |_| true).is_empty());
+    }
+
+    #[test]
+    fn of_records_that_fail_only_together_enough_are_left_out() {
+        let fits = |some: &[u64]| some.len() <= 10;
+        let bad = found(16, fits);
+        assert!(!bad.is_empty() && 16 - bad.len() <= 10, "{bad:?}");
+    }
+}

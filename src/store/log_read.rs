@@ -1,0 +1,82 @@
+//! A segment of the write-ahead log, read record by record; damage and unfinished writes are told apart.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use bytes::Bytes;
+
+use crate::base::segment::{self, SegmentContents};
+use crate::store::StoreError;
+
+/// What was wrong with a segment.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// An unfinished write at the end.
+    pub torn_bytes: u64,
+    /// Damage before valid records, or in the first bytes.
+    pub damaged_bytes: u64,
+}
+
+/// Reads a segment record by record, so that a large one needs little memory. The part from the first damage on is searched for
+/// further records as a whole; a damaged magic does not hide the records after it.
+pub fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
+    let failed = |error| StoreError::io("read", path)(error);
+    let file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut ending = Ending::default();
+    let mut magic = [0; segment::MAGIC.len()];
+    if length < magic.len() as u64 {
+        ending.torn_bytes = length;
+        return Ok(ending);
+    }
+    reader.read_exact(&mut magic).map_err(failed)?;
+    if magic != segment::MAGIC {
+        ending.damaged_bytes = magic.len() as u64;
+    }
+    let mut position = magic.len() as u64;
+    while position < length {
+        match next_record(&mut reader, length - position).map_err(failed)? {
+            Some(payload) => {
+                position += (segment::RECORD_HEADER_BYTES + payload.len()) as u64;
+                receive(payload);
+            }
+            None => {
+                let rest = rest_of(reader.into_inner(), position).map_err(failed)?;
+                for payload in rest.records {
+                    receive(payload);
+                }
+                ending.torn_bytes += rest.torn_bytes;
+                ending.damaged_bytes += rest.damaged_bytes;
+                break;
+            }
+        }
+    }
+    Ok(ending)
+}
+
+/// The record that starts here, `None` when there is no valid one in the `left` bytes.
+fn next_record(reader: &mut impl Read, left: u64) -> io::Result<Option<Bytes>> {
+    let mut header = [0; segment::RECORD_HEADER_BYTES];
+    if left < header.len() as u64 {
+        return Ok(None);
+    }
+    reader.read_exact(&mut header)?;
+    let [a, b, c, d, e, f, g, h] = header;
+    let (length, checksum) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+    if length == 0 || u64::from(length) > left - header.len() as u64 || length as usize > segment::MAX_RECORD_BYTES {
+        return Ok(None);
+    }
+    let mut payload = vec![0; length as usize];
+    reader.read_exact(&mut payload)?;
+    Ok((crc32fast::hash(&payload) == checksum).then(|| Bytes::from(payload)))
+}
+
+/// Everything from `position` on, searched for valid records.
+fn rest_of(mut file: File, position: u64) -> io::Result<SegmentContents> {
+    file.seek(SeekFrom::Start(position))?;
+    let mut data = segment::MAGIC.to_vec();
+    file.read_to_end(&mut data)?;
+    segment::parse(Bytes::from(data)).map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))
+}

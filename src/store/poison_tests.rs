@@ -1,0 +1,272 @@
+//! What a store does when one of its threads ends, and with records that cannot be replayed or flushed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arrow::array::AsArray;
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+
+use super::*;
+use crate::base::segment;
+use crate::profile::pprof::{self, SampleLabel};
+use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::{Labels, SinkErrorKind};
+use crate::store::fault::{FaultHook, Faults, Place};
+use crate::store::inspect::Severity;
+use crate::store::snapshot::ScanFilter;
+use crate::store::tests::scratch;
+use crate::store::{inspect, repair};
+
+const SHAPE: Shape = Shape {
+    functions: 20,
+    samples: 20,
+    depth: 6,
+    labelled_every: 0,
+};
+
+fn profile(id: &str) -> RawProfile {
+    let names = Names::new(SHAPE.functions);
+    let mut profile = cpu_profile(&names, SHAPE, 1);
+    profile.time_nanos = chrono::Utc::now().timestamp_nanos_opt().unwrap();
+    RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "shop")]),
+        id: id.into(),
+        pprof: pprof::encode(&profile).into(),
+    }
+}
+
+fn open(dir: &Path, hook: Option<Arc<dyn FaultHook>>) -> Arc<Store> {
+    let config = StoreConfig {
+        faults: hook.map_or_else(Faults::default, Faults::new),
+        ..StoreConfig::new(dir)
+    };
+    Store::open(config, &Scope::new()).unwrap()
+}
+
+/// Ids of the profiles in heads and files, sorted, each once.
+fn ids(dir: &Path) -> Vec<String> {
+    let snapshot = Store::open_read_only(dir).unwrap().snapshot();
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |batch: &RecordBatch| {
+        let column = batch.column_by_name("profile_id").unwrap().as_string::<i32>();
+        found.extend(column.iter().flatten().map(str::to_owned));
+    };
+    for head in &snapshot.heads {
+        head.scan(Table::Profiles, &ScanFilter::default())
+            .iter()
+            .for_each(&mut add);
+    }
+    for file in snapshot.files.iter().filter(|file| file.table == Table::Profiles) {
+        let file = std::fs::File::open(dir.join("tables").join(&file.path)).unwrap();
+        let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        for batch in reader.build().unwrap() {
+            add(&batch.unwrap());
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Panics at a place.
+struct Panics(Place);
+
+impl FaultHook for Panics {
+    fn check(&self, place: Place) -> std::io::Result<()> {
+        self.done(place);
+        Ok(())
+    }
+
+    fn done(&self, place: Place) {
+        assert!(place != self.0, "made to panic");
+    }
+}
+
+#[tokio::test]
+async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
+    for (place, thread) in [
+        (Place::LogWrite, "write-ahead log"),
+        (Place::Acknowledge, "store-apply"),
+        (Place::FlushStart, "store-flush"),
+        (Place::Job("vacuum"), "store-maintain"),
+    ] {
+        let dir = scratch();
+        let store = open(dir.path(), Some(Arc::new(Panics(place))));
+        let wait = Duration::from_secs(30);
+        let first = tokio::time::timeout(wait, store.append("t", vec![profile("1")]))
+            .await
+            .unwrap();
+        let _ = tokio::time::timeout(wait, store.flush()).await.unwrap();
+        let _ = tokio::time::timeout(wait, store.maintain(Work::Vacuum(Duration::ZERO)))
+            .await
+            .unwrap();
+        let reason = store.unavailable().unwrap_or_else(|| panic!("{thread}: healthy"));
+        assert!(
+            reason.contains(thread) && reason.contains("made to panic"),
+            "{thread}: {reason}"
+        );
+        let errors = tokio::time::timeout(wait, store.append("t", vec![profile("2")]))
+            .await
+            .unwrap();
+        assert_eq!(errors[0].1.kind, SinkErrorKind::Unavailable, "{thread}");
+        assert!(errors[0].1.message.contains(thread), "{}", errors[0].1.message);
+        let error = tokio::time::timeout(wait, store.flush()).await.unwrap().unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::ThreadEnded(_) | StoreError::Closed | StoreError::LogUnavailable(_)
+            ),
+            "{error}"
+        );
+        drop(store);
+        // What was acknowledged is there after a restart.
+        let expected: &[&str] = if first.is_empty() || place == Place::Acknowledge {
+            &["1"]
+        } else {
+            &[]
+        };
+        drop(open(dir.path(), None));
+        assert_eq!(ids(dir.path()), expected, "{thread}");
+    }
+}
+
+/// Panics when profiles whose id starts with `poison` are encoded, while it is on.
+struct Unwritable(AtomicBool);
+
+impl FaultHook for Unwritable {
+    fn check(&self, _place: Place) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn encode(&self, table: Table, rows: &RecordBatch) {
+        if table == Table::Profiles && self.0.load(Ordering::SeqCst) {
+            let ids = rows.column_by_name("profile_id").unwrap().as_string::<i32>();
+            let bad = ids.iter().flatten().any(|id| id.starts_with("poison"));
+            assert!(!bad, "cannot encode this");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_flushed_is_put_aside_and_the_others_are_flushed() {
+    let dir = scratch();
+    let hook = Arc::new(Unwritable(AtomicBool::new(true)));
+    let store = open(dir.path(), Some(hook));
+    for id in ["a", "poison 1", "b", "c", "poison 2", "d"] {
+        assert!(store.append("t", vec![profile(id)]).await.is_empty());
+    }
+    store.flush().await.unwrap();
+    assert_eq!(store.unavailable(), None);
+    assert!(store.append("t", vec![profile("e")]).await.is_empty());
+    store.flush().await.unwrap();
+    drop(store);
+    assert_eq!(ids(dir.path()), ["a", "b", "c", "d", "e"]);
+
+    let found = inspect::check(dir.path()).unwrap();
+    let aside: Vec<_> = found
+        .findings
+        .iter()
+        .filter(|finding| finding.kind == "record-aside")
+        .collect();
+    assert_eq!(aside.len(), 2);
+    assert!(
+        aside[0].severity == Severity::Error && aside[0].detail.contains("cannot encode this"),
+        "{aside:?}"
+    );
+
+    // A program without the fault takes them up.
+    let done = repair::repair(dir.path()).unwrap();
+    assert_eq!(done.len(), 2, "{done:?}");
+    assert!(repair::repair(dir.path()).unwrap().is_empty());
+    let store = open(dir.path(), None);
+    store.flush().await.unwrap();
+    drop(store);
+    assert_eq!(ids(dir.path()), ["a", "b", "c", "d", "e", "poison 1", "poison 2"]);
+    assert!(!inspect::check(dir.path()).unwrap().has_errors());
+}
+
+/// A record of the log as a program without bounds has written it.
+fn record_of(profile: &RawProfile) -> Vec<u8> {
+    let now = chrono::Utc::now().timestamp_millis();
+    let mut record = record::encode_header("t", now, &Limits::default(), profile);
+    record.extend_from_slice(&profile.pprof);
+    record
+}
+
+#[tokio::test]
+async fn a_record_beyond_the_bounds_keeps_no_store_from_starting() {
+    let dir = scratch();
+    drop(open(dir.path(), None));
+    let names = Names::new(SHAPE.functions);
+    let span = "a".repeat(135_000);
+    let mut long = cpu_profile(&names, SHAPE, 1);
+    long.labels = vec![SampleLabel::Text("span_id", &span)];
+    long.label_starts = vec![1; SHAPE.samples + 1];
+    long.label_starts[0] = 0;
+    let long = RawProfile {
+        pprof: pprof::gzip(&pprof::encode(&long)).into(),
+        ..profile("poison")
+    };
+    let mut bytes = segment::MAGIC.to_vec();
+    for raw in [&profile("before"), &long, &profile("after")] {
+        segment::encode_record(&record_of(raw), &mut bytes);
+    }
+    let unreadable = Bytes::from_static(b"\x09 of another version");
+    segment::encode_record(&unreadable, &mut bytes);
+    std::fs::write(wal::segment_path(&dir.path().join("wal"), 7), bytes).unwrap();
+
+    let store = open(dir.path(), None);
+    assert_eq!(store.unavailable(), None);
+    store.flush().await.unwrap();
+    drop(store);
+    assert_eq!(ids(dir.path()), ["after", "before"]);
+    let aside = aside::list(&dir.path().join("wal")).unwrap();
+    let reasons: Vec<String> = aside.iter().map(|path| aside::reason(path)).collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert!(
+        reasons[0].contains("135000 bytes") && reasons[1].contains("version 9"),
+        "{reasons:?}"
+    );
+    // Neither can be read by this program: they stay.
+    assert!(repair::repair(dir.path()).unwrap().is_empty());
+    assert_eq!(aside::list(&dir.path().join("wal")).unwrap(), aside);
+}
+
+#[tokio::test]
+async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
+    let dir = scratch();
+    let store = open(dir.path(), None);
+    // 40 MB of columns and text each, four kilobytes on the wire.
+    let name = "n".repeat(60_000);
+    let names: Vec<String> = (0..60).map(|number| format!("{number}{name}")).collect();
+    let mut large = cpu_profile(
+        &Names::new(5),
+        Shape {
+            functions: 5,
+            samples: 1,
+            ..SHAPE
+        },
+        1,
+    );
+    large.time_nanos = chrono::Utc::now().timestamp_nanos_opt().unwrap();
+    large.functions.extend(names.iter().map(|name| pprof::Function {
+        name,
+        ..pprof::Function::default()
+    }));
+    let body: Bytes = pprof::gzip(&pprof::encode(&large)).into();
+    let profiles: Vec<RawProfile> = (0..40)
+        .map(|number| RawProfile {
+            pprof: body.clone(),
+            ..profile(&number.to_string())
+        })
+        .collect();
+    assert!(40 * ingest::memory_for(3_600_000) > BUDGET_BYTES);
+    let errors = store.append("t", profiles).await;
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(store.shared.budget.used(), 0);
+    drop(store);
+    assert_eq!(ids(dir.path()).len(), 40);
+}
