@@ -17,6 +17,7 @@ mod disk;
 mod docs;
 mod ebpf;
 mod ebpf_rights;
+mod ebpf_strangers;
 mod fuzzing;
 #[cfg(feature = "server")]
 mod go_target;
