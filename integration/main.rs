@@ -44,6 +44,8 @@ mod objects;
 #[cfg(target_arch = "x86_64")]
 mod oracle;
 mod pprof;
+#[cfg(feature = "server")]
+mod private_files;
 #[cfg_attr(
     not(feature = "server"),
     allow(dead_code, reason = "only some of it is for the collector alone")

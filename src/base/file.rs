@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all, also when the power fails.
+//! Files that are there whole or not at all, also when the power fails, and who may read what we write.
 //!
 //! A file that takes the place of another is written beside it under a name of its own, synced, renamed, and its folder is synced. What is to be done when a step
 //! fails is the caller's business.
@@ -53,6 +53,26 @@ pub fn sync_parent(path: &Path) -> Result<()> {
 pub fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
+}
+
+/// From now on this process makes folders and files for its user alone (0700 and 0600), also where a library makes them. An ACL for new files that
+/// a folder has (`setfacl -d`) goes before it.
+#[allow(unsafe_code, reason = "the standard library has no umask(2)")]
+pub fn keep_new_files_private() {
+    // SAFETY: umask(2) takes any number, cannot fail and touches no memory of ours.
+    unsafe { libc::umask(0o077) };
+}
+
+/// Says so in the log when other users may look into a folder.
+pub fn warn_of_open_folder(folder: &Path) -> Result<()> {
+    let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
+    if mode & 0o007 != 0 {
+        tracing::warn!(
+            folder = %folder.display(), mode = format!("{mode:o}"),
+            "other users of this machine may look into this folder, which holds profiles; `chmod o-rwx` takes that away"
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use crate::base::file::{replace_by, sync_parent};
+use crate::base::file::{replace_by, sync_parent, warn_of_open_folder};
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::LAYOUT_VERSION;
@@ -63,6 +63,7 @@ impl Folder {
                 .run(Place::FolderWrite, || sync_parent(path))
                 .map_err(StoreError::io("sync the folder of", path))?;
         }
+        warn_of_open_folder(dir).map_err(StoreError::io("look at", dir))?;
         Ok(Self {
             log,
             tables,
