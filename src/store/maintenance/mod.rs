@@ -17,6 +17,7 @@ pub mod rewrite;
 mod runner;
 mod samples;
 pub mod vacuum;
+mod watch;
 
 use std::time::Duration;
 
@@ -141,6 +142,8 @@ impl Desk {
     }
 }
 
+#[cfg(test)]
+mod clock_tests;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
