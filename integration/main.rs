@@ -17,6 +17,7 @@ mod disk;
 mod docs;
 mod ebpf;
 mod ebpf_rights;
+mod ebpf_strangers;
 mod fuzzing;
 #[cfg(feature = "server")]
 mod go_target;
@@ -45,6 +46,8 @@ mod oracle;
 #[cfg(feature = "server")]
 mod poison;
 mod pprof;
+#[cfg(feature = "server")]
+mod private_files;
 #[cfg_attr(
     not(feature = "server"),
     allow(dead_code, reason = "only some of it is for the collector alone")

@@ -18,6 +18,7 @@ use crate::app::support::SupportBundle;
 use crate::app::web::{CollectorWeb, Controllers};
 use crate::app::{USER_AGENT, live, sources};
 use crate::base::Shutdown;
+use crate::base::file::warn_of_open_folder;
 use crate::base::net::listen_reason;
 use crate::components;
 use crate::pipeline::component::Stability;
@@ -173,6 +174,7 @@ pub async fn run(
         .await
         .map_err(|error| anyhow::anyhow!("cannot listen on {}: {}", options.listen, listen_reason(&error)))?;
     std::fs::create_dir_all(&options.storage_path)
+        .and_then(|()| warn_of_open_folder(&options.storage_path))
         .with_context(|| format!("cannot create the storage folder {}", options.storage_path.display()))?;
     let reloader = Arc::new(Reloader::new(controller.clone(), &options.config_path));
     if reloader.load(shared(texts)).await.is_err() {

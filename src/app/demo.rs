@@ -16,6 +16,7 @@ use crate::app::live;
 use crate::app::server::{self, RunningServer, ServeOptions};
 use crate::app::web::CollectorWeb;
 use crate::base::Shutdown;
+use crate::base::file::replace;
 use crate::base::net::hostname;
 use crate::pipeline::Controller;
 use crate::query::QueryLimits;
@@ -93,7 +94,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
     let serving = tokio::spawn(server.run(server_shutdown.clone()));
     let load = async |machine: &Machine| -> anyhow::Result<()> {
         let text = configuration(&address.to_string(), &options.targets, machine);
-        std::fs::write(&config_path, &text).with_context(|| format!("cannot write {}", config_path.display()))?;
+        replace(&config_path, text.as_bytes()).with_context(|| format!("cannot write {}", config_path.display()))?;
         let sources = vec![(config_path.display().to_string(), text)];
         if let Err(diagnostics) = controller.load(sources).await {
             bail!(

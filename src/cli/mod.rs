@@ -33,6 +33,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::base::file::keep_new_files_private;
 use crate::telemetry::logs;
 
 /// The program.
@@ -102,6 +103,18 @@ pub enum Command {
     Completions(completions::CompletionsArgs),
 }
 
+impl Command {
+    /// True for those that keep profiles and configurations on the disk for later, which are nobody else's business.
+    fn keeps_data(&self) -> bool {
+        match self {
+            #[cfg(feature = "server")]
+            Self::Demo(_) | Self::Serve(_) | Self::Store(_) => true,
+            Self::Run(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// Parses the command line, runs the command, and turns its end into an exit code.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -109,6 +122,9 @@ pub fn main() -> ExitCode {
         Ok(logs) => logs,
         Err(error) => return fail(&anyhow::anyhow!("cannot set up logging: {error}")),
     };
+    if cli.command.keeps_data() {
+        keep_new_files_private();
+    }
     // One provider for all TLS of the process; an error means that one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread()

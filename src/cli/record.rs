@@ -12,7 +12,8 @@ use clap::Args;
 use crate::base::duration;
 use crate::cli::output;
 use crate::ebpf::{
-    Budget, Choice, Engine, NameCache, Namer, ProcessInfo, Profiler, Scope, Settings, Span, Stacks, Style, Window,
+    Budget, Choice, Engine, NameCache, Namer, Opener, ProcessInfo, Profiler, Refusal, Scope, Settings, Span, Stacks,
+    Style, Window,
 };
 use crate::profile::flamegraph::{SvgOptions, Tree, svg};
 use crate::profile::pprof;
@@ -182,6 +183,7 @@ fn record(
     })
     .context("cannot start the profiler")?;
     let engine = profiler.engine().clone();
+    let opener = profiler.opener().clone();
     let started = (Instant::now(), SystemTime::now());
     let mut child = start_command(&args.command)?;
     let mut status = None;
@@ -209,11 +211,12 @@ fn record(
         duration_nanos: i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX),
         period_nanos: window.period_nanos(),
     };
-    let bytes = name_all(&window, span, args);
+    let bytes = name_all(&window, &opener, span, args);
     let decoded = pprof::decode(&bytes).context("cannot read back the profile")?;
     let mut tree = Tree::new(false);
     tree.insert_profile(&decoded, 0);
     let mut text = account_text(&window, args.frequency, elapsed);
+    text.push_str(&refused_text(&opener));
     if let Engine::Events(why) = &engine {
         text.push_str(&format!("by perf events without a BPF program: {why}\n"));
     }
@@ -248,7 +251,7 @@ fn start_command(command: &[String]) -> anyhow::Result<Option<Child>> {
     Ok(Some(child))
 }
 
-fn name_all(window: &Window, span: Span, args: &RecordArgs) -> Vec<u8> {
+fn name_all(window: &Window, opener: &Opener, span: Span, args: &RecordArgs) -> Vec<u8> {
     let mut parts: Vec<(&ProcessInfo, &Stacks)> = window
         .processes
         .values()
@@ -260,7 +263,7 @@ fn name_all(window: &Window, span: Span, args: &RecordArgs) -> Vec<u8> {
         process_frame: args.pid.is_none(),
         ..Style::default()
     };
-    let mut names = NameCache::new(Budget::new((args.memory_budget as usize) << 20));
+    let mut names = NameCache::new(Budget::new((args.memory_budget as usize) << 20), opener.clone());
     let mut namer = Namer::new(&mut names, style);
     namer.learn_kernel(window);
     namer.learn(parts.iter().map(|(_, stacks)| *stacks), &window.places);
@@ -306,6 +309,20 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     }
     text.push('\n');
     text
+}
+
+/// A line that says which files of processes were not read; empty when all were.
+fn refused_text(opener: &Opener) -> String {
+    let reasons: Vec<String> = Refusal::ALL
+        .iter()
+        .zip(opener.refused())
+        .filter(|(_, count)| *count > 0)
+        .map(|(why, count)| format!("{} {count}", why.name()))
+        .collect();
+    if reasons.is_empty() {
+        return String::new();
+    }
+    format!("files of processes that were not read: {}\n", reasons.join(", "))
 }
 
 /// A stack a line, root first, then its value in nanoseconds.

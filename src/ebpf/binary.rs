@@ -5,15 +5,16 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use object::Object;
 use object::read::ReadCache;
 
+use crate::ebpf::foreign::{Ending, Opener, Root};
 use crate::ebpf::go_rows;
-use crate::ebpf::proc::{self, MapsLine};
+use crate::ebpf::proc::{self, Life, MapsLine};
 use crate::symbols::bytes::Bytes;
 use crate::symbols::calls::Call;
 use crate::symbols::elf::{self, Limited, Segment};
@@ -34,7 +35,9 @@ pub struct Binary {
     segments: Vec<Segment>,
     source: Source,
     /// The process that it was first seen in, whose world may have its debug file.
-    pid: u32,
+    life: Life,
+    /// Who owns it, and may own its debug file.
+    user: Option<u32>,
 }
 
 /// Where the bytes of a file come from.
@@ -48,11 +51,16 @@ enum Source {
 
 impl Binary {
     /// Opens the file of a mapping of a process. One that cannot be opened has neither functions nor a table.
-    pub fn open(pid: u32, line: &MapsLine) -> Self {
+    pub fn open(opener: &Opener, life: Life, line: &MapsLine) -> Self {
         let source = if line.path == "[vdso]" {
             vdso().map_or(Source::None, |bytes| Source::Bytes(bytes.into()))
         } else {
-            open(pid, line).map_or(Source::None, |file| Source::File(Arc::new(file)))
+            let file = opener.mapped(life, line);
+            file.map_or(Source::None, |file| Source::File(Arc::new(file)))
+        };
+        let user = match &source {
+            Source::File(file) => file.metadata().ok().map(|data| data.uid()),
+            Source::Bytes(_) | Source::None => None,
         };
         let mut build_id = String::new();
         let mut segments = Vec::new();
@@ -65,7 +73,8 @@ impl Binary {
             build_id: build_id.into(),
             segments,
             source,
-            pid,
+            life,
+            user,
         }
     }
 
@@ -100,7 +109,7 @@ impl Binary {
     }
 
     /// Reads its functions; when it was stripped, also from its separate debug file or from what is packed in itself.
-    pub fn functions(&self) -> BinaryFunctions {
+    pub fn functions(&self, opener: &Opener) -> BinaryFunctions {
         let mut own = Functions::default();
         let mut stripped = None;
         visit(&self.source, |file| {
@@ -112,7 +121,7 @@ impl Binary {
         let Some((link, packed)) = stripped else {
             return BinaryFunctions(own);
         };
-        if let Some(debug) = self.debug_file(link.as_ref()) {
+        if let Some(debug) = self.debug_file(opener, link.as_ref()) {
             visit(&debug, |file| {
                 own = file.with_debug_file(std::mem::take(&mut own), &debug);
             });
@@ -125,22 +134,16 @@ impl Binary {
         BinaryFunctions(own)
     }
 
-    /// Its separate debug file, in the world of its process or in ours.
-    fn debug_file(&self, link: Option<&Link>) -> Option<Source> {
+    /// Its separate debug file, in the world of its process or in ours. Names in it are those of all who run this binary, so it must be of the same owner, or root's.
+    fn debug_file(&self, opener: &Opener, link: Option<&Link>) -> Option<Source> {
         let places = separate::places(&self.build_id, link, &self.path);
         let mut paths = places
             .iter()
-            .flat_map(|place| [proc::path_in_root(self.pid, place), place.into()]);
-        paths.find_map(|path| {
-            // Whoever made the folder may have put a pipe there.
-            let file = File::options()
-                .read(true)
-                .custom_flags(libc::O_NONBLOCK)
-                .open(path)
-                .ok()?;
-            let is_file = file.metadata().is_ok_and(|found| found.is_file());
+            .flat_map(|place| [Root::Process(self.life), Root::Own].map(|root| (root, place)));
+        paths.find_map(|(root, path)| {
+            let file = opener.at(root, path, Ending::FileOrLink, self.user)?;
             let source = Source::File(Arc::new(file));
-            (is_file && self.is_debug_file(&source, link)).then_some(source)
+            self.is_debug_file(&source, link).then_some(source)
         })
     }
 
@@ -316,19 +319,6 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
         }
         Source::None => {}
     }
-}
-
-/// Opens the file of a mapping: by its path in the process's world, in ours when the process is gone already, by the mapping itself when the
-/// path leads to another file.
-fn open(pid: u32, line: &MapsLine) -> io::Result<File> {
-    for path in [proc::path_in_root(pid, &line.path), line.path.clone().into()] {
-        if let Ok(file) = File::open(path)
-            && file.metadata().is_ok_and(|found| found.ino() == line.inode)
-        {
-            return Ok(file);
-        }
-    }
-    File::open(format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end))
 }
 
 /// The image of the vDSO, which is the same in every process.

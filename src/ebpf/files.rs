@@ -13,7 +13,8 @@ use std::time::Duration;
 use crate::ebpf::arrays::Shared;
 use crate::ebpf::binary::Binary;
 use crate::ebpf::cost::Cost;
-use crate::ebpf::proc::MapsLine;
+use crate::ebpf::foreign::Opener;
+use crate::ebpf::proc::{Life, MapsLine};
 use crate::ebpf::rows::Rows;
 use crate::ebpf::trampolines;
 use crate::unwind::{Line, Packed, Table};
@@ -68,6 +69,7 @@ pub struct Files {
     changes: Vec<(FileId, Change)>,
     /// The table of [`FileId::TRAMPOLINES`].
     trampolines: Arc<Rows>,
+    opener: Opener,
 }
 
 /// What became of a file's table.
@@ -120,7 +122,7 @@ enum TableState {
 
 impl Files {
     /// No files yet; starts the thread that compiles tables, of which `limit` bytes are kept.
-    pub fn new(limit: usize, cost: &Cost) -> io::Result<Self> {
+    pub fn new(limit: usize, cost: &Cost, opener: Opener) -> io::Result<Self> {
         let (jobs, inbox) = channel::<(FileId, Arc<Binary>)>();
         let (outbox, done) = channel();
         let cost = cost.clone();
@@ -149,14 +151,15 @@ impl Files {
             age: 0,
             changes: vec![(FileId::TRAMPOLINES, Change::Made(trampolines.clone()))],
             trampolines,
+            opener,
         })
     }
 
     /// The binary of a mapping; opened through the process at its first sight.
-    pub fn intern(&mut self, pid: u32, line: &MapsLine) -> FileId {
+    pub fn intern(&mut self, life: Life, line: &MapsLine) -> FileId {
         let is_vdso = line.path == "[vdso]";
         if !is_vdso && (line.inode == 0 || line.path.starts_with('[') || line.path.starts_with("//")) {
-            return match trampolines::are_in(pid, line) {
+            return match trampolines::are_in(life.pid, line) {
                 true => FileId::TRAMPOLINES,
                 false => FileId::ANONYMOUS,
             };
@@ -176,7 +179,7 @@ impl Files {
             id,
             Entry {
                 key,
-                binary: Arc::new(Binary::open(pid, line)),
+                binary: Arc::new(Binary::open(&self.opener, life, line)),
                 state: TableState::NotAsked,
                 table_bytes: None,
                 used: self.age,
@@ -388,12 +391,13 @@ mod tests {
     /// The mapping of a file that exists.
     fn line(path: &str) -> MapsLine {
         use std::os::unix::fs::MetadataExt;
+        let data = std::fs::metadata(path).unwrap();
         MapsLine {
             start: 0x1000,
             end: 0x2000,
             offset: 0,
-            device: (1, 1),
-            inode: std::fs::metadata(path).unwrap().ino(),
+            device: (rustix::fs::major(data.dev()), rustix::fs::minor(data.dev())),
+            inode: data.ino(),
             path: path.to_owned(),
         }
     }
@@ -427,15 +431,18 @@ mod tests {
                 path.to_string_lossy().into_owned()
             })
             .collect();
-        let pid = std::process::id();
-        let mut probe = Files::new(usize::MAX, &Cost::default()).unwrap();
-        let first = probe.intern(pid, &line(&copies[0]));
+        let own_life = Life {
+            pid: std::process::id(),
+            start: 0,
+        };
+        let mut probe = Files::new(usize::MAX, &Cost::default(), Opener::default()).unwrap();
+        let first = probe.intern(own_life, &line(&copies[0]));
         wait_for_table(&mut probe, first);
         let one = probe.table_bytes();
         assert!(one > 0);
 
-        let mut files = Files::new(one * 2, &Cost::default()).unwrap();
-        let ids: Vec<FileId> = copies.iter().map(|path| files.intern(pid, &line(path))).collect();
+        let mut files = Files::new(one * 2, &Cost::default(), Opener::default()).unwrap();
+        let ids: Vec<FileId> = copies.iter().map(|path| files.intern(own_life, &line(path))).collect();
         let mut changes = Vec::new();
         for id in &ids {
             changes.extend(wait_for_table(&mut files, *id));
@@ -445,7 +452,7 @@ mod tests {
         assert!(changes.contains(&(ids[0], Change::Gone)));
         assert!(!has_table(&files, ids[0]) && has_table(&files, ids[2]));
         // One that never fits is left out, and nobody waits for it.
-        let large = files.intern(pid, &line(&own.to_string_lossy()));
+        let large = files.intern(own_life, &line(&own.to_string_lossy()));
         let changes = wait_for_table(&mut files, large);
         assert_eq!(changes, [(large, Change::Absent)]);
         assert!(matches!(files.lookup(large), Lookup::FramePointers));
@@ -455,14 +462,17 @@ mod tests {
     #[test]
     fn what_finds_no_room_beside_tables_in_use_is_not_made_again_until_there_is_some() {
         let folder = tempfile::tempdir().unwrap();
-        let pid = std::process::id();
-        let mut files = Files::new(usize::MAX, &Cost::default()).unwrap();
+        let own_life = Life {
+            pid: std::process::id(),
+            start: 0,
+        };
+        let mut files = Files::new(usize::MAX, &Cost::default(), Opener::default()).unwrap();
         let ids: Vec<FileId> = ["first", "second"]
             .into_iter()
             .map(|name| {
                 let path = folder.path().join(name);
                 std::fs::copy("/bin/sh", &path).unwrap();
-                files.intern(pid, &line(&path.to_string_lossy()))
+                files.intern(own_life, &line(&path.to_string_lossy()))
             })
             .collect();
         wait_for_table(&mut files, ids[0]);

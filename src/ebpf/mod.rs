@@ -11,6 +11,7 @@ mod copies;
 pub mod cost;
 mod events;
 pub mod files;
+pub mod foreign;
 mod go_rows;
 pub mod name_cache;
 pub mod names;
@@ -31,6 +32,7 @@ pub mod window;
 
 pub use budget::Budget;
 pub use copies::Copied;
+pub use foreign::{Opener, Refusal, Refused};
 pub use name_cache::NameCache;
 pub use names::{Comm, Namer, Span, Style};
 pub use object::StartError;

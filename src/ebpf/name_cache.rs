@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use crate::ebpf::binary::{Binary, BinaryFunctions};
 use crate::ebpf::budget::Budget;
 use crate::ebpf::files::FileId;
-use crate::ebpf::run_time::{ProcessKey, RunTimes};
+use crate::ebpf::foreign::Opener;
+use crate::ebpf::proc::Life;
+use crate::ebpf::run_time::RunTimes;
 use crate::symbols::{Demangle, Ranges, kernel};
 
 /// Names that were looked up, of the kernel and of binaries, bounded in bytes; what was used longest ago goes first.
@@ -22,6 +24,7 @@ pub struct NameCache {
     pub run_times: RunTimes,
     files: HashMap<FileId, FileNames>,
     budget: Budget,
+    opener: Opener,
     /// Counts windows; what is used gets the present number.
     pub age: u64,
 }
@@ -46,13 +49,14 @@ const LINES_SHARE: f64 = 0.005;
 const LINES_WAIT: Duration = Duration::from_secs(300);
 
 impl NameCache {
-    /// An empty cache within a budget.
-    pub fn new(budget: Budget) -> Self {
+    /// An empty cache within a budget, which reads files by an opener.
+    pub fn new(budget: Budget, opener: Opener) -> Self {
         Self {
             kernel: KernelNames::default(),
-            run_times: RunTimes::default(),
+            run_times: RunTimes::new(opener.clone()),
             files: HashMap::new(),
             budget,
+            opener,
             age: 0,
         }
     }
@@ -68,7 +72,7 @@ impl NameCache {
                 file.names.remove(address);
             }
         }
-        let functions = file.functions.get_or_insert_with(|| binary.functions());
+        let functions = file.functions.get_or_insert_with(|| binary.functions(&self.opener));
         let (time, without) = functions.resolve(addresses, how, &mut file.names, may);
         file.without_lines.extend(without);
         if let Some(time) = time {
@@ -176,7 +180,7 @@ impl NameCache {
 enum Holder {
     File(FileId),
     /// A process that makes code.
-    Process(ProcessKey),
+    Process(Life),
     Kernel,
 }
 
@@ -249,7 +253,7 @@ mod tests {
 
     #[test]
     fn names_of_the_kernel_are_within_the_budget_and_the_longest_unused_goes_first() {
-        let mut cache = NameCache::new(Budget::new(Budget::SMALLEST));
+        let mut cache = NameCache::new(Budget::new(Budget::SMALLEST), Opener::default());
         let fill = |names: &mut Ranges| {
             for start in 0..6_000 {
                 names.insert(start, start + 1, format!("a_function_of_some_length_{start}").into());

@@ -42,6 +42,11 @@ pub enum StartError {
         /// Why.
         error: io::Error,
     },
+    /// Files that processes name cannot be opened within their roots.
+    #[error(
+        "cannot open files within the roots of processes (openat2, from Linux 5.6 on; a seccomp filter may forbid it): {0}"
+    )]
+    Files(io::Error),
     /// Something of the system could not be read.
     #[error("cannot read {what}: {error}")]
     System {
@@ -58,7 +63,7 @@ impl StartError {
         match self {
             Self::NoBtf | Self::OldKernel(_) | Self::Load(_) => true,
             Self::Capability(name) => *name == BPF,
-            Self::PerfEvent { .. } | Self::System { .. } => false,
+            Self::PerfEvent { .. } | Self::Files(_) | Self::System { .. } => false,
         }
     }
 }

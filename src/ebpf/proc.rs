@@ -1,7 +1,36 @@
 //! What `/proc` tells of a process (proc(5)): executable mappings, program, container.
 
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+
+/// Bytes of a list of mappings that are read at most: 65,530 mappings, as many as a process may have by default, with paths of 500 bytes.
+const MAX_MAPS: u64 = 32 << 20;
+/// Bytes of any other text that are read at most.
+const MAX_TEXT: u64 = 64 << 10;
+
+/// One life of a process id: ids are used again, starts are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Life {
+    /// Process id.
+    pub pid: u32,
+    /// Start on CLOCK_BOOTTIME, nanoseconds; 0: not known.
+    pub start: u64,
+}
+
+impl Life {
+    /// Fails when the process is gone. What of it was opened before was its own.
+    pub fn check(self) -> io::Result<()> {
+        let now = start(self.pid);
+        // `/proc` tells hundredths of a second only.
+        if now == 0 || (self.start != 0 && now / TICK != self.start / TICK) {
+            return Err(rustix::io::Errno::SRCH.into());
+        }
+        Ok(())
+    }
+}
+
+/// Nanoseconds of the unit in which `/proc/PID/stat` tells times: USER_HZ is 100 on all that we build for.
+const TICK: u64 = 10_000_000;
 
 /// The ids of all processes.
 pub fn pids() -> io::Result<Vec<u32>> {
@@ -29,12 +58,27 @@ pub struct MapsLine {
 
 /// The executable mappings of a process, sorted by address.
 pub fn executable_mappings(pid: u32) -> io::Result<Vec<MapsLine>> {
-    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(parse_maps(&String::from_utf8_lossy(&text)))
+    parse_maps(BufReader::new(File::open(format!("/proc/{pid}/maps"))?.take(MAX_MAPS)))
 }
 
-fn parse_maps(text: &str) -> Vec<MapsLine> {
-    text.lines().filter_map(parse_line).collect()
+fn parse_maps(mut maps: impl BufRead) -> io::Result<Vec<MapsLine>> {
+    let mut lines = Vec::new();
+    let mut line = Vec::new();
+    while maps.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        lines.extend(parse_line(text.trim_end_matches('\n')));
+        line.clear();
+    }
+    Ok(lines)
+}
+
+/// A text of a process, as far as it is read. Names that a process gave itself may be no UTF-8.
+fn text(pid: u32, name: &str) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(format!("/proc/{pid}/{name}"))?
+        .take(MAX_TEXT)
+        .read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn parse_line(line: &str) -> Option<MapsLine> {
@@ -73,7 +117,7 @@ pub fn executable(pid: u32) -> String {
 
 /// The process that a process was made by; `None` when it is gone.
 pub fn parent(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = text(pid, "stat").ok()?;
     // The name, in parentheses, may have anything in it.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
@@ -81,7 +125,7 @@ pub fn parent(pid: u32) -> Option<u32> {
 
 /// The name of the main thread.
 pub fn comm(pid: u32) -> String {
-    std::fs::read_to_string(format!("/proc/{pid}/comm"))
+    text(pid, "comm")
         .map(|text| text.trim_end().to_owned())
         .unwrap_or_default()
 }
@@ -89,18 +133,18 @@ pub fn comm(pid: u32) -> String {
 /// The start of a process on CLOCK_BOOTTIME in nanoseconds, to a hundredth of a second; 0 when it is gone.
 pub fn start(pid: u32) -> u64 {
     let read = || {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let text = text(pid, "stat").ok()?;
         // The name in the second field may hold anything; after its last parenthesis comes the third one.
         let (_, rest) = text.rsplit_once(')')?;
         let ticks: u64 = rest.split_whitespace().nth(19)?.parse().ok()?;
-        ticks.checked_mul(10_000_000)
+        ticks.checked_mul(TICK)
     };
     read().unwrap_or(0)
 }
 
 /// The id of the container that a process runs in, from any line of its cgroup file; empty when it runs in none.
 pub fn container_id(pid: u32) -> String {
-    std::fs::read_to_string(format!("/proc/{pid}/cgroup"))
+    text(pid, "cgroup")
         .map(|text| container_id_of(&text).to_owned())
         .unwrap_or_default()
 }
@@ -122,16 +166,18 @@ pub fn container_id_of(cgroup: &str) -> &str {
 /// The id that a process has in its innermost pid namespace, which names its perf map; its own id when that cannot be read.
 pub fn namespaced_pid(pid: u32) -> u32 {
     let read = || {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let status = text(pid, "status").ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
         line.split_whitespace().next_back()?.parse().ok()
     };
     read().unwrap_or(pid)
 }
 
-/// Where a file of a process's world is found in ours.
-pub fn path_in_root(pid: u32, path: &str) -> PathBuf {
-    PathBuf::from(format!("/proc/{pid}/root{path}"))
+/// The user that files of a process are made as (its file system user id); `None` when it is gone.
+pub fn user(pid: u32) -> Option<u32> {
+    let status = text(pid, "status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().nth(3)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -145,7 +191,7 @@ mod tests {
                     7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n\
                     7fff1000-7fff2000 r-xp 00000000 00:00 0                                  [vdso]\n\
                     7fff3000-7fff4000 r-xp 00000000 00:1a 12                                 /memfd:x (deleted)\n";
-        let lines = parse_maps(text);
+        let lines = parse_maps(text.as_bytes()).unwrap();
         let short: Vec<_> = lines
             .iter()
             .map(|line| (line.start, line.inode, line.path.as_str()))
@@ -160,6 +206,21 @@ mod tests {
             ]
         );
         assert_eq!(lines[3].device, (0, 0x1a));
+    }
+
+    #[test]
+    fn a_life_is_told_from_a_later_one_of_its_id() {
+        let pid = std::process::id();
+        let start = start(pid);
+        let life = |start| Life { pid, start };
+        assert!(start > 0);
+        assert!(life(start + TICK / 2).check().is_ok() && life(0).check().is_ok());
+        assert!(life(start - TICK).check().is_err());
+        let nobody = Life {
+            pid: u32::MAX,
+            start: 0,
+        };
+        assert!(nobody.check().is_err());
     }
 
     #[test]

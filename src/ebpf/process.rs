@@ -59,6 +59,7 @@ impl Process {
                 executable: String::new(),
                 comm: String::new(),
                 container_id: String::new(),
+                user: None,
             }),
             image: Image::default(),
             active: false,
@@ -92,6 +93,7 @@ impl Process {
         set(&mut info.executable, proc::executable(info.pid));
         set(&mut info.comm, proc::comm(info.pid));
         set(&mut info.container_id, proc::container_id(info.pid));
+        info.user = proc::user(info.pid).or(info.user);
     }
 
     /// Takes the mappings from `/proc` in place of those that are known, which stay when the process is gone.
@@ -114,7 +116,7 @@ impl Process {
         if line.start >= line.end {
             return None;
         }
-        let file = files.intern(self.info.pid, line);
+        let file = files.intern(self.info.life(), line);
         let bias = files
             .binary(file)
             .and_then(|binary| binary.address_of(line.offset))

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use crate::ebpf::budget::Budget;
 use crate::ebpf::cost::{Cost, Governor};
 use crate::ebpf::events::online_cpus;
+use crate::ebpf::foreign::Opener;
 use crate::ebpf::object::{KernelMaps, LoadSettings, StartError, load};
 use crate::ebpf::poll::{Order, Poller, Source};
 use crate::ebpf::state::State;
@@ -94,6 +95,7 @@ pub struct Profiler {
     threads: Vec<JoinHandle<()>>,
     hertz: Arc<AtomicU32>,
     cost: Cost,
+    opener: Opener,
     engine: Engine,
 }
 
@@ -103,12 +105,14 @@ impl Profiler {
         let system = |what| move |error| StartError::System { what, error };
         let cpus = online_cpus().map_err(system("/sys/devices/system/cpu/online"))?;
         let (source, maps, engine) = source(settings, cpus.len())?;
+        let opener = Opener::new().map_err(StartError::Files)?;
         let cost = Cost::default();
         let backlog = Arc::new(AtomicUsize::new(0));
         let hertz = Arc::new(AtomicU32::new(settings.hertz.max(1)));
         let (work, inbox) = channel();
         let (orders, ordered) = channel();
-        let mut state = State::new(settings, maps, cost.clone(), backlog.clone()).map_err(system("a new thread"))?;
+        let mut state = State::new(settings, maps, cost.clone(), opener.clone(), backlog.clone())
+            .map_err(system("a new thread"))?;
         state.ignore_others().map_err(system("/proc"))?;
         let mut poller = Poller {
             source,
@@ -139,6 +143,7 @@ impl Profiler {
             threads,
             hertz,
             cost,
+            opener,
             engine,
         })
     }
@@ -178,6 +183,11 @@ impl Profiler {
     /// Where the threads that look up names note their cost.
     pub fn cost(&self) -> &Cost {
         &self.cost
+    }
+
+    /// What opens files of processes, and counts those that are passed over.
+    pub fn opener(&self) -> &Opener {
+        &self.opener
     }
 }
 

@@ -9,20 +9,19 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::ebpf::proc;
+use crate::ebpf::foreign::{Ending, Opener, Refusal, Root};
+use crate::ebpf::proc::{self, Life};
 use crate::ebpf::window::ProcessInfo;
 use crate::symbols::bytes::Bytes;
 use crate::symbols::latest::Latest;
 use crate::symbols::{Ranges, jitdump, perf_map};
 
 /// Names of all processes that make code.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RunTimes {
-    processes: HashMap<ProcessKey, RunTime>,
+    processes: HashMap<Life, RunTime>,
+    opener: Opener,
 }
-
-/// Id and start of a process.
-pub type ProcessKey = (u32, u64);
 
 #[derive(Debug, Default)]
 struct RunTime {
@@ -34,31 +33,39 @@ struct RunTime {
 }
 
 impl RunTimes {
+    /// Nothing is known yet.
+    pub fn new(opener: Opener) -> Self {
+        Self {
+            processes: HashMap::new(),
+            opener,
+        }
+    }
+
     /// The names of a process for sorted addresses, asked for at `now`.
     pub fn resolve(&mut self, process: &ProcessInfo, addresses: &[u64], now: u64) -> &Ranges {
-        let known = self.processes.entry((process.pid, process.start)).or_default();
+        let known = self.processes.entry(process.life()).or_default();
         known.used = now;
-        known.learn(process, addresses);
+        known.learn(&self.opener, process, addresses);
         &known.names
     }
 
     /// The processes: when each was asked for last, and bytes of its names.
-    pub fn held(&self) -> impl Iterator<Item = (ProcessKey, u64, usize)> {
+    pub fn held(&self) -> impl Iterator<Item = (Life, u64, usize)> {
         self.processes
             .iter()
-            .map(|(key, known)| (*key, known.used, known.names.bytes()))
+            .map(|(life, known)| (*life, known.used, known.names.bytes()))
     }
 
     /// Forgets the names of a process; they are read again when they are asked for.
-    pub fn forget(&mut self, key: ProcessKey) {
-        self.processes.remove(&key);
+    pub fn forget(&mut self, life: Life) {
+        self.processes.remove(&life);
     }
 }
 
 impl RunTime {
-    fn learn(&mut self, process: &ProcessInfo, addresses: &[u64]) {
-        let map = open_map(process);
-        let dump = open_dump(process.pid);
+    fn learn(&mut self, opener: &Opener, process: &ProcessInfo, addresses: &[u64]) {
+        let map = open_map(opener, process);
+        let dump = open_dump(opener, process);
         let length = |file: &Option<File>| {
             file.as_ref()
                 .and_then(|file| file.metadata().ok())
@@ -104,18 +111,23 @@ impl RunTime {
     }
 }
 
-/// The perf map of a process, in its world or, when it is gone, in ours, if it was written in its life.
-fn open_map(process: &ProcessInfo) -> Option<File> {
-    let inside = proc::path_in_root(
-        process.pid,
-        &format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid)),
-    );
-    if let Ok(map) = File::open(inside) {
+/// The perf map of a process, in its world or, when it is gone, in ours, if it was written in its life. In a folder like `/tmp` everyone may have put it there.
+fn open_map(opener: &Opener, process: &ProcessInfo) -> Option<File> {
+    let user = user(process);
+    let inside = format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid));
+    if let Some(map) = opener.at(Root::Process(process.life()), &inside, Ending::File, user) {
         return Some(map);
     }
-    let map = File::open(format!("/tmp/perf-{}.map", process.pid)).ok()?;
+    let ours = format!("/tmp/perf-{}.map", process.pid);
+    let map = opener.at(Root::Own, &ours, Ending::File, user)?;
     let written = map.metadata().ok()?.modified().ok()?;
     (written >= started(process.start)?).then_some(map)
+}
+
+/// The user of a process now, or when it was seen last.
+fn user(process: &ProcessInfo) -> Option<u32> {
+    let now = proc::user(process.pid);
+    process.life().check().ok().and(now).or(process.user)
 }
 
 /// The wall clock at some nanoseconds after boot, half a second early.
@@ -128,11 +140,16 @@ fn started(after_boot: u64) -> Option<SystemTime> {
 }
 
 /// The jitdump file of a process: runtimes map its first page executable, to be found by it.
-fn open_dump(pid: u32) -> Option<File> {
-    let line = proc::executable_mappings(pid).ok()?.into_iter().find(|line| {
+fn open_dump(opener: &Opener, process: &ProcessInfo) -> Option<File> {
+    let line = proc::executable_mappings(process.pid).ok()?.into_iter().find(|line| {
         let name = line.path.rsplit('/').next().unwrap_or_default();
         name.starts_with("jit-") && name.ends_with(".dump")
     })?;
-    let file = File::open(proc::path_in_root(pid, &line.path)).ok()?;
-    (file.metadata().ok()?.ino() == line.inode).then_some(file)
+    let file = opener.mapped(process.life(), &line)?;
+    let owner = file.metadata().ok()?.uid();
+    if owner != 0 && Some(owner) != user(process) {
+        opener.refuse(Refusal::Owner, &line.path);
+        return None;
+    }
+    Some(file)
 }

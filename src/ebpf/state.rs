@@ -13,6 +13,7 @@ use crate::ebpf::copies::Copies;
 use crate::ebpf::cost::{Cost, ThreadCost};
 use crate::ebpf::events::News;
 use crate::ebpf::files::{FileId, Files};
+use crate::ebpf::foreign::Opener;
 use crate::ebpf::object::KernelMaps;
 use crate::ebpf::pending::{Pass, Pending, Waiting};
 use crate::ebpf::poll::Batch;
@@ -69,6 +70,7 @@ impl State {
         settings: Settings,
         kernel: Option<KernelMaps>,
         cost: Cost,
+        opener: Opener,
         backlog: Arc<AtomicUsize>,
     ) -> std::io::Result<Self> {
         let budget = settings.budget;
@@ -79,7 +81,7 @@ impl State {
                 Scope::All => HashSet::new(),
                 Scope::Process(pid) | Scope::ChildrenOf(pid) => HashSet::from([pid]),
             },
-            files: Files::new(budget.tables(), &cost)?,
+            files: Files::new(budget.tables(), &cost, opener)?,
             processes: HashMap::new(),
             pending: Pending::new(budget.backlog() / 2),
             filling: Filling::new(budget.window()),
@@ -279,6 +281,7 @@ impl State {
         info.comm = comm.to_owned();
         if let Some(before) = before {
             info.container_id.clone_from(&before.info.container_id);
+            info.user = before.info.user;
             process.told = before.told;
             process.stale = true;
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::ebpf::binary::Binary;
 use crate::ebpf::copies::Copied;
 use crate::ebpf::files::FileId;
+use crate::ebpf::proc::Life;
 use crate::unwind::Stop;
 
 /// An address in a binary, or at one of the special places of [`FileId`].
@@ -30,6 +31,18 @@ pub struct ProcessInfo {
     pub comm: String,
     /// Container that it runs in; empty for none.
     pub container_id: String,
+    /// The user that its files are made as, when it was looked at; `None` when it was gone by then.
+    pub user: Option<u32>,
+}
+
+impl ProcessInfo {
+    /// Which life of its id it is.
+    pub fn life(&self) -> Life {
+        Life {
+            pid: self.pid,
+            start: self.start,
+        }
+    }
 }
 
 /// How often a stack was seen.
@@ -257,6 +270,7 @@ mod tests {
             executable: String::new(),
             comm: String::new(),
             container_id: String::new(),
+            user: None,
         });
         let mut filling = Filling::new(3 * (STACK_BYTES + 2 * size_of::<Frame>()));
         let mut folded = 0;

@@ -3,15 +3,14 @@
 //! `NNNNNNNNNNNN-K.damaged` is a segment file that holds record `K` (from 0) of that segment; `.damaged.txt` beside it says why. The
 //! server never reads or deletes them; `repair` makes a segment of one that a newer program, or another configuration, can read.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::base::segment;
+use crate::base::{file, segment};
 use crate::store::StoreError;
-use crate::store::delta::commit::sync_parent;
 
 /// Place of a record in the log: its segment, and its number there from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,17 +39,10 @@ pub fn put_aside(folder: &Path, bad: &BadRecord) -> Result<PathBuf, StoreError> 
     let mut bytes = segment::MAGIC.to_vec();
     segment::encode_record(&bad.payload, &mut bytes);
     let reason = path.with_extension("damaged.txt");
-    write(&path, &bytes).map_err(StoreError::io("put a record aside in", &path))?;
-    write(&reason, format!("{}\n", bad.reason).as_bytes()).map_err(StoreError::io("write", &reason))?;
-    sync_parent(&path).map_err(StoreError::io("sync the folder of", &path))?;
+    file::replace(&path, &bytes).map_err(StoreError::io("put a record aside in", &path))?;
+    file::replace(&reason, format!("{}\n", bad.reason).as_bytes()).map_err(StoreError::io("write", &reason))?;
     tracing::error!(segment, record, reason = bad.reason, file = %path.display(), "a record of the log is put aside");
     Ok(path)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// The files of records that were put aside, in the order of the log.

@@ -16,8 +16,9 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::base::file::sync_parent;
 use crate::store::StoreError;
-use crate::store::delta::{NewFile, commit, day_text};
+use crate::store::delta::{NewFile, day_text};
 use crate::store::fault::{Faults, Place};
 use crate::store::head::Head;
 use crate::store::head::sorted::{BatchError, FileStats};
@@ -383,7 +384,7 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
 fn sync_folders(path: &Path, root: &Path, table: Table, faults: &Faults) -> std::io::Result<()> {
     let mut current: PathBuf = path.to_owned();
     while current != root {
-        faults.run(Place::FolderSync(table), || commit::sync_parent(&current))?;
+        faults.run(Place::FolderSync(table), || sync_parent(&current))?;
         if !current.pop() {
             break;
         }

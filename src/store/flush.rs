@@ -9,8 +9,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::base::file::sync_parent;
 use crate::store::StoreError;
-use crate::store::delta::{DeltaTable, NewFile, commit};
+use crate::store::delta::{DeltaTable, NewFile};
 use crate::store::fault::{Faults, Place};
 use crate::store::files::{self, FileName};
 use crate::store::head::Head;
@@ -205,6 +206,6 @@ pub fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), 
     }
     // Not for safety, a segment that comes back is deleted again; but then the start need not.
     faults
-        .run(Place::LogDeleteSync, || commit::sync_parent(&folder.join("x")))
+        .run(Place::LogDeleteSync, || sync_parent(&folder.join("x")))
         .map_err(StoreError::io("sync", folder))
 }

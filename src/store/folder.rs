@@ -4,11 +4,10 @@
 //! `wal/` and `tables/` belong to others. A folder of a newer program is refused before anything in it is touched.
 
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::base::file::{replace_by, sync_parent, warn_of_open_folder};
 use crate::store::StoreError;
-use crate::store::delta::commit::{sync_parent, temporary_name};
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::LAYOUT_VERSION;
 
@@ -64,6 +63,7 @@ impl Folder {
                 .run(Place::FolderWrite, || sync_parent(path))
                 .map_err(StoreError::io("sync the folder of", path))?;
         }
+        warn_of_open_folder(dir).map_err(StoreError::io("look at", dir))?;
         Ok(Self {
             log,
             tables,
@@ -114,15 +114,6 @@ pub fn writer_of(dir: &Path) -> Result<Option<String>, StoreError> {
 
 /// Writes a small file so that it is there whole or not at all.
 fn write_whole(path: &Path, text: &str, faults: &Faults) -> Result<(), StoreError> {
-    let temporary = temporary_name(path);
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        faults.run(Place::FolderWrite, || file.write_all(text.as_bytes()))?;
-        faults.run(Place::FolderWrite, || file.sync_all())?;
-        faults.run(Place::FolderWrite, || fs::rename(&temporary, path))?;
-        faults.run(Place::FolderWrite, || sync_parent(path))
-    };
-    write()
-        .inspect_err(|_| drop(fs::remove_file(&temporary)))
+    replace_by(path, text.as_bytes(), &mut |step| faults.run(Place::FolderWrite, step))
         .map_err(StoreError::io("write", path))
 }

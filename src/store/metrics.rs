@@ -71,6 +71,10 @@ pub struct Metrics {
     pub jobs_waiting: Gauge,
     /// Files that left their table and wait for the end of their grace period.
     pub dead_files: Gauge,
+    /// Jumps of the clock after which nothing was deleted for its age.
+    pub clock_jumps: Counter,
+    /// 1 while nothing is deleted for its age because of one.
+    pub clock_doubted: Gauge,
 }
 
 impl Metrics {
@@ -101,6 +105,8 @@ impl Metrics {
             job_seconds: Family::new_with_constructor(job_histogram),
             jobs_waiting: Gauge::default(),
             dead_files: Gauge::default(),
+            clock_jumps: Counter::default(),
+            clock_doubted: Gauge::default(),
         };
         let Self {
             profiles,
@@ -126,6 +132,8 @@ impl Metrics {
             job_seconds,
             jobs_waiting,
             dead_files,
+            clock_jumps,
+            clock_doubted,
         } = metrics.clone();
         scope.register("alluvium_store_appended_profiles", "Profiles acknowledged.", profiles);
         scope.register(
@@ -213,6 +221,16 @@ impl Metrics {
             "alluvium_store_dead_files",
             "Files that left their table and are not deleted yet.",
             dead_files,
+        );
+        scope.register(
+            "alluvium_store_clock_jumps",
+            "Jumps of the clock after which nothing was deleted for its age.",
+            clock_jumps,
+        );
+        scope.register(
+            "alluvium_store_clock_doubted",
+            "1 while nothing is deleted for its age because the clock has jumped.",
+            clock_doubted,
         );
         metrics
     }

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::Path;
 
+use crate::base::file::sync_parent;
 use crate::store::aside::RecordPlace;
-use crate::store::delta::commit::sync_parent;
 use crate::store::delta::{DeltaTable, sums};
 use crate::store::fault::Faults;
 use crate::store::folder::Folder;

@@ -4,7 +4,7 @@
 //! syncs it, links it to its real name (which fails when another writer was first) and syncs the folder. In a bucket the kernel's own does: a
 //! conditional put is whole and durable when it is answered.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, FileSys
 use delta_kernel::{Engine, FileMeta, FilteredEngineData, KernelError, KernelResult, KernelResultIterator};
 use url::Url;
 
+use crate::base::file::{sync_file, sync_parent, temporary_name};
 use crate::store::delta::sums;
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::Table;
@@ -128,28 +129,6 @@ impl Committer for ObjectCommitter {
     fn publish(&self, engine: &dyn Engine, publish_metadata: PublishMetadata) -> KernelResult<()> {
         self.inner.publish(engine, publish_metadata)
     }
-}
-
-/// Syncs the contents of a file.
-pub fn sync_file(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-/// Syncs the folder that holds `path`, and so the name of the file.
-pub fn sync_parent(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        // A relative path of one part lies in the current folder.
-        Some(folder) if folder.as_os_str().is_empty() => File::open(".")?.sync_all(),
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
-}
-
-/// A name under which a file is written before it gets its own. It starts with a dot, which the readers of logs skip. No two calls give the same, in
-/// any process: another writer of the same entry must not write into ours between its sync and its link.
-pub fn temporary_name(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
 /// Whether a file has a name of [`temporary_name`], or is what `object_store` leaves of one.

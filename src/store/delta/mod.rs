@@ -30,6 +30,7 @@ use delta_kernel_default_engine::storage::store_from_url;
 use delta_kernel_default_engine::{DefaultEngine, DefaultEngineBuilder};
 use url::Url;
 
+use crate::base::file;
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
 use crate::store::root::{Root, log_of};
@@ -80,7 +81,7 @@ impl DeltaTable {
                 let log = folder.join("_delta_log");
                 fs::create_dir_all(&log).map_err(StoreError::io("create", &log))?;
                 for name in [&log, &folder] {
-                    commit::sync_parent(name).map_err(StoreError::io("sync the folder of", name))?;
+                    file::sync_parent(name).map_err(StoreError::io("sync the folder of", name))?;
                 }
                 log.join(format!("{:020}.json", 0)).exists() || log.join("_last_checkpoint").exists()
             }
@@ -331,7 +332,7 @@ impl DeltaTable {
     fn sync_log(&self) -> KernelResult<()> {
         match &self.root {
             Root::Folder(folder) => {
-                commit::sync_parent(&folder.join(log_of(self.table)).join("x")).map_err(KernelError::IOError)
+                file::sync_parent(&folder.join(log_of(self.table)).join("x")).map_err(KernelError::IOError)
             }
             Root::Bucket(_) => Ok(()),
         }
@@ -375,7 +376,7 @@ impl DeltaTable {
                 if path.exists() {
                     return Ok(());
                 }
-                Some((commit::temporary_name(&path), path))
+                Some((file::temporary_name(&path), path))
             }
             // An object is there whole or not at all.
             Root::Bucket(_) => None,
@@ -398,7 +399,7 @@ impl DeltaTable {
                 faults.done(Place::CheckpointWrite(table));
                 if let Some((temporary, path)) = &place {
                     faults
-                        .run(Place::CheckpointSync(table), || commit::sync_file(temporary))
+                        .run(Place::CheckpointSync(table), || file::sync_file(temporary))
                         .and_then(|()| faults.run(Place::CheckpointRename(table), || fs::rename(temporary, path)))
                         .map_err(KernelError::IOError)?;
                 }
@@ -411,7 +412,7 @@ impl DeltaTable {
         })?;
         if let Some((_, path)) = &place {
             faults
-                .run(Place::CheckpointFolderSync(table), || commit::sync_parent(path))
+                .run(Place::CheckpointFolderSync(table), || file::sync_parent(path))
                 .map_err(KernelError::IOError)?;
             commit::write_sums(path, table, faults);
         }

@@ -5,11 +5,12 @@
 //! that is missing or torn says nothing (it is written after the entry, and not synced); one that differs is damage.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::base::file::replace;
 use crate::store::StoreError;
-use crate::store::delta::commit::{is_temporary, sync_parent, temporary_name, version_of_hint};
+use crate::store::delta::commit::{is_temporary, version_of_hint};
 
 /// First bytes of a file of checksums.
 const MAGIC: [u8; 4] = *b"crc\0";
@@ -101,12 +102,10 @@ pub fn mend(path: &Path) -> io::Result<bool> {
         let Some(bit) = flip else { return Ok(false) };
         chunk[bit / 8] ^= 1 << (bit % 8);
     }
-    let temporary = temporary_name(path);
-    let mut file = fs::File::create(&temporary)?;
-    file.write_all(&bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    sync_parent(path)?;
+    let permissions = fs::metadata(path)?.permissions();
+    replace(path, &bytes)?;
+    // Whoever might read the table may do so again.
+    fs::set_permissions(path, permissions)?;
     Ok(true)
 }
 

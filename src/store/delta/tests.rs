@@ -1,6 +1,7 @@
 //! Tests of the tables: what is appended is listed with its statistics, once, also through a checkpoint and beside another writer.
 
 use super::*;
+use crate::base::file::temporary_name;
 use crate::store::head::sorted::FileStats;
 
 fn file(name: &str) -> NewFile {
@@ -105,7 +106,7 @@ fn every_table_can_be_created_and_says_its_layout() {
 #[test]
 fn writers_of_one_entry_do_not_share_a_temporary_file() {
     let path = std::path::Path::new("_delta_log/00000000000000000007.json");
-    let [one, other] = [(); 2].map(|()| commit::temporary_name(path));
+    let [one, other] = [(); 2].map(|()| temporary_name(path));
     assert_ne!(one, other);
     for name in [one, other] {
         assert_eq!(name.parent(), path.parent());

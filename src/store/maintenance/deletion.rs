@@ -6,15 +6,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::base::file::{replace_by, sync_parent};
 use crate::profile::selector::{self, Matcher};
 use crate::store::StoreError;
-use crate::store::delta::commit::{sync_parent, temporary_name};
 use crate::store::fault::{Faults, Place};
 use crate::store::files::FileName;
 use crate::store::maintenance::input::Input;
@@ -165,19 +165,12 @@ impl Deletion {
             "others": self.others,
         });
         let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
-        let temporary = temporary_name(&path);
         let write = || {
             step(&mut || fs::create_dir_all(&folder))?;
-            let mut file = fs::File::create(&temporary)?;
-            step(&mut || file.write_all(text.to_string().as_bytes()))?;
-            step(&mut || file.sync_all())?;
-            step(&mut || fs::rename(&temporary, &path))?;
-            step(&mut || sync_parent(&path))?;
+            replace_by(&path, text.to_string().as_bytes(), &mut |one| step(one))?;
             step(&mut || sync_parent(&folder))
         };
-        write()
-            .inspect_err(|_| drop(fs::remove_file(&temporary)))
-            .map_err(StoreError::io("write", &path))?;
+        write().map_err(StoreError::io("write", &path))?;
         Ok(path)
     }
 

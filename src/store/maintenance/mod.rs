@@ -17,6 +17,7 @@ pub mod rewrite;
 mod runner;
 mod samples;
 pub mod vacuum;
+mod watch;
 
 use std::time::Duration;
 
@@ -148,6 +149,8 @@ impl Desk {
     }
 }
 
+#[cfg(test)]
+mod clock_tests;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::store::maintenance::exchange::Exchange;
 use crate::store::maintenance::plan::{self, Policy};
 use crate::store::maintenance::rewrite::{self, Bench, Job};
 use crate::store::maintenance::vacuum::Removals;
+use crate::store::maintenance::watch::Watch;
 use crate::store::maintenance::{Report, Work};
 use crate::store::metrics::JobLabel;
 use crate::store::schema::Table;
@@ -47,6 +48,7 @@ pub struct Maintainer {
     unreadable: HashMap<String, Instant>,
     /// When files left their tables, as far as the logs were read.
     pub(super) removals: HashMap<Table, Removals>,
+    watch: Watch,
 }
 
 /// Of two results that which must be told: an error rather than that work gave way to another server, and that rather than success.
@@ -70,6 +72,7 @@ impl Maintainer {
             })
             .collect::<Result<_, StoreError>>()?;
         let next_vacuum = Instant::now() + shared.config.maintenance.vacuum_interval.min(Duration::from_secs(60));
+        let watch = Watch::open(&shared.config.dir, &shared.config.clock);
         Ok(Self {
             shared,
             tables,
@@ -78,6 +81,7 @@ impl Maintainer {
             next_vacuum,
             unreadable: HashMap::new(),
             removals: HashMap::new(),
+            watch,
         })
     }
 
@@ -167,15 +171,20 @@ impl Maintainer {
         let config = &shared.config.maintenance;
         let mut report = Report::default();
         self.settle()?;
+        let may_delete = self.watch.look(&shared.config.clock, &shared.metrics);
         // What fails must not keep the rest from its turn: a file that cannot be read would let all others grow without end.
         let deleted = self.finish_deletions(&mut report);
-        let retired = self.retire(cpu_share, &mut report);
+        let retired = if may_delete {
+            self.retire(cpu_share, &mut report)
+        } else {
+            Ok(())
+        };
         let merged = match config.compaction && deleted.is_ok() {
             true => self.compact_all(false, cpu_share, &mut report),
             false => Ok(()),
         };
         let mut vacuumed = Ok(());
-        if Instant::now() >= self.next_vacuum {
+        if may_delete && Instant::now() >= self.next_vacuum {
             self.next_vacuum = Instant::now() + config.vacuum_interval;
             vacuumed = self.vacuum(config.deletion_delay, &mut report);
         }

@@ -1,6 +1,7 @@
 //! Processes out of `/proc` (proc(5)): ids, and what is asked for of each.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +9,10 @@ use crate::components::common::identity::{CONTAINER_ID, PID, container_id};
 use crate::components::common::targets::Target;
 use crate::components::discovery::process::arguments::Wanted;
 use crate::ebpf::proc::container_id_of;
+
+/// Bytes of a text of a process that are read at most: the longest single argument of a command (MAX_ARG_STRLEN). A process may say that its command line lies
+/// anywhere in its memory, and is as long as that.
+const MAX_TEXT: u64 = 128 << 10;
 
 /// The target of one process; `None` when it is gone or is a thread of the kernel.
 pub fn target(proc: &Path, pid: u32, wanted: Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
@@ -18,9 +23,10 @@ pub fn target(proc: &Path, pid: u32, wanted: Wanted, users: &HashMap<u32, Arc<st
             .map(|path| path.to_string_lossy().into_owned())
     };
     let text = |name: &str| {
-        std::fs::read(folder.join(name))
-            .ok()
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(folder.join(name)).ok()?;
+        file.take(MAX_TEXT).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     };
     // Threads of the kernel have no program.
     let exe = link("exe")?;

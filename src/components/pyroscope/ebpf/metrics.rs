@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::ebpf::Accounts;
+use crate::ebpf::{Accounts, Refusal, Refused};
 use crate::telemetry::metrics::Scope;
 use crate::unwind::Stop;
 
@@ -36,6 +36,7 @@ pub struct EbpfMetrics {
     ticks: Counter,
     outcomes: Family<Labels, Counter>,
     stacks: Family<Labels, Counter>,
+    files_refused: Family<Labels, Counter>,
 }
 
 impl EbpfMetrics {
@@ -112,6 +113,11 @@ impl EbpfMetrics {
             "Sampled stacks by how their walk ended",
             metrics.stacks.clone(),
         );
+        scope.register(
+            "pyroscope_ebpf_files_refused",
+            "Files named by processes that were not read, by reason",
+            metrics.files_refused.clone(),
+        );
         metrics
     }
 
@@ -120,6 +126,15 @@ impl EbpfMetrics {
         self.profiles
             .get_or_create_owned(&vec![("service_name", service.to_owned())])
             .inc();
+    }
+
+    /// Counts the files that were passed over between two times.
+    pub fn refused(&self, before: &Refused, after: &Refused) {
+        for (index, why) in Refusal::ALL.iter().enumerate() {
+            self.files_refused
+                .get_or_create_owned(&vec![("reason", why.name().to_owned())])
+                .inc_by(after[index].saturating_sub(before[index]));
+        }
     }
 
     /// Notes how things stand at the end of an interval.

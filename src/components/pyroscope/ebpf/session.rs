@@ -15,7 +15,7 @@ use crate::components::pyroscope::ebpf::arguments::Settings;
 use crate::components::pyroscope::ebpf::metrics::EbpfMetrics;
 use crate::components::pyroscope::ebpf::targets::Targets;
 use crate::ebpf::{
-    Accounts, Engine, NameCache, Namer, Places, ProcessInfo, Profiler, Span, Stacks, StartError, Window,
+    Accounts, Engine, NameCache, Namer, Places, ProcessInfo, Profiler, Refused, Span, Stacks, StartError, Window,
 };
 use crate::profile::labels::SERVICE_NAME;
 use crate::profile::pprof::gzip;
@@ -70,8 +70,9 @@ pub fn run(
     let mut said = describe(profiler.engine(), wanted, wanted);
     started(Ok(said.clone()));
     let cost = profiler.cost().thread();
-    let mut names = NameCache::new(settings.profiler.budget);
+    let mut names = NameCache::new(settings.profiler.budget, profiler.opener().clone());
     let mut before = Accounts::default();
+    let mut refused = Refused::default();
     let mut kept = Vec::new();
     let mut from = (Instant::now(), SystemTime::now());
     loop {
@@ -117,6 +118,9 @@ pub fn run(
             .metrics
             .account(&before, &accounts, counts.profiled, counts.no_target);
         shared.metrics.state(&accounts, hertz, names.bytes());
+        let refused_now = profiler.opener().refused();
+        shared.metrics.refused(&refused, &refused_now);
+        refused = refused_now;
         before = accounts;
         hand_over(profiles, counts.profiled, shared, out);
         cost.note();

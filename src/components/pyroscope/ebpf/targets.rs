@@ -106,6 +106,7 @@ mod tests {
             executable: String::new(),
             comm: String::new(),
             container_id: container.to_owned(),
+            user: None,
         }
     }
 

@@ -1,0 +1,493 @@
+//! Files that other processes name: what they map, their perf maps and jitdumps, debug files in their world of files.
+//!
+//! In: a process and a path of its choice. Out: a regular file, or nothing. Whoever may run a program on this machine chooses both the path and what lies there, and we
+//! read it as root: so a path is walked within the root of its process and through no magic link, what is there is looked at before it is opened, and opening
+//! never waits. What is passed over is counted by its reason. Does not look into files.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fstatfs, open, openat2};
+use rustix::io::Errno;
+
+use crate::ebpf::proc::{Life, MapsLine};
+
+/// Why a file was passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is a pipe, a device, a socket or a folder.
+    NotRegular,
+    /// The path goes through a magic link, in circles, or ends at a link where none may be.
+    Link,
+    /// It belongs neither to the user of the process nor to root.
+    Owner,
+    /// It is not the file that the process has mapped, or not the one that was looked at.
+    Exchanged,
+    /// Opening it would wait, or its path changes all the time.
+    Busy,
+    /// We have no right to it.
+    Denied,
+    /// The kernel gave another error.
+    Failed,
+}
+
+impl Refusal {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 7] = [
+        Self::NotRegular,
+        Self::Link,
+        Self::Owner,
+        Self::Exchanged,
+        Self::Busy,
+        Self::Denied,
+        Self::Failed,
+    ];
+
+    /// Its name in metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotRegular => "not_regular",
+            Self::Link => "link",
+            Self::Owner => "owner",
+            Self::Exchanged => "exchanged",
+            Self::Busy => "busy",
+            Self::Denied => "denied",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// How many files were passed over, in the order of [`Refusal::ALL`].
+pub type Refused = [u64; Refusal::ALL.len()];
+
+/// Where a path begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Root {
+    /// At the root of a process, if it still lives.
+    Process(Life),
+    /// At ours.
+    Own,
+}
+
+/// What a path may end at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// At a file, or at links that lead to one within the root.
+    FileOrLink,
+    /// At a file: in folders where everyone may write, a link may be a stranger's.
+    File,
+}
+
+/// Opens files and counts those that it passes over. Clones share the counts.
+#[derive(Debug, Clone, Default)]
+pub struct Opener {
+    refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
+}
+
+/// Why there is no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    /// Nothing is there, or the process is gone.
+    Absent,
+    Refused(Refusal),
+}
+
+impl Opener {
+    /// Counts nothing yet. Fails where the kernel has no `openat2` (before 5.6) or a filter refuses it.
+    pub fn new() -> io::Result<Self> {
+        pin_in(Root::Own, "/", Ending::File)?;
+        Ok(Self::default())
+    }
+
+    /// How many files were passed over so far.
+    pub fn refused(&self) -> Refused {
+        std::array::from_fn(|index| self.refused[index].load(Ordering::Relaxed))
+    }
+
+    /// The file that a process has mapped: by the mapping itself, or when the process is gone or the kernel does not let us, by its path.
+    pub fn mapped(&self, life: Life, line: &MapsLine) -> Option<File> {
+        let is_it = |stat: &Stat, pinned: &OwnedFd| {
+            if is_mapped(stat, pinned, line) {
+                Ok(())
+            } else {
+                Err(Refusal::Exchanged)
+            }
+        };
+        let mut refusal = None;
+        let attempts: [&dyn Fn() -> io::Result<OwnedFd>; 3] = [
+            &|| pin_mapping(life, line),
+            &|| pin_in(Root::Process(life), &line.path, Ending::FileOrLink),
+            &|| pin_in(Root::Own, &line.path, Ending::FileOrLink),
+        ];
+        for attempt in attempts {
+            match attempt()
+                .map_err(|error| Failure::of(&error))
+                .and_then(|pinned| reopen(&pinned, is_it))
+            {
+                Ok(file) => return Some(file),
+                Err(Failure::Absent) => {}
+                Err(Failure::Refused(why)) => refusal = Some(why),
+            }
+        }
+        if let Some(why) = refusal {
+            self.refuse(why, &line.path);
+        }
+        None
+    }
+
+    /// The file at a path, if it belongs to root or to `user`.
+    pub fn at(&self, root: Root, path: &str, ending: Ending, user: Option<u32>) -> Option<File> {
+        let owner = |stat: &Stat, _: &OwnedFd| {
+            if stat.st_uid == 0 || Some(stat.st_uid) == user {
+                Ok(())
+            } else {
+                Err(Refusal::Owner)
+            }
+        };
+        let opened = pin_in(root, path, ending)
+            .map_err(|error| Failure::of(&error))
+            .and_then(|pinned| reopen(&pinned, owner));
+        match opened {
+            Ok(file) => Some(file),
+            Err(Failure::Absent) => None,
+            Err(Failure::Refused(why)) => {
+                self.refuse(why, path);
+                None
+            }
+        }
+    }
+
+    /// Counts a file that is not read.
+    pub fn refuse(&self, why: Refusal, path: &str) {
+        self.refused[why as usize].fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(reason = why.name(), path, "a file that a process names is passed over");
+    }
+}
+
+impl Failure {
+    fn of(error: &io::Error) -> Self {
+        match Errno::from_io_error(error) {
+            Some(Errno::NOENT | Errno::NOTDIR | Errno::SRCH) => Self::Absent,
+            Some(Errno::LOOP | Errno::XDEV) => Self::Refused(Refusal::Link),
+            Some(Errno::AGAIN) => Self::Refused(Refusal::Busy),
+            Some(Errno::ACCESS | Errno::PERM) => Self::Refused(Refusal::Denied),
+            _ => Self::Refused(Refusal::Failed),
+        }
+    }
+}
+
+/// Holds what a path leads to without opening it: a device does nothing, a pipe does not wait.
+fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
+    /// The kernel gives up where folders are moved meanwhile.
+    const TRIES: usize = 8;
+    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = match root {
+        Root::Own => open("/", folder, Mode::empty())?,
+        Root::Process(life) => {
+            // The one magic link that is wanted: nobody but the kernel says where it leads.
+            let root = open(format!("/proc/{}/root", life.pid), folder, Mode::empty())?;
+            life.check()?;
+            root
+        }
+    };
+    let flags = match ending {
+        Ending::FileOrLink => OFlags::PATH | OFlags::CLOEXEC,
+        Ending::File => OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+    };
+    let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let mut tries = 1;
+    loop {
+        match openat2(&root, path, flags, Mode::empty(), within) {
+            Err(Errno::AGAIN) if tries < TRIES => tries += 1,
+            done => return Ok(done?),
+        }
+    }
+}
+
+/// Holds the file of a mapping, whatever its path leads to by now.
+fn pin_mapping(life: Life, line: &MapsLine) -> io::Result<OwnedFd> {
+    // A magic link, too. It needs CAP_CHECKPOINT_RESTORE.
+    let path = format!("/proc/{}/map_files/{:x}-{:x}", life.pid, line.start, line.end);
+    let pinned = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    life.check()?;
+    Ok(pinned)
+}
+
+/// Opens what is held, if it is a regular file and `check` agrees.
+fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusal>) -> Result<File, Failure> {
+    let failed = |error: Errno| Failure::of(&error.into());
+    let seen = fstat(pinned).map_err(failed)?;
+    match FileType::from_raw_mode(seen.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Symlink => return Err(Failure::Refused(Refusal::Link)),
+        _ => return Err(Failure::Refused(Refusal::NotRegular)),
+    }
+    check(&seen, pinned).map_err(Failure::Refused)?;
+    // The owner of a lease on a file lets others wait who open it; not so with NONBLOCK.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = open(format!("/proc/self/fd/{}", pinned.as_raw_fd()), flags, Mode::empty()).map_err(failed)?;
+    let now = fstat(&opened).map_err(failed)?;
+    let identity = |stat: &Stat| {
+        (
+            stat.st_dev,
+            stat.st_ino,
+            stat.st_uid,
+            FileType::from_raw_mode(stat.st_mode),
+        )
+    };
+    if identity(&now) != identity(&seen) {
+        return Err(Failure::Refused(Refusal::Exchanged));
+    }
+    Ok(opened.into())
+}
+
+/// True for the file of a mapping. Who maps a file and then puts another in its place would otherwise give names to the code of all who run the first.
+fn is_mapped(stat: &Stat, pinned: &OwnedFd, line: &MapsLine) -> bool {
+    /// `BTRFS_SUPER_MAGIC` and `OVERLAYFS_SUPER_MAGIC` of linux/magic.h: they show other devices in stat(2) than in maps.
+    const OTHER_DEVICES: [u32; 2] = [0x9123_683e, 0x794c_7630];
+    let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    let has_other = || fstatfs(pinned).is_ok_and(|system| OTHER_DEVICES.contains(&(system.f_type as u32)));
+    stat.st_ino == line.inode && (device == line.device || has_other())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read};
+    use std::os::unix::fs::{MetadataExt, chown, symlink};
+    use std::os::unix::net::UnixListener;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use rustix::fs::{CWD, mkfifoat};
+
+    use super::*;
+
+    const OWN: Life = Life { pid: 0, start: 0 };
+
+    fn own() -> Life {
+        Life {
+            pid: std::process::id(),
+            ..OWN
+        }
+    }
+
+    fn pipe(path: &Path) {
+        mkfifoat(CWD, path, Mode::from_raw_mode(0o666)).unwrap();
+    }
+
+    /// What `run` answers, unless it waits for somebody.
+    fn without_waiting<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+        let (tell, told) = channel();
+        std::thread::spawn(move || tell.send(run()));
+        told.recv_timeout(Duration::from_secs(60)).expect("it waits")
+    }
+
+    fn count(opener: &Opener, why: Refusal) -> u64 {
+        assert_eq!(
+            opener.refused().iter().sum::<u64>(),
+            opener.refused()[why as usize],
+            "only {}",
+            why.name()
+        );
+        opener.refused()[why as usize]
+    }
+
+    fn text(file: Option<File>) -> Option<String> {
+        let mut text = String::new();
+        file?.read_to_string(&mut text).unwrap();
+        Some(text)
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_passed_over_and_nobody_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        pipe(Path::new(&at("pipe")));
+        let _socket = UnixListener::bind(at("socket")).unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        symlink(at("pipe"), at("link")).unwrap();
+        let paths = [
+            at("pipe"),
+            at("socket"),
+            at("folder"),
+            at("link"),
+            "/dev/zero".to_owned(),
+        ];
+        let opener = Opener::new().unwrap();
+        let (asked, places) = (opener.clone(), paths.clone());
+        without_waiting(move || {
+            for path in places {
+                for root in [Root::Own, Root::Process(own())] {
+                    assert!(asked.at(root, &path, Ending::FileOrLink, None).is_none(), "{path}");
+                }
+            }
+        });
+        assert_eq!(count(&opener, Refusal::NotRegular), 2 * paths.len() as u64);
+        // What is not there is no refusal.
+        assert!(opener.at(Root::Own, &at("none"), Ending::File, None).is_none());
+        assert_eq!(count(&opener, Refusal::NotRegular), 2 * paths.len() as u64);
+    }
+
+    #[test]
+    fn files_of_other_users_and_links_where_none_may_be_are_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("perf-1.map");
+        let link = folder.path().join("perf-2.map");
+        std::fs::write(&path, "1 1 a\n").unwrap();
+        symlink(&path, &link).unwrap();
+        chown(&path, Some(4711), None).unwrap();
+        let (path, link) = (path.to_str().unwrap(), link.to_str().unwrap());
+        let opener = Opener::default();
+        for user in [None, Some(0), Some(4712)] {
+            assert!(opener.at(Root::Own, path, Ending::File, user).is_none(), "{user:?}");
+        }
+        assert_eq!(count(&opener, Refusal::Owner), 3);
+        assert!(opener.at(Root::Own, path, Ending::File, Some(4711)).is_some());
+        assert!(opener.at(Root::Own, link, Ending::FileOrLink, Some(4711)).is_some());
+        let opener = Opener::default();
+        assert!(opener.at(Root::Own, link, Ending::File, Some(4711)).is_none());
+        // A magic link leads wherever the kernel says.
+        let magic = format!("/proc/self/root{path}");
+        assert!(opener.at(Root::Own, &magic, Ending::FileOrLink, Some(4711)).is_none());
+        assert_eq!(count(&opener, Refusal::Link), 2);
+    }
+
+    #[test]
+    fn what_is_exchanged_between_the_look_and_the_opening_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "good").unwrap();
+        let pinned = pin_in(Root::Own, path.to_str().unwrap(), Ending::File).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        pipe(&path);
+        let file = without_waiting(move || reopen(&pinned, |_, _| Ok(())));
+        assert_eq!(text(file.ok()).as_deref(), Some("good"));
+
+        // And as fast as it can be done.
+        let (other, beside) = (folder.path().join("other"), folder.path().join("beside"));
+        std::fs::write(&other, "good").unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let swapping = std::thread::spawn({
+            let (path, stop) = (path.clone(), stop.clone());
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    for (from, to) in [(&path, &beside), (&other, &path), (&path, &other), (&beside, &path)] {
+                        std::fs::rename(from, to).unwrap();
+                    }
+                }
+            }
+        });
+        let seen = without_waiting(move || {
+            let opener = Opener::default();
+            for _ in 0..20_000 {
+                let file = opener.at(Root::Own, path.to_str().unwrap(), Ending::File, None);
+                assert!(file.is_none_or(|file| file.metadata().unwrap().is_file()));
+            }
+            count(&opener, Refusal::NotRegular)
+        });
+        stop.store(true, Ordering::Relaxed);
+        swapping.join().unwrap();
+        assert!(seen > 0, "the pipe was never met");
+    }
+
+    #[test]
+    fn a_mapping_is_the_file_that_was_mapped_or_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lib.so");
+        std::fs::write(&path, "good").unwrap();
+        let data = std::fs::metadata(&path).unwrap();
+        let line = MapsLine {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            device: (rustix::fs::major(data.dev()), rustix::fs::minor(data.dev())),
+            inode: data.ino(),
+            path: path.to_str().unwrap().to_owned(),
+        };
+        let opener = Opener::default();
+        assert_eq!(text(opener.mapped(own(), &line)).as_deref(), Some("good"));
+        // The number of the inode may be had on another device.
+        let (major, minor) = line.device;
+        let elsewhere = MapsLine {
+            device: (major, minor + 1),
+            ..line.clone()
+        };
+        assert!(opener.mapped(own(), &elsewhere).is_none());
+        let another = MapsLine {
+            inode: line.inode + 1,
+            ..line.clone()
+        };
+        assert!(opener.mapped(own(), &another).is_none());
+        assert_eq!(count(&opener, Refusal::Exchanged), 2);
+
+        // What a process has mapped is read, whatever is at its path by now; a later process with its id has nothing to do with it.
+        let program = folder.path().join("program");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = Command::new(&program).arg("600").spawn().unwrap();
+        let mapped = || {
+            let lines = crate::ebpf::proc::executable_mappings(child.id()).unwrap();
+            lines.into_iter().find(|line| line.path == program.to_str().unwrap())
+        };
+        let mut line = mapped();
+        while line.is_none() {
+            std::thread::yield_now();
+            line = mapped();
+        }
+        let line = line.unwrap();
+        std::fs::remove_file(&program).unwrap();
+        pipe(&program);
+        let life = Life {
+            pid: child.id(),
+            start: crate::ebpf::proc::start(child.id()),
+        };
+        let later = Life {
+            start: life.start + 1_000_000_000,
+            ..life
+        };
+        let opener = Opener::default();
+        let lengths = without_waiting({
+            let (opener, line) = (opener.clone(), line.clone());
+            move || [life, later].map(|life| opener.mapped(life, &line).map(|file| file.metadata().unwrap().len()))
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(lengths, [Some(std::fs::metadata("/bin/sleep").unwrap().len()), None]);
+        assert_eq!(count(&opener, Refusal::NotRegular), 1);
+    }
+
+    #[test]
+    fn a_link_leads_to_the_file_of_its_own_world() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(at("secret"), "ours").unwrap();
+        let script = "mount -t tmpfs none \"$0\" && cd \"$0\" && echo theirs > secret && ln -s \"$0/secret\" link \
+                      && ln -s ../../../../../../../../../../\"$0/secret\" climbing && echo ready && exec sleep 600";
+        let mut child = Command::new("unshare")
+            .args(["-m", "sh", "-c", script])
+            .arg(folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut said)
+            .unwrap();
+        assert_eq!(said, "ready\n");
+        let root = Root::Process(Life { pid: child.id(), ..OWN });
+        let opener = Opener::default();
+        let found = ["link", "climbing"].map(|name| text(opener.at(root, &at(name), Ending::FileOrLink, None)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found, [Some("theirs\n".to_owned()), Some("theirs\n".to_owned())]);
+        assert!(
+            opener.at(root, &at("link"), Ending::FileOrLink, None).is_none(),
+            "it is gone"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! A store whose clock jumps: what is kept must not be deleted because somebody set the clock.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+
+use super::*;
+use crate::store::StoreConfig;
+use crate::store::clock::Clock;
+use crate::store::maintenance::aging::Aging;
+use crate::store::maintenance::tests::{START_NS, config, files_on_disk, fill, open};
+use crate::store::snapshot::SnapshotSource;
+use crate::store::tests::scratch;
+
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// What the wall clock shows since 1970, and what has really passed.
+type Hands = Arc<Mutex<(Duration, Duration)>>;
+
+fn with_clock(dir: &std::path::Path, hands: &Hands) -> StoreConfig {
+    let (wall, running) = (hands.clone(), hands.clone());
+    let mut config = config(dir);
+    config.clock = Clock::set_by(move || UNIX_EPOCH + wall.lock().0, move || running.lock().1);
+    config.maintenance.aging = Aging {
+        retention: DAY * 7,
+        downsample: vec![(DAY * 2, Duration::from_secs(300))],
+        ..Aging::default()
+    };
+    config.maintenance.vacuum_interval = Duration::ZERO;
+    config.maintenance.compaction = false;
+    config
+}
+
+#[tokio::test]
+async fn nothing_is_deleted_or_made_coarser_after_a_jump_of_the_clock_until_it_has_run_for_a_day() {
+    let dir = scratch();
+    let start = Duration::from_nanos(START_NS as u64) + HOUR;
+    let hands = Hands::new(Mutex::new((start, Duration::ZERO)));
+    let pass = |time: Duration| {
+        let mut hands = hands.lock();
+        hands.0 += time;
+        hands.1 += time;
+    };
+    let store = open(with_clock(dir.path(), &hands));
+    fill(&store, "t", 2, 3, 10).await;
+    let (live, on_disk) = (store.snapshot().files.len(), files_on_disk(dir.path()));
+    assert_eq!(store.maintain(Work::Due).await.unwrap(), Report::default());
+    // Somebody sets the year 2036.
+    hands.lock().0 += DAY * 3650;
+    for _ in 0..3 {
+        assert_eq!(store.maintain(Work::Due).await.unwrap(), Report::default());
+        pass(HOUR);
+    }
+    // A server that starts with that clock knows what the last one saw.
+    store.close(Duration::from_secs(60)).await.unwrap();
+    drop(store);
+    let store = open(with_clock(dir.path(), &hands));
+    assert_eq!(store.maintain(Work::Due).await.unwrap(), Report::default());
+    assert_eq!(
+        (store.snapshot().files.len(), files_on_disk(dir.path())),
+        (live, on_disk)
+    );
+    // It was right after all.
+    pass(DAY);
+    assert!(store.maintain(Work::Due).await.unwrap().jobs > 0);
+    assert_eq!(store.snapshot().files.len(), 0);
+    pass(DAY);
+    store.maintain(Work::Due).await.unwrap();
+    assert_eq!(files_on_disk(dir.path()), 0);
+}
+
+#[tokio::test]
+async fn what_is_old_by_a_clock_that_runs_evenly_goes_as_before() {
+    let dir = scratch();
+    let start = Duration::from_nanos(START_NS as u64) + HOUR;
+    let hands = Hands::new(Mutex::new((start, Duration::ZERO)));
+    let store = open(with_clock(dir.path(), &hands));
+    fill(&store, "t", 1, 3, 10).await;
+    for _ in 0..10 {
+        store.maintain(Work::Due).await.unwrap();
+        let mut hands = hands.lock();
+        hands.0 += DAY;
+        hands.1 += DAY;
+    }
+    store.maintain(Work::Due).await.unwrap();
+    assert_eq!(store.snapshot().files.len(), 0);
+}
