@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use alluvium::profile::Labels;
 use alluvium::store::schema::{Table, labels as labels_type};
-use alluvium::store::snapshot::{FileEntry, HeadScan, ScanFilter, Snapshot, SnapshotSource};
+use alluvium::store::snapshot::{FileEntry, HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Int64Array, ListArray, MapBuilder, MapFieldNames, RecordBatch, StringArray,
     StringBuilder, StructArray, TimestampMicrosecondArray,
@@ -62,8 +62,9 @@ struct State {
 struct TestHead(HashMap<Table, Vec<RecordBatch>>);
 
 impl HeadScan for TestHead {
-    fn scan(&self, table: Table, _filter: &ScanFilter) -> Vec<RecordBatch> {
-        self.0.get(&table).cloned().unwrap_or_default()
+    fn scan_with(&self, table: Table, _filter: &ScanFilter, receive: &mut Receive<'_>) {
+        let batches = self.0.get(&table).into_iter().flatten();
+        let _ = batches.cloned().try_for_each(receive);
     }
 }
 
