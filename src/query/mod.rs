@@ -5,6 +5,7 @@
 //! is dropped. It knows nothing of HTTP and writes nothing to disk.
 
 mod answer;
+mod aside;
 mod blocks;
 mod bounds;
 mod catalog;

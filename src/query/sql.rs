@@ -23,7 +23,7 @@ use crate::query::engine::Context;
 use crate::query::explain::{Explain, explain};
 use crate::query::runtime::Runtime;
 use crate::query::scan::BatchStream;
-use crate::query::{QueryError, QueryLimits, catalog, functions, guard, memory};
+use crate::query::{QueryError, QueryLimits, catalog, functions, guard};
 
 /// Stack of the thread that plans; only what is touched takes memory. Enough for the most operators in a debug build.
 const PLANNING_STACK_BYTES: usize = 64 << 20;
@@ -69,18 +69,9 @@ impl Template {
         }
     }
 
-    /// The session of one query: the settings and functions of all, with memory of its own.
-    pub(crate) fn session(&self, limits: &QueryLimits) -> SessionState {
-        self.with_own_memory(&self.state, limits)
-    }
-
-    /// `state` with memory of its own, within that of all queries.
-    pub(crate) fn with_own_memory(&self, state: &SessionState, limits: &QueryLimits) -> SessionState {
-        let all = self.state.runtime_env();
-        let own = memory::for_one_query(all, limits.max_query_memory_bytes);
-        SessionStateBuilder::new_from_existing(state.clone())
-            .with_runtime_env(own)
-            .build()
+    /// The settings and functions of all queries.
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.state
     }
 
     /// Waits for one of the slots of running queries.
@@ -101,6 +92,13 @@ impl Template {
     }
 }
 
+/// `state` with the memory of one query.
+pub(crate) fn with_memory_of(context: &Context, state: &SessionState) -> SessionState {
+    SessionStateBuilder::new_from_existing(state.clone())
+        .with_runtime_env(context.runtime.environment.clone())
+        .build()
+}
+
 /// Plans and starts a query.
 pub(crate) fn run(
     template: &Template,
@@ -108,7 +106,7 @@ pub(crate) fn run(
     limits: &QueryLimits,
     text: &str,
 ) -> BoxFuture<'static, Result<SqlResult, QueryError>> {
-    let prepared = prepare(template, &context, limits, text);
+    let prepared = prepare(template, &context, text);
     let slot = template.slot(limits);
     let limits = limits.clone();
     Box::pin(async move {
@@ -147,14 +145,9 @@ impl SqlResult {
 }
 
 /// Checks the text and sets up the session of one query.
-fn prepare(
-    template: &Template,
-    context: &Arc<Context>,
-    limits: &QueryLimits,
-    text: &str,
-) -> Result<(SessionState, Statement), QueryError> {
+fn prepare(template: &Template, context: &Arc<Context>, text: &str) -> Result<(SessionState, Statement), QueryError> {
     guard::check_size(text)?;
-    let mut state = template.session(limits);
+    let mut state = with_memory_of(context, &template.state);
     let statement = state.sql_to_statement(text, &Dialect::Generic)?;
     guard::check_statement(&statement)?;
     state.register_catalog_list(catalog::catalog(context)?);

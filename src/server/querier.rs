@@ -327,14 +327,10 @@ async fn graph(
     max_nodes: usize,
     details: bool,
 ) -> Result<querier::FlameGraph, ConnectError> {
-    if !details {
-        let graph = state.engine.flamegraph(tenant, query, max_nodes).await?;
-        return Ok(flamegraph_message(graph, false));
-    }
-    let tree = state.engine.merge_stacktraces(tenant, query).await?;
-    // About the memory of the tree, to tell whether work on it is heavy.
-    heavy(tree.len().saturating_mul(64), move || {
-        Ok(flamegraph_message(tree.to_flamegraph(max_nodes), true))
-    })
-    .await
+    let graph = if details {
+        state.engine.detailed_flamegraph(tenant, query, max_nodes).await?
+    } else {
+        state.engine.flamegraph(tenant, query, max_nodes).await?
+    };
+    Ok(flamegraph_message(graph, details))
 }
