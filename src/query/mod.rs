@@ -37,6 +37,7 @@ mod totals;
 mod types;
 mod unused;
 
+pub use answer::{Deadline, until};
 pub use engine::{QueryEngine, ScanStats};
 pub use error::QueryError;
 pub use session::{Prepared, SqlSession, SqlValue};

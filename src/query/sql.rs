@@ -32,8 +32,10 @@ const PLANNING_STACK_BYTES: usize = 64 << 20;
 pub struct SqlResult {
     /// Columns.
     pub schema: SchemaRef,
-    /// Rows. The last item is an error when the query failed or met a limit after it had begun.
+    /// Rows. The last item is an error when the query failed or met a limit after it had begun. At the deadline the
+    /// query gives back its slot and its memory, although nobody may have read so far.
     pub stream: BatchStream,
+    pub(crate) deadline: Deadline,
 }
 
 /// The session's settings and functions, made once.
@@ -134,6 +136,17 @@ pub(crate) fn answer(
 }
 
 impl SqlResult {
+    /// When the stream ends at the latest: what is kept of its rows beyond that is of no use.
+    pub fn ends_at(&self) -> tokio::time::Instant {
+        self.deadline.at()
+    }
+
+    /// Ends the query before its time and gives back all that it holds. Whoever reads on finds that the time is over.
+    pub fn end(&mut self) {
+        let passed = self.deadline.passed();
+        self.stream = futures::stream::once(async { Err(passed) }).boxed();
+    }
+
     /// All rows at once.
     pub async fn collect(mut self) -> Result<Vec<RecordBatch>, QueryError> {
         let mut batches = Vec::new();
