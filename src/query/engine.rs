@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{DiffGraph, FlameGraph, Tree};
@@ -42,6 +43,8 @@ struct Shared {
     blocks: Arc<BlockCache>,
     totals: Arc<TotalsCache>,
     template: sql::Template,
+    /// Of questions that are not SQL.
+    places: Semaphore,
     sessions: std::sync::OnceLock<Arc<session::Shared>>,
     /// The files of the last question.
     files: Mutex<Arc<[FileEntry]>>,
@@ -104,12 +107,30 @@ impl QueryEngine {
                 stacks: Arc::new(StackCache::new(limits.stack_cache_bytes)),
                 series: Arc::new(SeriesCache::default()),
                 sessions: std::sync::OnceLock::new(),
+                places: Semaphore::new(limits.max_concurrent_queries.max(1)),
                 blocks: Arc::new(BlockCache::new(limits.block_cache_bytes)),
                 totals: Arc::new(TotalsCache::new(limits.totals_cache_bytes)),
                 files: Mutex::default(),
                 limits,
             }),
         })
+    }
+
+    /// Runs a question that is not SQL with one of the places of those: it waits for a place as long as a query may
+    /// take, and then has as long for `work`. What reading the question takes (its regular expressions, say) belongs
+    /// into `work`, so that it is bounded as well.
+    pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let limits = &self.shared.limits;
+        let place = Deadline::after(limits.timeout).hold(self.shared.places.acquire()).await;
+        let Ok(Ok(_place)) = place else {
+            return Err(QueryError::Busy(format!(
+                "{} questions are being answered already and none ended in time: ask again later, or raise \
+                 sql.max_concurrent_queries in the server's configuration",
+                limits.max_concurrent_queries
+            ))
+            .into());
+        };
+        Deadline::after(limits.timeout).hold(work).await?
     }
 
     /// The limits it was made with.

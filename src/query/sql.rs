@@ -86,7 +86,7 @@ impl Template {
         Box::pin(async move {
             match tokio::time::timeout(wait, slots.acquire_owned()).await {
                 Ok(Ok(slot)) => Ok(Arc::new(slot)),
-                _ => Err(QueryError::Limit(format!(
+                _ => Err(QueryError::Busy(format!(
                     "{most} queries run already and none ended in time: ask again later, or raise sql.max_concurrent_queries in the server's configuration"
                 ))),
             }

@@ -7,6 +7,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use http::Request;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{Labels, ProfileType};
@@ -27,7 +29,7 @@ const MIN_STEP: f64 = 0.001;
 
 /// `ProfileTypes`. Without a range: all that there ever were.
 pub async fn profile_types(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::ProfileTypesRequest| async move {
@@ -43,7 +45,7 @@ pub async fn profile_types(State(state): State<ServerState>, request: Request<Bo
 
 /// `LabelNames`.
 pub async fn label_names(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: types::LabelNamesRequest| async move {
@@ -58,7 +60,7 @@ pub async fn label_names(State(state): State<ServerState>, request: Request<Body
 
 /// `LabelValues`.
 pub async fn label_values(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: types::LabelValuesRequest| async move {
@@ -73,7 +75,7 @@ pub async fn label_values(State(state): State<ServerState>, request: Request<Bod
 
 /// `Series`.
 pub async fn series(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::SeriesRequest| async move {
@@ -91,7 +93,7 @@ pub async fn series(State(state): State<ServerState>, request: Request<Body>) ->
 
 /// `SelectSeries`. As in Pyroscope 2, `stack_trace_selector` and `exemplar_type` change nothing.
 pub async fn select_series(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::SelectSeriesRequest| async move {
@@ -138,7 +140,7 @@ pub async fn select_series(State(state): State<ServerState>, request: Request<Bo
 
 /// `SelectMergeStacktraces`, as a flame graph or as pprof.
 pub async fn merge_stacktraces(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(state, request, |state, tenant, ask| async move {
+    question(state, request, |state, tenant, ask| async move {
         stacktraces(state, tenant, ask).await
     })
     .await
@@ -193,7 +195,7 @@ fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<Stac
 
 /// `Diff`: both sides of one type, told apart by selector or range. The larger of the two node limits counts.
 pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(state, request, |state, tenant, ask: querier::DiffRequest| async move {
+    question(state, request, |state, tenant, ask: querier::DiffRequest| async move {
         let (Some(left), Some(right)) = (ask.left, ask.right) else {
             return Err(ConnectError::invalid("a difference needs `left` and `right`"));
         };
@@ -217,7 +219,7 @@ pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> R
 
 /// `SelectMergeSpanProfile`, which older clients use for what `SelectMergeStacktraces` does with `span_selector`.
 pub async fn merge_span_profile(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::SelectMergeSpanProfileRequest| async move {
@@ -245,7 +247,7 @@ pub async fn merge_span_profile(State(state): State<ServerState>, request: Reque
 
 /// `SelectMergeProfile`: the merged profile itself is the answer. `max_nodes` changes nothing, as in Pyroscope.
 pub async fn merge_profile(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::SelectMergeProfileRequest| async move {
@@ -257,6 +259,25 @@ pub async fn merge_profile(State(state): State<ServerState>, request: Request<Bo
             Ok(Answer::<Profile>::Encoded(bytes.into(), pprof_json::profile))
         },
     )
+    .await
+}
+
+/// A call that asks the engine. It waits for a place among the questions before it reads its selectors, so that these
+/// are bounded together with the rest.
+async fn question<Ask, Reply, Work>(
+    state: ServerState,
+    request: Request<Body>,
+    work: impl FnOnce(ServerState, String, Ask) -> Work,
+) -> Response
+where
+    Ask: prost::Message + Default + DeserializeOwned + 'static,
+    Reply: prost::Message + Default + Serialize + DeserializeOwned + 'static,
+    Work: Future<Output = Result<Answer<Reply>, ConnectError>>,
+{
+    unary(state, request, |state, tenant, ask| async move {
+        let engine = state.engine.clone();
+        engine.admitted(work(state, tenant, ask)).await
+    })
     .await
 }
 
