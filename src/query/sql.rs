@@ -50,8 +50,9 @@ impl Template {
         functions.extend(functions::scalar());
         let mut aggregates = SessionStateDefaults::default_aggregate_functions();
         aggregates.extend(functions::aggregate());
+        let matches = functions::bound(datafusion::functions::regex::regexp_like());
         let mut planners: Vec<Arc<dyn datafusion::logical_expr::planner::ExprPlanner>> =
-            vec![Arc::new(functions::JoinPlanner::new())];
+            vec![Arc::new(functions::OperatorPlanner::new(matches))];
         planners.extend(SessionStateDefaults::default_expr_planners());
         let mut config = runtime.config.clone();
         config.options_mut().execution.enable_recursive_ctes = false;

@@ -24,6 +24,10 @@ use crate::wire::push::pairs;
 use crate::wire::querier::{diff_message, flamegraph_message, type_message};
 use crate::wire::{graph_json, pprof_json};
 
+/// Characters of a selector that an error repeats.
+const SHOWN_CHARS: usize = 1000;
+/// Most selectors, ids or names in one list of a question.
+const MAX_LISTED: usize = 1000;
 /// Shortest step of a time line in seconds: points are told in milliseconds.
 const MIN_STEP: f64 = 0.001;
 
@@ -49,7 +53,7 @@ pub async fn label_names(State(state): State<ServerState>, request: Request<Body
         state,
         request,
         |state, tenant, ask: types::LabelNamesRequest| async move {
-            let matchers = all_matchers(&ask.matchers)?;
+            let matchers = all_matchers(ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
             let names = state.engine.label_names(&tenant, &matchers, range).await?;
             Ok(Answer::Message(types::LabelNamesResponse { names }))
@@ -64,7 +68,7 @@ pub async fn label_values(State(state): State<ServerState>, request: Request<Bod
         state,
         request,
         |state, tenant, ask: types::LabelValuesRequest| async move {
-            let matchers = all_matchers(&ask.matchers)?;
+            let matchers = all_matchers(ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
             let names = state.engine.label_values(&tenant, &ask.name, &matchers, range).await?;
             Ok(Answer::Message(types::LabelValuesResponse { names }))
@@ -79,8 +83,9 @@ pub async fn series(State(state): State<ServerState>, request: Request<Body>) ->
         state,
         request,
         |state, tenant, ask: querier::SeriesRequest| async move {
-            let matchers = all_matchers(&ask.matchers)?;
+            let matchers = all_matchers(ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
+            at_most("label names", ask.label_names.len())?;
             let sets = state.engine.series(&tenant, &matchers, &ask.label_names, range).await?;
             let message = |labels: &Labels| types::Labels { labels: pairs(labels) };
             Ok(Answer::Message(querier::SeriesResponse {
@@ -103,9 +108,10 @@ pub async fn select_series(State(state): State<ServerState>, request: Request<Bo
                     ask.step
                 )));
             }
+            at_most("labels to group by", ask.group_by.len())?;
             let query = SeriesQuery {
                 profile_type: profile_type(&ask.profile_type_id)?,
-                matchers: matchers(&ask.label_selector)?,
+                matchers: matchers(ask.label_selector.clone()).await?,
                 range: TimeRange::new(ask.start, ask.end),
                 step: ask.step,
                 aggregation: match ask.aggregation() {
@@ -154,7 +160,7 @@ async fn stacktraces(
     let format = ask.format();
     let max_nodes = max_nodes(ask.max_nodes, &state.options.limits)?;
     let details = ask.frame_details;
-    let query = stacktraces_query(ask)?;
+    let query = stacktraces_query(ask).await?;
     let mut answer = querier::SelectMergeStacktracesResponse::default();
     match format {
         ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
@@ -175,15 +181,16 @@ async fn stacktraces(
     Ok(Answer::Large(answer, graph_json::stacktraces))
 }
 
-fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<StackQuery, ConnectError> {
+async fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<StackQuery, ConnectError> {
     if ask
         .r#async
         .is_some_and(|ask| ask.r#type() == querier::AsyncQueryType::Force)
     {
         return Err(unimplemented("asynchronous queries are"));
     }
-    let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+    let mut query = stack_query(&ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
     query.call_site = call_site(ask.stack_trace_selector)?;
+    at_most("profile ids", ask.profile_id_selector.len())?;
     query.profile_ids = ask.profile_id_selector;
     query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
     query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
@@ -201,7 +208,7 @@ pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> R
         };
         let limits = &state.options.limits;
         let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
-        let (left, right) = (stacktraces_query(left)?, stacktraces_query(right)?);
+        let (left, right) = (stacktraces_query(left).await?, stacktraces_query(right).await?);
         if left.profile_type != right.profile_type {
             return Err(ConnectError::invalid(format!(
                 "both sides must have one profile type, not `{}` and `{}`",
@@ -230,7 +237,7 @@ pub async fn merge_span_profile(State(state): State<ServerState>, request: Reque
             ) {
                 return Err(unimplemented("formats other than FLAMEGRAPH are"));
             }
-            let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+            let mut query = stack_query(&ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
             query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
             if query.span_ids.is_empty() {
                 return Err(ConnectError::invalid("span_selector must name at least one span"));
@@ -251,8 +258,9 @@ pub async fn merge_profile(State(state): State<ServerState>, request: Request<Bo
         state,
         request,
         |state, tenant, ask: querier::SelectMergeProfileRequest| async move {
-            let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+            let mut query = stack_query(&ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
             query.call_site = call_site(ask.stack_trace_selector)?;
+            at_most("profile ids", ask.profile_id_selector.len())?;
             query.profile_ids = ask.profile_id_selector;
             query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
             let bytes = state.engine.merge_profile(&tenant, query).await?;
@@ -290,16 +298,55 @@ fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
         .map_err(|error: crate::profile::profile_type::ProfileTypeError| ConnectError::invalid(error.to_string()))
 }
 
-fn matchers(text: &str) -> Result<Vec<Matcher>, ConnectError> {
-    selector::parse(text).map_err(|error| ConnectError::invalid(format!("label selector `{text}`: {error}")))
+async fn matchers(text: String) -> Result<Vec<Matcher>, ConnectError> {
+    Ok(all_matchers(vec![text]).await?.concat())
 }
 
-fn all_matchers(texts: &[String]) -> Result<Vec<Vec<Matcher>>, ConnectError> {
-    texts.iter().map(|text| matchers(text)).collect()
+/// The matchers of selectors that must all hold: together they may be no more than one selector may.
+async fn all_matchers(texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
+    at_most("selectors", texts.len())?;
+    let bytes = texts.iter().map(String::len).sum();
+    // A regular expression takes milliseconds to compile, however short.
+    let cost = if texts.iter().any(|text| text.contains('~')) {
+        usize::MAX
+    } else {
+        bytes
+    };
+    let read = move || {
+        selector::check_bytes(bytes).map_err(|error| ConnectError::invalid(error.to_string()))?;
+        let mut all = Vec::with_capacity(texts.len());
+        let mut count = 0;
+        for text in texts {
+            let matchers = selector::parse(&text).map_err(|error| {
+                let shown: String = text.chars().take(SHOWN_CHARS).collect();
+                ConnectError::invalid(format!("label selector `{shown}`: {error}"))
+            })?;
+            count += matchers.len();
+            selector::check_count(count).map_err(|error| ConnectError::invalid(error.to_string()))?;
+            all.push(matchers);
+        }
+        Ok(all)
+    };
+    heavy(cost, read).await
 }
 
-fn stack_query(profile_type_id: &str, selector: &str, start: i64, end: i64) -> Result<StackQuery, ConnectError> {
-    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(selector)?);
+/// Refuses lists that are longer than any question needs.
+fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
+    if count > MAX_LISTED {
+        return Err(ConnectError::invalid(format!(
+            "a question may name {MAX_LISTED} {what}, not {count}"
+        )));
+    }
+    Ok(())
+}
+
+async fn stack_query(
+    profile_type_id: &str,
+    selector: String,
+    start: i64,
+    end: i64,
+) -> Result<StackQuery, ConnectError> {
+    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(selector).await?);
     Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
 }
 
@@ -310,10 +357,12 @@ fn call_site(selector: Option<types::StackTraceSelector>) -> Result<Vec<String>,
     if selector.go_pgo.is_some() {
         return Err(unimplemented("the stack trace selector go_pgo is"));
     }
+    at_most("call sites", selector.call_site.len())?;
     Ok(selector.call_site.into_iter().map(|location| location.name).collect())
 }
 
 fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
+    at_most(&format!("{what} ids"), ids.len())?;
     for id in &ids {
         if id.len() != length || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(ConnectError::invalid(format!(
