@@ -57,9 +57,19 @@ impl TestServer {
         options: ServerOptions,
         listen: ListenOptions,
     ) -> Self {
+        let engine = QueryEngine::new(source, QueryLimits::default()).unwrap();
+        Self::start_over(store, engine, options, listen).await
+    }
+
+    /// Starts a server over `store` whose questions `engine` answers.
+    pub async fn start_over(
+        store: Arc<dyn ProfileStore>,
+        engine: QueryEngine,
+        options: ServerOptions,
+        listen: ListenOptions,
+    ) -> Self {
         let metrics = Scope::new();
         let readiness = Readiness::ready();
-        let engine = QueryEngine::new(source, QueryLimits::default()).unwrap();
         let state = ServerState::new(store, engine, options, readiness.clone(), ServerMetrics::new(&metrics));
         let listener = Listener::bind("127.0.0.1:0", listen).await.unwrap();
         let url = format!("http://{}", listener.local_addr());

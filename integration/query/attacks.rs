@@ -292,6 +292,21 @@ const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT regexp_like(profile_type, '((((a{100}){100}){100}){100}){100}') FROM samples",
     ),
     (
+        "the same for the operator",
+        Stopped,
+        "SELECT profile_type ~ '((((a{100}){100}){100}){100}){100}' FROM samples",
+    ),
+    (
+        "the same for another spelling",
+        Refused,
+        "SELECT profile_type SIMILAR TO '((((a{100}){100}){100}){100}){100}' FROM samples",
+    ),
+    (
+        "a regular expression a row",
+        Stopped,
+        "SELECT regexp_like('x', '(a{100}){' || n || '}') FROM (SELECT unnest(range(0, 100)) AS n) t",
+    ),
+    (
         "a regular expression that would backtrack",
         Harmless,
         "SELECT regexp_like(repeat('a', 30000), '(a*)*(a*)*(a*)*b') AS x",
@@ -504,15 +519,22 @@ async fn every_limit_names_itself_and_how_to_raise_it() {
     assert!(time.contains("300ms") && time.contains("sql.timeout"), "{time}");
     let busy = small(|limits| {
         limits.max_concurrent_queries = 1;
-        limits.timeout = Duration::from_millis(500);
+        limits.timeout = Duration::from_secs(2);
     });
     let held = busy.sql("one", "SELECT * FROM samples").await.unwrap();
+    // The wait of the next must end after the time of the first does, not with it.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    // Gets the slot when the time of the first is over, and keeps it for as long.
+    let second = busy.clone();
+    let mut next = Box::pin(async move { second.sql("one", "SELECT * FROM samples").await });
+    assert!(futures::poll!(&mut next).is_pending());
+    let next = tokio::spawn(next);
     let waiting = ask(busy.clone(), "SELECT 1").await;
     assert!(
         waiting.contains("1 queries run already") && waiting.contains("sql.max_concurrent_queries"),
         "{waiting}"
     );
-    drop(held);
+    drop((held, next.await.unwrap().unwrap()));
     assert!(answer(&busy, "SELECT 1").await.is_ok());
 }
 

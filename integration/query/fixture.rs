@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alluvium::profile::Labels;
 use alluvium::store::schema::{Table, labels as labels_type};
-use alluvium::store::snapshot::{FileEntry, HeadScan, ScanFilter, Snapshot, SnapshotSource};
+use alluvium::store::snapshot::{FileEntry, HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Int64Array, ListArray, MapBuilder, MapFieldNames, RecordBatch, StringArray,
     StringBuilder, StructArray, TimestampMicrosecondArray,
@@ -62,8 +63,29 @@ struct State {
 struct TestHead(HashMap<Table, Vec<RecordBatch>>);
 
 impl HeadScan for TestHead {
-    fn scan(&self, table: Table, _filter: &ScanFilter) -> Vec<RecordBatch> {
-        self.0.get(&table).cloned().unwrap_or_default()
+    fn scan_with(&self, table: Table, _filter: &ScanFilter, receive: &mut Receive<'_>) {
+        let batches = self.0.get(&table).into_iter().flatten();
+        let _ = batches.cloned().try_for_each(receive);
+    }
+}
+
+/// The same rows again and again: whoever takes all of them has no memory left.
+struct EndlessHead {
+    tables: HashMap<Table, RecordBatch>,
+    given: Arc<AtomicUsize>,
+}
+
+/// Batches that an endless head has at most, so that a test of a reader without a bound ends.
+pub const ENDLESS: usize = 100_000;
+
+impl HeadScan for EndlessHead {
+    fn scan_with(&self, table: Table, _filter: &ScanFilter, receive: &mut Receive<'_>) {
+        for _ in 0..ENDLESS {
+            self.given.fetch_add(1, Ordering::Relaxed);
+            if receive(self.tables[&table].clone()).is_break() {
+                return;
+            }
+        }
     }
 }
 
@@ -125,6 +147,19 @@ impl TestStore {
         let tables = Table::ALL.map(|table| (table, vec![batch(table, &pending)]));
         state.heads.push(Arc::new(TestHead(tables.into_iter().collect())));
         self
+    }
+
+    /// Puts what was added into a head that has it without end. Gives the number of batches that it was asked for.
+    pub fn to_endless_head(&self) -> Arc<AtomicUsize> {
+        let mut state = self.state.lock();
+        let pending = std::mem::take(&mut state.pending);
+        let tables = Table::ALL.map(|table| (table, batch(table, &pending)));
+        let given = Arc::new(AtomicUsize::new(0));
+        state.heads.push(Arc::new(EndlessHead {
+            tables: tables.into_iter().collect(),
+            given: given.clone(),
+        }));
+        given
     }
 
     /// Writes what was added to files, one for each table, tenant and day.

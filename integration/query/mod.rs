@@ -1,6 +1,7 @@
 //! Queries at the engine's border, over Parquet files and heads made by the fixture.
 
 mod attacks;
+mod budgets;
 mod fixture;
 mod questions;
 mod refusals;

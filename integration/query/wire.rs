@@ -398,6 +398,104 @@ async fn connections_are_bounded_in_number_idleness_and_size() {
     }
 }
 
+/// Hundreds of megabytes.
+const LARGE: &str = "SELECT repeat('x', 60000) FROM samples a, samples b, samples c";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_nobody_takes_keep_no_place() {
+    let engine = engine_with(
+        two_services(),
+        QueryLimits {
+            max_concurrent_queries: 1,
+            timeout: Duration::from_secs(4),
+            ..QueryLimits::default()
+        },
+    );
+    let port = Port::open(engine, |_| {}).await;
+    let mut honest = Client::connect(&port.address, "one").await.unwrap();
+    let mut silent = Client::connect(&port.address, "one").await.unwrap();
+    silent.begin(LARGE).await;
+    // The columns: the rows have begun.
+    assert_eq!(silent.message().await.unwrap().0, b'T');
+    assert_eq!(honest.query("SELECT 1").await.unwrap().len(), 7);
+
+    // The same for rows that are read in part and then left.
+    let mut partly = Client::connect(&port.address, "one").await.unwrap();
+    partly.send(b'P', &[b"\0", LARGE.as_bytes(), b"\0\0\0"].concat()).await;
+    partly.send(b'B', b"\0\0\0\0\0\0\0\0").await;
+    partly.send(b'E', b"\0\0\0\0\x01").await;
+    partly.send(b'H', b"").await;
+    loop {
+        match partly.message().await.unwrap() {
+            (b's', _) => break,
+            (b'E', body) => panic!("{}", error_text(&body)),
+            _ => {}
+        }
+    }
+    assert_eq!(honest.query("SELECT 1").await.unwrap().len(), 7);
+    partly.send(b'E', b"\0\0\0\0\x01").await;
+    partly.send(b'S', b"").await;
+    let over = partly.answer().await.unwrap_err();
+    assert!(over.starts_with("57014"), "{over}");
+    assert_eq!(partly.query("SELECT 1").await.unwrap().len(), 7);
+}
+
+/// Connects and sends these bytes, nothing more.
+async fn stranger(address: &str, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_keep_out_nobody() {
+    let port = Port::open(engine(), |options| {
+        options.max_connections = 1;
+        options.startup_timeout = Duration::from_secs(600);
+    })
+    .await;
+    let mut silent = Vec::new();
+    for number in 0..200 {
+        // Nothing at all, or half a startup message.
+        let bytes: &[u8] = if number % 2 == 0 { b"" } else { b"\0\0\0\x20\0\x03" };
+        silent.push(stranger(&port.address, bytes).await);
+    }
+    let connected = tokio::time::timeout(Duration::from_secs(60), Client::connect(&port.address, "one")).await;
+    let mut client = connected.expect("strangers hold all places").unwrap();
+    assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_is_taken_by_who_has_proven_who_it_is() {
+    let port = Port::open(engine(), |options| {
+        options.max_connections = 1;
+        options.users = vec![PostgresUser {
+            name: "ada".to_owned(),
+            password: "correct horse".to_owned(),
+            tenants: vec!["one".to_owned()],
+        }];
+    })
+    .await;
+    let startup = b"\0\0\0\x12\0\x03\0\0user\0ada\0\0";
+    let mut silent = Vec::new();
+    for _ in 0..10 {
+        let mut stream = stranger(&port.address, startup).await;
+        let mut kind = [0];
+        stream.read_exact(&mut kind).await.unwrap();
+        // Asked for the password each time, whoever else has been asked.
+        assert_eq!(&kind, b"R");
+        silent.push(stream);
+    }
+    if let Some(program) = other("psql", &["--version"], "postgresql-client") {
+        let connection = format!(
+            "host=127.0.0.1 port={} user=ada dbname=one sslmode=disable",
+            port.number()
+        );
+        let (is_well, text) = psql(&program, &connection, "correct horse", &["SELECT 1"]);
+        assert!(is_well, "{text}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_port_does_not_open_with_less_than_was_asked_for() {
     let with_tls = |certificate: &str, key: &str| {

@@ -11,8 +11,13 @@ use regex::{Regex, RegexBuilder};
 use crate::profile::labels::{Labels, PROFILE_NAME};
 use crate::profile::profile_type::ProfileType;
 
-/// Bytes that a compiled regular expression may take: one from a user must not cost more.
+/// Bytes that a compiled regular expression may take, and as many again for the automaton that is made of it while it
+/// runs: one from a user must not cost more.
 const REGEX_SIZE_LIMIT: usize = 1 << 20;
+/// Longest selector in bytes.
+pub const MAX_BYTES: usize = 64 << 10;
+/// Most matchers of a selector.
+pub const MAX_MATCHERS: usize = 32;
 
 /// How a matcher compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,6 +54,7 @@ pub struct SelectorError {
 /// Reads `{a="b", c!="d", e=~"f", g!~"h"}`. A name before the brace is a matcher on `__name__`; `{}` matches everything; the empty
 /// text is an error.
 pub fn parse(text: &str) -> Result<Vec<Matcher>, SelectorError> {
+    check_bytes(text.len())?;
     let mut parser = Parser { text, position: 0 };
     parser.skip_space();
     let mut matchers = Vec::new();
@@ -66,6 +72,7 @@ pub fn parse(text: &str) -> Result<Vec<Matcher>, SelectorError> {
 
 /// Reads `TYPE{...}`, where TYPE is the five-part id of a profile type. Without braces there are no conditions.
 pub fn parse_query(text: &str) -> Result<(ProfileType, Vec<Matcher>), SelectorError> {
+    check_bytes(text.len())?;
     let open = text.find('{').unwrap_or(text.len());
     let (id, selector) = text.split_at(open);
     let profile_type = id.trim().parse().map_err(|error| SelectorError {
@@ -78,6 +85,30 @@ pub fn parse_query(text: &str) -> Result<(ProfileType, Vec<Matcher>), SelectorEr
         parser.braces(&mut matchers)?;
     }
     Ok((profile_type, matchers))
+}
+
+/// Fails for a selector of more than [`MAX_BYTES`]. [`parse`] does so by itself; this is for several that stand for
+/// one.
+pub fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
+    if bytes > MAX_BYTES {
+        return Err(SelectorError {
+            position: MAX_BYTES,
+            message: format!("a selector may have {MAX_BYTES} bytes, not {bytes}"),
+        });
+    }
+    Ok(())
+}
+
+/// Fails for more than [`MAX_MATCHERS`] matchers. [`parse`] does so by itself; this is for several selectors that stand
+/// for one.
+pub fn check_count(matchers: usize) -> Result<(), SelectorError> {
+    if matchers > MAX_MATCHERS {
+        return Err(SelectorError {
+            position: 0,
+            message: format!("a selector may have {MAX_MATCHERS} matchers, not {matchers} or more"),
+        });
+    }
+    Ok(())
 }
 
 /// Writes matchers as a selector that [`parse`] reads.
@@ -94,7 +125,12 @@ impl Matcher {
             MatchOp::Equal | MatchOp::NotEqual => None,
             MatchOp::Regex | MatchOp::NotRegex => {
                 // Compiled alone first, so that no text can close the group around it.
-                let build = |pattern: &str| RegexBuilder::new(pattern).size_limit(REGEX_SIZE_LIMIT).build();
+                let build = |pattern: &str| {
+                    RegexBuilder::new(pattern)
+                        .size_limit(REGEX_SIZE_LIMIT)
+                        .dfa_size_limit(REGEX_SIZE_LIMIT)
+                        .build()
+                };
                 build(&value)?;
                 Some(build(&format!("^(?s:{value})$"))?)
             }
@@ -266,6 +302,8 @@ impl<'a> Parser<'a> {
             if self.take("}") {
                 break;
             }
+            // Before the next one is compiled.
+            check_count(matchers.len() + 1)?;
             matchers.push(self.condition()?);
             self.skip_space();
             if !self.take(",") && !self.rest().starts_with('}') {
@@ -449,6 +487,10 @@ mod tests {
             let error = parse(text).unwrap_err();
             assert_eq!((error.position, error.message.as_str()), (position, message), "{text}");
         }
+        let long = format!("{{{}}}", r#"a="b","#.repeat(MAX_MATCHERS + 1));
+        assert!(parse(&long).unwrap_err().message.contains("32 matchers"));
+        let long = format!(r#"{{a="{}"}}"#, "b".repeat(MAX_BYTES));
+        assert!(parse(&long).unwrap_err().message.contains("65536 bytes"));
         let bomb = parse(r#"{a=~"(a{1000}){1000}"}"#).unwrap_err().message;
         assert!(bomb.contains("exceeds size limit"), "{bomb}");
     }

@@ -1,6 +1,7 @@
 //! The rows of an answer under its limits: time, rows, bytes, and a fault of the engine that ends one query and nothing else.
 //!
-//! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Whoever drops the stream stops the query.
+//! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Whoever drops the stream
+//! stops the query, and the deadline does so when nobody reads it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,42 +11,96 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use futures::{FutureExt, StreamExt, stream};
-use tokio::sync::OwnedSemaphorePermit;
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use crate::query::scan::BatchStream;
 use crate::query::sql::SqlResult;
 use crate::query::{QueryError, QueryLimits};
 
+/// Said of a query that panicked.
+const FAULT: &str = "the query ended in a fault of the engine";
+
 /// When a query began and when it ends at the latest.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline {
+pub struct Deadline {
     at: Instant,
     length: Duration,
 }
 
 impl Deadline {
     /// From now on for `length`.
-    pub(crate) fn after(length: Duration) -> Self {
+    pub fn after(length: Duration) -> Self {
         Self {
             at: Instant::now() + length,
             length,
         }
     }
 
+    /// The moment.
+    pub(crate) fn at(self) -> Instant {
+        self.at
+    }
+
+    /// What is said when it has passed.
+    pub(crate) fn passed(self) -> QueryError {
+        QueryError::Timeout(self.length)
+    }
+
     /// Waits for `work` until the deadline.
     pub(crate) async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, QueryError> {
         if Instant::now() >= self.at {
-            return Err(QueryError::Timeout(self.length));
+            return Err(self.passed());
         }
-        tokio::time::timeout_at(self.at, work)
-            .await
-            .map_err(|_| QueryError::Timeout(self.length))
+        tokio::time::timeout_at(self.at, work).await.map_err(|_| self.passed())
     }
 }
 
-/// The answer with its limits. The slot is given back when the stream ends or is dropped.
+/// The items of a stream, made in a task that ends at the deadline. Until somebody takes an item no other is made; at
+/// the deadline what makes them is dropped with all that it holds, whether or not anybody still reads, and the error
+/// comes in the place of the rest.
+pub fn until<T: Send + 'static>(
+    deadline: Deadline,
+    mut items: BoxStream<'static, Result<T, QueryError>>,
+) -> BoxStream<'static, Result<T, QueryError>> {
+    let (sender, receiver) = mpsc::channel::<Result<Option<T>, QueryError>>(1);
+    tokio::spawn(async move {
+        let places = &sender;
+        let making = async move {
+            while let Ok(place) = places.reserve().await {
+                let item = items.next().await.transpose();
+                let is_last = !matches!(item, Ok(Some(_)));
+                place.send(item);
+                if is_last {
+                    break;
+                }
+            }
+        };
+        let made = tokio::select! {
+            () = sender.closed() => return,
+            made = deadline.hold(making) => made,
+        };
+        if let Err(error) = made {
+            // Waits for whoever reads, with nothing in its hands.
+            let _ = sender.send(Err(error)).await;
+        }
+    });
+    let taken = stream::unfold(Some(receiver), |receiver| async {
+        let mut receiver = receiver?;
+        match receiver.recv().await {
+            Some(Ok(Some(item))) => Some((Ok(item), Some(receiver))),
+            Some(Ok(None)) => None,
+            Some(Err(error)) => Some((Err(error), None)),
+            // The task says its end: without it there was a panic.
+            None => Some((Err(QueryError::internal(FAULT)), None)),
+        }
+    });
+    taken.boxed()
+}
+
+/// The answer with its limits. The slot is given back when the stream ends or is dropped, and at the deadline.
 pub(crate) fn guarded(
     schema: &SchemaRef,
     rows: BatchStream,
@@ -66,7 +121,8 @@ pub(crate) fn guarded(
     };
     SqlResult {
         schema,
-        stream: stream::try_unfold(guarded, Guarded::next).boxed(),
+        stream: until(deadline, stream::try_unfold(guarded, Guarded::next).boxed()),
+        deadline,
     }
 }
 
@@ -86,7 +142,7 @@ impl Guarded {
         let next = AssertUnwindSafe(self.rows.next()).catch_unwind();
         let next = self.deadline.hold(next).await?.map_err(|_| {
             tracing::error!("a query ended in a panic of the engine");
-            QueryError::internal("the query ended in a fault of the engine")
+            QueryError::internal(FAULT)
         })?;
         let Some(batch) = next.transpose()? else {
             return Ok(None);

@@ -147,7 +147,8 @@ impl Block {
         first..bound(end).max(first)
     }
 
-    fn bytes(&self) -> usize {
+    /// Memory held, estimated.
+    pub(crate) fn bytes(&self) -> usize {
         let places = match &self.places {
             Places::Narrow(places) => places.len() * 2,
             Places::Wide(places) => places.len() * 4,

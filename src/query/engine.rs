@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{DiffGraph, FlameGraph, Tree};
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
+use crate::query::answer::Deadline;
 use crate::query::blocks::BlockCache;
+use crate::query::flame::Merged;
 use crate::query::runtime::Runtime;
 use crate::query::series::{self, SeriesCache};
 use crate::query::session::{self, SqlSession};
@@ -40,6 +43,8 @@ struct Shared {
     blocks: Arc<BlockCache>,
     totals: Arc<TotalsCache>,
     template: sql::Template,
+    /// Of questions that are not SQL.
+    places: Semaphore,
     sessions: std::sync::OnceLock<Arc<session::Shared>>,
     /// The files of the last question.
     files: Mutex<Arc<[FileEntry]>>,
@@ -76,8 +81,9 @@ pub struct ScanStats {
     pub files_pruned: u64,
 }
 
-/// One question: whose, and over which data.
+/// One question: whose, over which data, with which memory.
 pub(crate) struct Context {
+    /// Its memory pool is the question's own.
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) stacks: Arc<StackCache>,
     pub(crate) series: Arc<SeriesCache>,
@@ -101,12 +107,30 @@ impl QueryEngine {
                 stacks: Arc::new(StackCache::new(limits.stack_cache_bytes)),
                 series: Arc::new(SeriesCache::default()),
                 sessions: std::sync::OnceLock::new(),
+                places: Semaphore::new(limits.max_concurrent_queries.max(1)),
                 blocks: Arc::new(BlockCache::new(limits.block_cache_bytes)),
                 totals: Arc::new(TotalsCache::new(limits.totals_cache_bytes)),
                 files: Mutex::default(),
                 limits,
             }),
         })
+    }
+
+    /// Runs a question that is not SQL with one of the places of those: it waits for a place as long as a query may
+    /// take, and then has as long for `work`. What reading the question takes (its regular expressions, say) belongs
+    /// into `work`, so that it is bounded as well.
+    pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let limits = &self.shared.limits;
+        let place = Deadline::after(limits.timeout).hold(self.shared.places.acquire()).await;
+        let Ok(Ok(_place)) = place else {
+            return Err(QueryError::Busy(format!(
+                "{} questions are being answered already and none ended in time: ask again later, or raise \
+                 sql.max_concurrent_queries in the server's configuration",
+                limits.max_concurrent_queries
+            ))
+            .into());
+        };
+        Deadline::after(limits.timeout).hold(work).await?
     }
 
     /// The limits it was made with.
@@ -203,7 +227,9 @@ impl QueryEngine {
         range: TimeRange,
     ) -> Result<Vec<Labels>, QueryError> {
         let sets = self.label_sets(tenant, matchers, range).await?;
-        Ok(series::narrowed(sets, label_names))
+        let sets = series::narrowed(sets, label_names);
+        series::check_texts(&self.context(tenant).runtime, &sets)?;
+        Ok(sets)
     }
 
     /// Time lines of the totals of profiles.
@@ -214,15 +240,9 @@ impl QueryEngine {
 
     /// The tree of all stacks that the question is about.
     pub async fn merge_stacktraces(&self, tenant: &str, query: StackQuery) -> Result<Tree, QueryError> {
-        query.range.check(self.shared.limits.max_query_length)?;
-        let merged = flame::merge(self.context(tenant), query);
-        self.limited(Box::pin(async move {
-            let merged = merged.await?;
-            tokio::task::spawn_blocking(move || flame::tree(&merged))
-                .await
-                .map_err(|error| QueryError::internal(format!("building the tree failed: {error}")))
-        }))
-        .await
+        let merged = self.merged(tenant, query)?;
+        let tree = async { Ok(flame::tree(merged.await?).await?.tree) };
+        self.limited(tree).await
     }
 
     /// The flame graph of all stacks that the question is about, functions told apart by name alone, with about `max_nodes` nodes (0: all).
@@ -232,15 +252,21 @@ impl QueryEngine {
         query: StackQuery,
         max_nodes: usize,
     ) -> Result<FlameGraph, QueryError> {
-        query.range.check(self.shared.limits.max_query_length)?;
-        let merged = flame::merge(self.context(tenant), query);
-        self.limited(Box::pin(async move {
-            let merged = merged.await?;
-            tokio::task::spawn_blocking(move || flame::graph(&merged, max_nodes))
-                .await
-                .map_err(|error| QueryError::internal(format!("drawing a flame graph failed: {error}")))
-        }))
-        .await
+        let merged = self.merged(tenant, query)?;
+        let graph = async { flame::graph(merged.await?, max_nodes).await };
+        self.limited(graph).await
+    }
+
+    /// The same with functions told apart by file as well, and with files, lines and binaries.
+    pub async fn detailed_flamegraph(
+        &self,
+        tenant: &str,
+        query: StackQuery,
+        max_nodes: usize,
+    ) -> Result<FlameGraph, QueryError> {
+        let merged = self.merged(tenant, query)?;
+        let graph = async { flame::detailed_graph(merged.await?, max_nodes).await };
+        self.limited(graph).await
     }
 
     /// The difference of the stacks of two questions, functions told apart by name alone, with about `max_nodes` nodes (0: all).
@@ -255,13 +281,8 @@ impl QueryEngine {
         right.range.check(self.shared.limits.max_query_length)?;
         let context = self.context(tenant);
         let (left, right) = (flame::merge(context.clone(), left), flame::merge(context, right));
-        self.limited(Box::pin(async move {
-            let (left, right) = (left.await?, right.await?);
-            tokio::task::spawn_blocking(move || flame::diff(&left, &right, max_nodes))
-                .await
-                .map_err(|error| QueryError::internal(format!("drawing a difference failed: {error}")))
-        }))
-        .await
+        let graph = async { flame::diff(left.await?, right.await?, max_nodes).await };
+        self.limited(graph).await
     }
 
     /// The same as a pprof profile, not compressed.
@@ -281,7 +302,7 @@ impl QueryEngine {
         let shared = match self.shared.sessions.get() {
             Some(shared) => shared.clone(),
             None => {
-                let made = Arc::new(session::Shared::new(&self.shared.template, &self.shared.limits)?);
+                let made = Arc::new(session::Shared::new(&self.shared.template)?);
                 self.shared.sessions.get_or_init(|| made).clone()
             }
         };
@@ -322,7 +343,10 @@ impl QueryEngine {
         let snapshot = self.shared.source.snapshot();
         self.shared.forget_gone(&snapshot);
         Context {
-            runtime: self.shared.runtime.clone(),
+            runtime: self
+                .shared
+                .runtime
+                .for_one_query(self.shared.limits.max_query_memory_bytes),
             stacks: self.shared.stacks.clone(),
             series: self.shared.series.clone(),
             blocks: self.shared.blocks.clone(),
@@ -333,11 +357,16 @@ impl QueryEngine {
         }
     }
 
-    async fn limited<T>(&self, work: BoxFuture<'static, Result<T, QueryError>>) -> Result<T, QueryError> {
-        let limit = self.shared.limits.timeout;
-        match tokio::time::timeout(limit, work).await {
-            Ok(answer) => answer,
-            Err(_) => Err(QueryError::Timeout(limit)),
-        }
+    fn merged(
+        &self,
+        tenant: &str,
+        query: StackQuery,
+    ) -> Result<BoxFuture<'static, Result<Merged, QueryError>>, QueryError> {
+        query.range.check(self.shared.limits.max_query_length)?;
+        Ok(flame::merge(self.context(tenant), query))
+    }
+
+    async fn limited<T>(&self, work: impl Future<Output = Result<T, QueryError>>) -> Result<T, QueryError> {
+        Deadline::after(self.shared.limits.timeout).hold(work).await?
     }
 }

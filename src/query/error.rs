@@ -16,6 +16,9 @@ pub enum QueryError {
     /// The question asks for more than a limit allows: memory, rows, range. HTTP 400, Connect `resource_exhausted` or `invalid_argument`.
     #[error("{0}")]
     Limit(String),
+    /// As many questions as may be are being answered. The same question may be answered later. HTTP 503.
+    #[error("{0}")]
+    Busy(String),
     /// The time limit of the query passed. HTTP 504.
     #[error("the query took longer than its time limit of {}; narrow its range of time, or raise sql.timeout in the server's configuration", crate::base::duration::format(*.0))]
     Timeout(Duration),

@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 use crate::base::BoxFuture;
 use crate::profile::ProfileType;
 use crate::profile::pprof::{self, Function, Line, Location, Mapping, Profile, ValueType};
+use crate::query::aside::aside;
 use crate::query::engine::Context;
 use crate::query::flame::{self, Merged};
 use crate::query::stacks::{Frame, StackTable};
@@ -22,9 +23,11 @@ pub(crate) fn merge_profile(
     Box::pin(async move {
         let period = period(&context, &query).await?;
         let merged = flame::merge(context, query.clone()).await?;
-        tokio::task::spawn_blocking(move || encode(&merged, &query, period))
-            .await
-            .map_err(|error| QueryError::internal(format!("encoding a merged profile failed: {error}")))
+        aside(move |asker| {
+            asker.check()?;
+            Ok(encode(&merged, &query, period))
+        })
+        .await
     })
 }
 
@@ -47,7 +50,7 @@ fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Resu
 }
 
 fn encode(merged: &Merged, query: &StackQuery, period: i64) -> Vec<u8> {
-    let table = merged.table.read();
+    let table = merged.stacks.table.read();
     let start = query.range.start_ms.saturating_mul(1_000_000);
     let length = query.range.end_ms.saturating_sub(query.range.start_ms);
     let about = About {
@@ -56,7 +59,7 @@ fn encode(merged: &Merged, query: &StackQuery, period: i64) -> Vec<u8> {
         time_nanos: start,
         duration_nanos: length.saturating_mul(1_000_000),
     };
-    encode_sums(&table, merged.sums.iter().copied(), &about)
+    encode_sums(&table, merged.sums.values.iter().copied(), &about)
 }
 
 /// What a profile says of itself besides its samples.

@@ -7,27 +7,37 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
-use arrow::record_batch::RecordBatch;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use parking_lot::RwLock;
+use datafusion::execution::memory_pool::MemoryReservation;
 
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{self, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
+use crate::query::aside::{Asker, aside};
 use crate::query::engine::Context;
-use crate::query::stacks::{self, StackTable};
-use crate::query::sums::{self, StackSums};
+use crate::query::runtime::Runtime;
+use crate::query::stacks::{self, Loaded, StackTable};
+use crate::query::sums::{self, Summed, Sums};
 use crate::query::{QueryError, StackQuery, scan, series};
 use crate::store::schema::Table;
 use crate::store::snapshot::ScanFilter;
 
-/// Sums by stack, and the table that has the frames.
+/// Sums by stack, and the table that has the frames; all of it charged to the question as long as it is held.
 pub(crate) struct Merged {
-    pub(crate) sums: Vec<(i64, i64)>,
-    pub(crate) table: Arc<RwLock<StackTable>>,
+    pub(crate) sums: Summed,
+    pub(crate) stacks: Loaded,
+    runtime: Arc<Runtime>,
 }
 
-/// A map entry with its share of the empty places.
-const SUM_BYTES: usize = 24;
+/// A tree, charged to the question as long as it is held.
+pub(crate) struct HeldTree {
+    pub(crate) tree: Tree,
+    _memory: MemoryReservation,
+}
+
+/// What the numbers of a flame graph take for a node of a path: its place, own value and total for two sides, and its
+/// group in a level.
+const SHOWN_BYTES: usize = 96;
+/// A place among the moments of profiles, with its share of the empty ones.
+const MOMENT_BYTES: usize = 24;
 /// Name of a frame in place of a stack that no table has.
 const LOST: &str = "[stack not found]";
 
@@ -48,9 +58,9 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
         }
         let spans = id_set(&query.span_ids, 16, "span")?;
         let traces = id_set(&query.trace_ids, 32, "trace")?;
-        let sums = sum_stacks(&context, &filter, moments, spans, traces).await?;
-        let ids = sums.iter().map(|(stack, _)| *stack).collect();
-        let table = stacks::load(
+        let mut sums = sum_stacks(&context, &filter, moments, spans, traces).await?;
+        let ids = sums.values.iter().map(|(stack, _)| *stack).collect();
+        let stacks = stacks::load(
             context.runtime.clone(),
             context.stacks.clone(),
             context.snapshot.clone(),
@@ -59,11 +69,14 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
             ids,
         )
         .await?;
-        let sums = match query.call_site.is_empty() {
-            true => sums,
-            false => below(&table.read(), sums, &query.call_site),
-        };
-        Ok(Merged { sums, table })
+        if !query.call_site.is_empty() {
+            below(&stacks.table.read(), &mut sums.values, &query.call_site);
+        }
+        Ok(Merged {
+            sums,
+            stacks,
+            runtime: context.runtime.clone(),
+        })
     })
 }
 
@@ -83,7 +96,7 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
                 time,
             )
             .await?;
-            series::select(&labels, &profile_type, &matchers)
+            series::select(Arc::new(labels), profile_type.clone(), matchers).await?
         };
         Ok(ScanFilter {
             tenant: Some(context.tenant.clone()),
@@ -95,46 +108,80 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
     })
 }
 
-/// The flame graph of merged stacks by name. CPU work of a millisecond: run it where it may block.
-pub(crate) fn graph(merged: &Merged, max_nodes: usize) -> FlameGraph {
-    let leaves = leaves(merged);
-    merged.table.read().paths().flamegraph(&leaves, max_nodes)
+/// The flame graph of merged stacks by name.
+pub(crate) fn graph(merged: Merged, max_nodes: usize) -> BoxFuture<'static, Result<FlameGraph, QueryError>> {
+    aside(move |asker| {
+        let leaves = leaves(&merged, asker)?;
+        let table = merged.stacks.table.read();
+        Ok(table.paths().flamegraph(&leaves.values, max_nodes))
+    })
 }
 
-/// The difference of merged stacks by name. CPU work of a millisecond: run it where it may block.
-pub(crate) fn diff(left: &Merged, right: &Merged, max_nodes: usize) -> DiffGraph {
-    if !Arc::ptr_eq(&left.table, &right.table) {
-        // The table was renewed between the two.
-        return flamegraph::diff(&tree_by(left, false), &tree_by(right, false), max_nodes);
-    }
-    let (of_left, of_right) = (leaves(left), leaves(right));
-    left.table.read().paths().diff(&of_left, &of_right, max_nodes)
+/// The same with functions told apart by file, and with files, lines and binaries.
+pub(crate) fn detailed_graph(merged: Merged, max_nodes: usize) -> BoxFuture<'static, Result<FlameGraph, QueryError>> {
+    aside(move |asker| Ok(tree_by(&merged, Detail::Files, asker)?.tree.to_flamegraph(max_nodes)))
+}
+
+/// The difference of merged stacks by name.
+pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
+    aside(move |asker| {
+        if !Arc::ptr_eq(&left.stacks.table, &right.stacks.table) {
+            // The table was renewed between the two.
+            let [left, right] = [&left, &right].map(|side| tree_by(side, Detail::Names, asker));
+            return Ok(flamegraph::diff(&left?.tree, &right?.tree, max_nodes));
+        }
+        let (of_left, of_right) = (leaves(&left, asker)?, leaves(&right, asker)?);
+        let table = left.stacks.table.read();
+        Ok(table.paths().diff(&of_left.values, &of_right.values, max_nodes))
+    })
+}
+
+/// The tree of merged stacks.
+pub(crate) fn tree(merged: Merged) -> BoxFuture<'static, Result<HeldTree, QueryError>> {
+    aside(move |asker| tree_by(&merged, Detail::Files, asker))
 }
 
 /// Values at the ends of the paths that the stacks are.
-fn leaves(merged: &Merged) -> Vec<(u32, i64)> {
+struct Leaves {
+    values: Vec<(u32, i64)>,
+    _memory: MemoryReservation,
+}
+
+fn leaves(merged: &Merged, asker: &Asker) -> Result<Leaves, QueryError> {
+    let memory = merged.runtime.reservation("paths of stacks");
+    let table = &merged.stacks.table;
     let mut lost = 0i64;
-    let mut leaves = stacks::leaves(&merged.table, &merged.sums, &mut lost);
+    let mut values = stacks::leaves(table, &merged.sums.values, &mut lost, &memory)?;
     if lost != 0 {
         tracing::warn!(value = lost, "stacks of samples are not in the stacks table");
-        leaves.push((merged.table.write().single(LOST), lost));
+        values.push((table.write().single(LOST), lost));
     }
-    leaves
+    asker.check()?;
+    let known = table.read();
+    let frames = |(stack, _): &(i64, i64)| known.stack(*stack).map_or(1, <[u32]>::len);
+    let nodes: usize = merged.sums.values.iter().map(frames).sum();
+    memory.try_grow(nodes.min(known.paths().len()) * SHOWN_BYTES)?;
+    Ok(Leaves {
+        values,
+        _memory: memory,
+    })
 }
 
-/// The tree of merged stacks. CPU work of milliseconds: run it where it may block.
-pub(crate) fn tree(merged: &Merged) -> Tree {
-    tree_by(merged, true)
+/// What tells functions of one name apart.
+enum Detail {
+    Names,
+    Files,
 }
 
-fn tree_by(merged: &Merged, by_file: bool) -> Tree {
-    let table = merged.table.read();
-    let mut tree = Tree::new(by_file);
+fn tree_by(merged: &Merged, detail: Detail, asker: &Asker) -> Result<HeldTree, QueryError> {
+    let memory = merged.runtime.reservation("tree of stacks");
+    let table = merged.stacks.table.read();
+    let mut tree = Tree::new(matches!(detail, Detail::Files));
     // Frames are looked up in the tree once each, not once a stack.
     let mut known: Vec<Option<FrameId>> = vec![None; table.frame_count()];
     let mut path = Vec::new();
     let mut lost = 0i64;
-    for (stack, value) in &merged.sums {
+    for (stack, value) in &merged.sums.values {
         let Some(frames) = table.stack(*stack) else {
             lost = lost.saturating_add(*value);
             continue;
@@ -155,6 +202,8 @@ fn tree_by(merged: &Merged, by_file: bool) -> Tree {
             path.push((id, frame.line));
         }
         tree.insert_ids(&path, *value);
+        asker.check()?;
+        memory.try_resize(tree.bytes())?;
     }
     if lost != 0 {
         tracing::warn!(value = lost, "stacks of samples are not in the stacks table");
@@ -166,7 +215,7 @@ fn tree_by(merged: &Merged, by_file: bool) -> Tree {
             lost,
         );
     }
-    tree
+    Ok(HeldTree { tree, _memory: memory })
 }
 
 /// The sum of values by stack over all rows of `samples` that the filter lets through, ascending by stack.
@@ -176,10 +225,10 @@ pub(crate) fn sum_stacks(
     moments: Option<Arc<HashSet<(i64, i64)>>>,
     spans: Option<HashSet<String>>,
     traces: Option<HashSet<String>>,
-) -> BoxFuture<'static, Result<Vec<(i64, i64)>, QueryError>> {
+) -> BoxFuture<'static, Result<Summed, QueryError>> {
     if moments.is_none() && spans.is_none() && traces.is_none() {
         let sums = sums::by_stack(context, filter);
-        return Box::pin(async move { Ok(sorted(sums.await?)) });
+        return Box::pin(async move { sums.await?.sorted() });
     }
     let mut columns = vec!["stack", "value"];
     if moments.is_some() {
@@ -194,13 +243,8 @@ pub(crate) fn sum_stacks(
     columns.extend(ids.iter().map(|(name, _)| *name));
     let (context, filter) = (context.clone(), filter.clone());
     let streams = scan::open(&context.runtime, &context.snapshot, Table::Samples, &filter, &columns);
-    let pool = context.runtime.environment.memory_pool.clone();
     Box::pin(async move {
-        let make = || Sums {
-            values: StackSums::new(),
-            memory: MemoryConsumer::new("sums by stack").register(&pool),
-        };
-        let states = scan::fold(streams?, make, move |sums: &mut Sums, batch| {
+        let sums = sums::fold(&context, streams?, move |sums: &mut Sums, batch| {
             sums.add_where(batch, |row| {
                 let moment = moments.as_ref().is_none_or(|moments| {
                     let series = batch.column(2).as_primitive::<Int64Type>().value(row);
@@ -213,39 +257,9 @@ pub(crate) fn sum_stacks(
                         column.is_valid(row) && wanted.contains(column.value(row))
                     })
             })
-        })
-        .await?;
-        let mut all = StackSums::new();
-        for (stack, value) in states.into_iter().flat_map(|state| state.values) {
-            let sum = all.entry(stack).or_default();
-            *sum = sum.saturating_add(value);
-        }
-        Ok(sorted(all))
+        });
+        sums.await?.sorted()
     })
-}
-
-/// One order for one question, so that trees and pprof bytes come out the same each time.
-fn sorted(sums: StackSums) -> Vec<(i64, i64)> {
-    let mut sums: Vec<(i64, i64)> = sums.into_iter().collect();
-    sums.sort_unstable();
-    sums
-}
-
-struct Sums {
-    values: StackSums,
-    memory: MemoryReservation,
-}
-
-impl Sums {
-    fn add_where(&mut self, batch: &RecordBatch, keep: impl Fn(usize) -> bool) -> Result<(), QueryError> {
-        let stacks = batch.column(0).as_primitive::<Int64Type>().values();
-        let values = batch.column(1).as_primitive::<Int64Type>().values();
-        for row in (0..batch.num_rows()).filter(|row| keep(*row)) {
-            let sum = self.values.entry(stacks[row]).or_default();
-            *sum = sum.saturating_add(values[row]);
-        }
-        Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
-    }
 }
 
 /// Series and time of the profiles with these ids: samples do not carry the id.
@@ -255,10 +269,12 @@ fn moments(
     ids: &[String],
 ) -> BoxFuture<'static, Result<HashSet<(i64, i64)>, QueryError>> {
     let ids: HashSet<String> = ids.iter().cloned().collect();
+    let context = context.clone();
     let columns = ["series", "time", "profile_id"];
     let streams = scan::open(&context.runtime, &context.snapshot, Table::Profiles, filter, &columns);
     Box::pin(async move {
-        let found = scan::fold(streams?, HashSet::new, move |found: &mut HashSet<(i64, i64)>, batch| {
+        let make = || (HashSet::new(), context.runtime.reservation("profiles by id"));
+        let found = scan::fold(streams?, make, move |(found, memory), batch| {
             let series = batch.column(0).as_primitive::<Int64Type>().values();
             let times = batch.column(1).as_primitive::<TimestampMicrosecondType>().values();
             let names = batch.column(2).as_string::<i32>();
@@ -267,15 +283,15 @@ fn moments(
                     .filter(|row| ids.contains(names.value(*row)))
                     .map(|row| (series[row], times[row])),
             );
-            Ok(())
+            Ok(memory.try_resize(found.capacity() * MOMENT_BYTES)?)
         })
         .await?;
-        Ok(found.into_iter().flatten().collect())
+        Ok(found.into_iter().flat_map(|(found, _)| found).collect())
     })
 }
 
 /// Only the stacks that begin, at the root, with these functions.
-fn below(table: &StackTable, mut sums: Vec<(i64, i64)>, call_site: &[String]) -> Vec<(i64, i64)> {
+fn below(table: &StackTable, sums: &mut Vec<(i64, i64)>, call_site: &[String]) {
     sums.retain(|(stack, _)| {
         let Some(frames) = table.stack(*stack) else {
             return false;
@@ -287,7 +303,6 @@ fn below(table: &StackTable, mut sums: Vec<(i64, i64)>, call_site: &[String]) ->
                 .zip(call_site)
                 .all(|(index, wanted)| table.name(*index).as_ref() == wanted)
     });
-    sums
 }
 
 fn id_set(ids: &[String], digits: usize, what: &str) -> Result<Option<HashSet<String>>, QueryError> {

@@ -171,8 +171,10 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
             time,
         )
         .await?;
+        let labels = Arc::new(labels);
         if let Some((kind, matchers)) = &chosen {
-            narrow(&mut filter.series, series::select(&labels, kind, matchers));
+            let chosen = series::select(labels.clone(), kind.clone(), matchers.clone()).await?;
+            narrow(&mut filter.series, chosen);
         }
         let columns = lookup::SeriesColumns::new(&labels);
         if !on_series.is_empty() {
@@ -182,7 +184,7 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     }
     if !on_stack.is_empty() {
         let found = flame::sum_stacks(&context, &filter, None, None, None).await?;
-        let ids: Vec<i64> = found.iter().map(|(stack, _)| *stack).collect();
+        let ids: Vec<i64> = found.values.iter().map(|(stack, _)| *stack).collect();
         filter.stacks = Some(matching_stacks(&context, time, ids, on_stack).await?);
     }
     let mut inputs: Vec<&str> = names
@@ -200,15 +202,12 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     if !uses(&OF_SERIES) && !uses(&OF_STACK) {
         return Ok(input);
     }
-    let map = lookup::Widen::new(
-        context,
-        filter,
-        time,
-        of_series,
-        output.clone(),
-        uses(&["frames"]),
-        uses(&OF_STACK),
-    );
+    let frames = if uses(&["frames"]) {
+        Some(lookup::Frames::All)
+    } else {
+        uses(&OF_STACK).then_some(lookup::Frames::Leaf)
+    };
+    let map = lookup::Widen::new(context, filter, time, of_series, output.clone(), frames);
     Ok(Arc::new(Mapped::new(input, output, Arc::new(map))))
 }
 
@@ -241,7 +240,8 @@ fn matching_stacks(
     ids: Vec<i64>,
     conditions: Vec<Expr>,
 ) -> BoxFuture<'static, Result<Arc<HashSet<i64>>, QueryError>> {
-    let table = stacks::load(
+    let runtime = context.runtime.clone();
+    let loaded = stacks::load(
         context.runtime.clone(),
         context.stacks.clone(),
         context.snapshot.clone(),
@@ -250,11 +250,12 @@ fn matching_stacks(
         ids.clone(),
     );
     Box::pin(async move {
-        let table = table.await?;
+        let loaded = loaded.await?;
         let mut found = HashSet::new();
         // In pieces, since all frames of a piece stand in memory at once.
-        for piece in ids.chunks(4096) {
-            let columns = lookup::StackColumns::new(&table.read(), piece, true)?;
+        let pieces = lookup::pieces(&loaded.table.read(), &ids);
+        for piece in pieces {
+            let columns = lookup::StackColumns::new(&runtime, &loaded.table.read(), piece, lookup::Frames::All)?;
             let mask = evaluate::conjunction(&columns.batch()?, conditions.clone())?;
             found.extend(
                 piece

@@ -1,7 +1,8 @@
 //! Answers of SQL as bytes: JSON, CSV, Arrow, Parquet, pprof.
 //!
-//! In: [`SqlResult`]. Out: a stream of byte chunks of a few MiB, so that a server need not hold an answer. An error after the first chunk
-//! ends the stream with that error; the bytes before it are then not a whole document.
+//! In: [`SqlResult`]. Out: a stream of pieces, so that a server need not hold an answer; at the query's deadline all
+//! but the piece on its way is given back. An error after the first piece ends the stream with that error; the bytes
+//! before it are then not a whole document.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -44,6 +45,8 @@ pub enum Format {
 
 /// About the bytes of a chunk, as columns in memory.
 const CHUNK_BYTES: usize = 4 << 20;
+/// Bytes of a piece of an answer.
+const PIECE_BYTES: usize = 64 << 10;
 /// Bytes of a row group of Parquet.
 const ROW_GROUP_BYTES: usize = 32 << 20;
 
@@ -80,9 +83,21 @@ impl FromStr for Format {
     }
 }
 
-/// The answer as chunks of bytes.
+/// The answer as pieces of bytes, each with memory of its own.
 pub fn encode(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
-    let SqlResult { schema, stream } = result;
+    let deadline = result.deadline;
+    let pieces = chunks(result, format).map_ok(|chunk| stream::iter(pieces(chunk).map(Ok)));
+    answer::until(deadline, pieces.try_flatten().boxed())
+}
+
+/// Pieces that share no memory: whoever holds one while its reader is slow holds no more than that.
+fn pieces(chunk: Bytes) -> impl Iterator<Item = Bytes> {
+    let starts = (0..chunk.len()).step_by(PIECE_BYTES);
+    starts.map(move |start| Bytes::copy_from_slice(&chunk[start..chunk.len().min(start + PIECE_BYTES)]))
+}
+
+fn chunks(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
+    let SqlResult { schema, stream, .. } = result;
     let state = match Encoder::new(format, schema) {
         Ok(encoder) => Ok((stream, Some(encoder), VecDeque::new())),
         Err(error) => Err(error),

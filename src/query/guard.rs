@@ -210,6 +210,16 @@ impl Visitor for Shape {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<QueryError> {
+        // DataFusion compiles its pattern without a bound.
+        if matches!(expr, Expr::SimilarTo { .. }) {
+            return ControlFlow::Break(QueryError::invalid(
+                "SIMILAR TO is not offered here: use ~ or regexp_like",
+            ));
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<QueryError> {
         let items = select.projection.iter().filter_map(|item| match item {
             SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),

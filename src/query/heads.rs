@@ -1,42 +1,52 @@
 //! Rows that are in no file yet: those of the heads.
 //!
-//! In: [`Snapshot`], [`ScanFilter`], column names. Out: batches, or a stream of them, that hold exactly the rows asked for.
+//! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, that holds exactly the
+//! rows asked for. What is built is charged to the question, which ends with its limit when it has no memory for it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, BooleanArray};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Date32Type, Int64Type, SchemaRef, TimestampMicrosecondType};
-use arrow::record_batch::RecordBatch;
+use arrow::compute::{cast, filter_record_batch};
+use arrow::datatypes::{Date32Type, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use futures::StreamExt;
 use futures::stream;
 
 use crate::query::QueryError;
+use crate::query::provider::{Mapped, RowMap};
+use crate::query::runtime::{BATCH_ROWS, Runtime};
 use crate::query::scan::{BatchStream, days_of, indices_of};
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, ScanFilter, Snapshot};
 
-/// The rows of the heads, filtered to the letter.
+/// The rows of the heads, filtered to the letter. Those of a head are built when its turn comes, and charged to the
+/// question until the last of them is taken.
 pub(crate) fn head_stream(
-    snapshot: &Arc<Snapshot>,
+    runtime: &Arc<Runtime>,
+    snapshot: &Snapshot,
     table: Table,
     filter: &ScanFilter,
     columns: &[&str],
 ) -> Result<BatchStream, QueryError> {
     // Faults of the arguments are found here and not in the stream.
     indices_of(&table.schema(), columns)?;
-    let columns: Arc<[String]> = columns.iter().map(ToString::to_string).collect();
-    let filter = filter.clone();
-    let batches = stream::iter(snapshot.heads.clone()).flat_map(move |head| {
-        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-        stream::iter(one_head(head.as_ref(), table, &filter, &filter, &names))
-    });
-    Ok(batches.boxed())
+    let wanted = Wanted {
+        table,
+        asked: filter.clone(),
+        checked: filter.clone(),
+        columns: columns.iter().map(ToString::to_string).collect(),
+    };
+    Ok(stream_of(runtime.clone(), snapshot.heads.clone(), Arc::new(wanted)))
 }
 
 /// As [`head_stream`] for one head.
 pub(crate) fn one_head_stream(
+    runtime: &Arc<Runtime>,
     head: Arc<dyn HeadScan>,
     table: Table,
     filter: &ScanFilter,
@@ -46,55 +56,143 @@ pub(crate) fn one_head_stream(
         heads: vec![head],
         ..Snapshot::default()
     };
-    head_stream(&Arc::new(snapshot), table, filter, columns)
+    head_stream(runtime, &snapshot, table, filter, columns)
 }
 
-/// Rows of the heads: `asked` is what they may leave out, `checked` what is checked here row by row.
-pub(crate) fn head_batches(
+/// The rows of the heads as a plan with the columns of `schema`. They are built when it runs, not when it is planned.
+/// `asked` is what the heads may leave out, `checked` what is checked here row by row.
+pub(crate) fn head_plan(
+    runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
     table: Table,
-    asked: &ScanFilter,
-    checked: &ScanFilter,
-    columns: &[&str],
-) -> Result<Vec<RecordBatch>, QueryError> {
-    let mut batches = Vec::new();
-    for head in &snapshot.heads {
-        for batch in one_head(head.as_ref(), table, asked, checked, columns) {
-            let batch = batch?;
-            if batch.num_rows() > 0 {
-                batches.push(batch);
-            }
-        }
-    }
-    Ok(batches)
+    (asked, checked): (&ScanFilter, &ScanFilter),
+    schema: SchemaRef,
+) -> Arc<dyn ExecutionPlan> {
+    let wanted = Wanted {
+        table,
+        asked: asked.clone(),
+        checked: checked.clone(),
+        columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
+    };
+    let rows = HeadRows {
+        runtime: runtime.clone(),
+        heads: snapshot.heads.clone(),
+        wanted: Arc::new(wanted),
+        schema: schema.clone(),
+    };
+    let nothing = Arc::new(PlaceholderRowExec::new(Arc::new(Schema::empty())));
+    Arc::new(Mapped::new(nothing, schema, Arc::new(rows)))
 }
 
-/// The rows of one head, with these columns.
-fn one_head(
-    head: &dyn HeadScan,
+/// Which rows of a head, and which columns of them.
+struct Wanted {
     table: Table,
-    asked: &ScanFilter,
-    checked: &ScanFilter,
-    columns: &[&str],
-) -> Vec<Result<RecordBatch, QueryError>> {
+    /// What the head may leave out.
+    asked: ScanFilter,
+    /// What is checked row by row.
+    checked: ScanFilter,
+    columns: Vec<String>,
+}
+
+/// Rows of heads in a plan.
+struct HeadRows {
+    runtime: Arc<Runtime>,
+    heads: Vec<Arc<dyn HeadScan>>,
+    wanted: Arc<Wanted>,
+    schema: SchemaRef,
+}
+
+impl std::fmt::Debug for HeadRows {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl RowMap for HeadRows {
+    fn name(&self) -> &'static str {
+        "Heads"
+    }
+
+    fn apply(&self, _input: BatchStream) -> BatchStream {
+        let schema = self.schema.clone();
+        let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.wanted.clone());
+        // In batches as they come from files: the limits of functions are by the call.
+        let rows =
+            rows.flat_map(|batch| stream::iter(batch.map_or_else(|error| vec![Err(error)], |batch| split(&batch))));
+        rows.map(move |batch| with_types(&batch?, &schema)).boxed()
+    }
+}
+
+/// The batch in parts of as many rows as those of files have.
+fn split(batch: &RecordBatch) -> Vec<Result<RecordBatch, QueryError>> {
+    let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
+    let part = |start| batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start));
+    starts.map(|start| Ok(part(start))).collect()
+}
+
+/// The batch with the columns of `schema`, whose types may differ in how text is held.
+fn with_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
+    let columns =
+        std::iter::zip(batch.columns(), schema.fields()).map(|(column, field)| cast(column, field.data_type()));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(
+        schema.clone(),
+        columns.collect::<Result<_, _>>()?,
+        &options,
+    )?)
+}
+
+fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<Wanted>) -> BatchStream {
+    let rows = stream::iter(heads).flat_map(move |head| {
+        let memory = runtime.reservation("rows in memory");
+        let batches = match one_head(head.as_ref(), &wanted, &memory) {
+            Ok(batches) => batches.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        };
+        stream::iter(batches).map(move |batch| {
+            // Held as long as this part of the stream.
+            let _charged = &memory;
+            batch
+        })
+    });
+    rows.boxed()
+}
+
+/// The rows of one head. Ends at the first batch that the question has no memory for.
+fn one_head(head: &dyn HeadScan, wanted: &Wanted, memory: &MemoryReservation) -> Result<Vec<RecordBatch>, QueryError> {
+    let columns: Vec<&str> = wanted.columns.iter().map(String::as_str).collect();
     // What the head applies to the letter needs no second look, and no column for it.
-    let checked = match head.is_exact() {
-        true => ScanFilter {
-            stacks: checked.stacks.clone(),
+    let checked = if head.is_exact() {
+        ScanFilter {
+            stacks: wanted.checked.stacks.clone(),
             ..ScanFilter::default()
-        },
-        false => checked.clone(),
-    };
-    let projection = match head_columns(&table.schema(), &checked, columns) {
-        Ok(projection) => Some(projection),
-        Err(error) => return vec![Err(error)],
+        }
+    } else {
+        wanted.checked.clone()
     };
     let asked = ScanFilter {
-        projection,
-        ..asked.clone()
+        projection: Some(head_columns(&wanted.table.schema(), &checked, &columns)?),
+        ..wanted.asked.clone()
     };
-    let batches = head.scan(table, &asked).into_iter();
-    batches.map(|batch| select(&batch, &checked, columns)).collect()
+    let mut batches = Vec::new();
+    let mut take = |batch: &RecordBatch| -> Result<(), QueryError> {
+        let batch = select(batch, &checked, &columns)?;
+        if batch.num_rows() > 0 {
+            memory.try_grow(batch.get_array_memory_size())?;
+            batches.push(batch);
+        }
+        Ok(())
+    };
+    let mut taken = Ok(());
+    head.scan_with(wanted.table, &asked, &mut |batch| {
+        taken = take(&batch);
+        if taken.is_ok() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    });
+    taken.map(|()| batches)
 }
 
 /// What to ask a head for: the columns wanted and those that the filter is checked on.

@@ -13,7 +13,8 @@ use arrow::buffer::OffsetBuffer;
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use futures::StreamExt;
+use datafusion::execution::memory_pool::MemoryReservation;
+use futures::{StreamExt, TryStreamExt, stream};
 use hashbrown::HashMap;
 use tokio::sync::OnceCell;
 
@@ -22,10 +23,20 @@ use crate::profile::labels::SERVICE_NAME;
 use crate::query::engine::Context;
 use crate::query::flat::frames_type;
 use crate::query::provider::RowMap;
+use crate::query::runtime::Runtime;
 use crate::query::scan::BatchStream;
 use crate::query::stacks::{self, StackTable};
 use crate::query::{QueryError, flame};
 use crate::store::snapshot::ScanFilter;
+
+/// Numbers and offsets of a frame as a row.
+const ROW_BYTES: usize = 40;
+/// Bytes of frames in one batch, unless a single row has more.
+const PART_BYTES: usize = 16 << 20;
+/// Stacks whose frames are looked at together.
+const PIECE_STACKS: usize = 4096;
+/// Offsets of a column have 31 bits.
+const MAX_COLUMN_BYTES: usize = i32::MAX as usize;
 
 /// Labels of distinct series as columns.
 #[derive(Debug)]
@@ -44,7 +55,19 @@ pub(crate) struct StackColumns {
     line: ArrayRef,
     mapping: ArrayRef,
     frames: Option<ArrayRef>,
+    /// Bytes of the frames of each stack; empty without frames.
+    frame_bytes: Vec<usize>,
     index: HashMap<i64, u32>,
+    _memory: MemoryReservation,
+}
+
+/// Which frames [`StackColumns`] have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Frames {
+    /// The leaf's function, file, line and binary.
+    Leaf,
+    /// Those, and the list of all frames.
+    All,
 }
 
 /// The step that widens samples.
@@ -56,8 +79,8 @@ struct Inner {
     time: (i64, i64),
     series: Option<SeriesColumns>,
     output: SchemaRef,
-    with_frames: bool,
-    with_stacks: bool,
+    /// What is wanted of stacks, if anything.
+    frames: Option<Frames>,
     /// Filled by the first partition that runs; the others wait for it.
     stacks: OnceCell<StackColumns>,
 }
@@ -94,8 +117,24 @@ impl SeriesColumns {
 }
 
 impl StackColumns {
-    /// The columns of the stacks `ids`; a stack that the table does not have gets no function and no frames.
-    pub(crate) fn new(table: &StackTable, ids: &[i64], with_frames: bool) -> Result<Self, QueryError> {
+    /// The columns of the stacks `ids`, charged to the question; a stack that the table does not have gets no function
+    /// and no frames.
+    pub(crate) fn new(runtime: &Runtime, table: &StackTable, ids: &[i64], wanted: Frames) -> Result<Self, QueryError> {
+        let memory = runtime.reservation("columns of stacks");
+        memory.try_grow(table.all_text_bytes() + (table.frame_count() + ids.len()) * ROW_BYTES)?;
+        let frame_bytes: Vec<usize> = match wanted {
+            Frames::Leaf => Vec::new(),
+            Frames::All => ids.iter().map(|id| bytes_of(table, *id)).collect(),
+        };
+        let bytes = frame_bytes.iter().sum();
+        memory.try_grow(bytes)?;
+        if bytes > MAX_COLUMN_BYTES {
+            return Err(QueryError::Limit(format!(
+                "the frames of the stacks need {} MiB, more than {} MiB: ask for less time or for fewer stacks",
+                bytes >> 20,
+                MAX_COLUMN_BYTES >> 20
+            )));
+        }
         // Distinct frames first: their texts stand in memory once, stacks refer to them.
         let count = table.frame_count() as u32;
         let texts = |text: fn(&StackTable, u32) -> &str| -> ArrayRef {
@@ -116,11 +155,13 @@ impl StackColumns {
             file: take(&files, &leaves, None)?,
             line: take(&lines, &leaves, None)?,
             mapping: take(&mappings, &leaves, None)?,
-            frames: match with_frames {
-                true => Some(frames(table, ids)?),
-                false => None,
+            frames: match wanted {
+                Frames::All => Some(frames(table, ids)?),
+                Frames::Leaf => None,
             },
+            frame_bytes,
             index: ids.iter().zip(0..).map(|(id, at)| (*id, at)).collect(),
+            _memory: memory,
         })
     }
 
@@ -153,8 +194,7 @@ impl Widen {
         time: (i64, i64),
         series: Option<SeriesColumns>,
         output: SchemaRef,
-        with_frames: bool,
-        with_stacks: bool,
+        frames: Option<Frames>,
     ) -> Self {
         Self(Arc::new(Inner {
             context,
@@ -162,8 +202,7 @@ impl Widen {
             time,
             series,
             output,
-            with_frames,
-            with_stacks,
+            frames,
             stacks: OnceCell::new(),
         }))
     }
@@ -186,22 +225,23 @@ impl RowMap for Widen {
             let inner = inner.clone();
             async move {
                 let batch = batch?;
-                if inner.with_stacks {
-                    inner.stacks.get_or_try_init(|| inner.load()).await?;
+                if let Some(frames) = inner.frames {
+                    inner.stacks.get_or_try_init(|| inner.load(frames)).await?;
                 }
-                inner.widen(&batch)
+                let parts = inner.parts(&batch);
+                Ok::<_, QueryError>(stream::iter(parts).map(move |part| inner.widen(&part)))
             }
         });
-        rows.boxed()
+        rows.try_flatten().boxed()
     }
 }
 
 impl Inner {
-    async fn load(&self) -> Result<StackColumns, QueryError> {
+    async fn load(&self, frames: Frames) -> Result<StackColumns, QueryError> {
         let found = flame::sum_stacks(&self.context, &self.filter, None, None, None).await?;
-        let ids: Vec<i64> = found.into_iter().map(|(stack, _)| stack).collect();
+        let ids: Vec<i64> = found.values.iter().map(|(stack, _)| *stack).collect();
         let context = &self.context;
-        let table = stacks::load(
+        let loaded = stacks::load(
             context.runtime.clone(),
             context.stacks.clone(),
             context.snapshot.clone(),
@@ -210,8 +250,33 @@ impl Inner {
             ids.clone(),
         )
         .await?;
-        let columns = StackColumns::new(&table.read(), &ids, self.with_frames)?;
+        let columns = StackColumns::new(&context.runtime, &loaded.table.read(), &ids, frames)?;
         Ok(columns)
+    }
+
+    /// The batch in parts, none of which gets more than [`PART_BYTES`] of frames unless one row has them.
+    fn parts(&self, batch: &RecordBatch) -> Vec<RecordBatch> {
+        let columns = self.stacks.get().filter(|columns| !columns.frame_bytes.is_empty());
+        let Some((columns, rows)) =
+            columns.and_then(|columns| Some((columns, rows(batch, "stack", Some(&columns.index))?)))
+        else {
+            return vec![batch.clone()];
+        };
+        let bytes = |at: Option<u32>| {
+            at.and_then(|at| columns.frame_bytes.get(at as usize))
+                .map_or(0, |bytes| *bytes)
+        };
+        let (mut parts, mut start, mut size) = (Vec::new(), 0, 0);
+        for (row, at) in rows.iter().enumerate() {
+            let more = bytes(at);
+            if row > start && size + more > PART_BYTES {
+                parts.push(batch.slice(start, row - start));
+                (start, size) = (row, 0);
+            }
+            size += more;
+        }
+        parts.push(batch.slice(start, batch.num_rows() - start));
+        parts
     }
 
     fn widen(&self, batch: &RecordBatch) -> Result<RecordBatch, QueryError> {
@@ -250,6 +315,26 @@ impl Inner {
         }
         Ok(RecordBatch::try_new(self.output.clone(), columns)?)
     }
+}
+
+/// The ids in pieces, the frames of each of which take about as much as a batch may.
+pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [i64]) -> Vec<&'a [i64]> {
+    let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
+    for (at, id) in ids.iter().enumerate() {
+        let more = bytes_of(table, *id);
+        if at > start && (size + more > PART_BYTES || at - start >= PIECE_STACKS) {
+            pieces.push(&ids[start..at]);
+            (start, size) = (at, 0);
+        }
+        size += more;
+    }
+    pieces.push(&ids[start..]);
+    pieces
+}
+
+/// Bytes of the frames of a stack as a list.
+fn bytes_of(table: &StackTable, id: i64) -> usize {
+    table.stack(id).map_or(0, <[u32]>::len) * ROW_BYTES + table.text_bytes(id)
 }
 
 /// For each row where its id stands in the columns of distinct ids.

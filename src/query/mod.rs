@@ -5,6 +5,7 @@
 //! is dropped. It knows nothing of HTTP and writes nothing to disk.
 
 mod answer;
+mod aside;
 mod blocks;
 mod bounds;
 mod catalog;
@@ -36,6 +37,7 @@ mod totals;
 mod types;
 mod unused;
 
+pub use answer::{Deadline, until};
 pub use engine::{QueryEngine, ScanStats};
 pub use error::QueryError;
 pub use session::{Prepared, SqlSession, SqlValue};

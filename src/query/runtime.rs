@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
 use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryReservation};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
@@ -18,15 +18,16 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 
 use crate::query::provider::OnlyStore;
-use crate::query::{QueryError, QueryLimits};
+use crate::query::{QueryError, QueryLimits, memory};
 
 /// The address of the store inside of plans; not a URL that a user can give.
 pub(crate) const STORE_URL: &str = "alluvium://store";
 
 /// Rows of a batch. Larger batches cost cache misses in the fold, smaller ones calls.
-const BATCH_ROWS: usize = 8192;
+pub(crate) const BATCH_ROWS: usize = 8192;
 
-/// Shared by all queries of one engine.
+/// Shared by all queries of one engine, but for the memory pool of the environment once it is [for one
+/// query](Runtime::for_one_query).
 pub(crate) struct Runtime {
     pub(crate) environment: Arc<RuntimeEnv>,
     pub(crate) task: Arc<TaskContext>,
@@ -34,8 +35,8 @@ pub(crate) struct Runtime {
     pub(crate) url: ObjectStoreUrl,
     pub(crate) readers: Arc<CachedParquetFileReaderFactory>,
     pub(crate) parallelism: usize,
-    pub(crate) files_pruned: AtomicU64,
-    pub(crate) files_read: AtomicU64,
+    pub(crate) files_pruned: Arc<AtomicU64>,
+    pub(crate) files_read: Arc<AtomicU64>,
 }
 
 impl Runtime {
@@ -85,9 +86,29 @@ impl Runtime {
             url: ObjectStoreUrl::parse(STORE_URL)?,
             readers,
             parallelism,
-            files_pruned: AtomicU64::new(0),
-            files_read: AtomicU64::new(0),
+            files_pruned: Arc::default(),
+            files_read: Arc::default(),
         })
+    }
+
+    /// The same with a memory pool of its own: whatever one query holds is charged to it, up to `bytes`, and to that of
+    /// all.
+    pub(crate) fn for_one_query(&self, bytes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            environment: memory::for_one_query(&self.environment, bytes),
+            task: self.task.clone(),
+            config: self.config.clone(),
+            url: self.url.clone(),
+            readers: self.readers.clone(),
+            parallelism: self.parallelism,
+            files_pruned: self.files_pruned.clone(),
+            files_read: self.files_read.clone(),
+        })
+    }
+
+    /// A reservation of the memory pool, empty at first; `name` is for the pool's errors.
+    pub(crate) fn reservation(&self, name: &str) -> MemoryReservation {
+        MemoryConsumer::new(name).register(&self.environment.memory_pool)
     }
 
     /// Drops the footer of a file that is gone, or will be.

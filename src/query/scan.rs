@@ -6,13 +6,11 @@
 
 use std::sync::Arc;
 
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use arrow::record_batch::RecordBatch;
 use datafusion::catalog::memory::DataSourceExec;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::physical_plan::{FileGroup, FileGroupPartitioner, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::logical_expr::Operator;
@@ -25,7 +23,7 @@ use futures::stream::BoxStream;
 
 use crate::base::BoxFuture;
 use crate::query::QueryError;
-use crate::query::heads::{head_batches, head_stream};
+use crate::query::heads::{head_plan, head_stream};
 use crate::query::provider::IdSet;
 use crate::query::runtime::Runtime;
 use crate::store::schema::Table;
@@ -127,7 +125,7 @@ fn parquet_plan(
 /// Files and heads as one plan for SQL. Files are exact as to the tenant and pruned by the rest of the filter, heads likewise; the
 /// conditions themselves are left to the filter above, which the optimiser moves into the Parquet scan.
 pub(crate) fn union_plan(
-    runtime: &Runtime,
+    runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
     table: Table,
     filter: &ScanFilter,
@@ -153,12 +151,8 @@ pub(crate) fn union_plan(
         ..ScanFilter::default()
     };
     let wanted = Arc::new(schema.project(projection)?);
-    let names: Vec<&str> = wanted.fields().iter().map(|field| field.name().as_str()).collect();
-    let batches = head_batches(snapshot, table, filter, &tenant_only, &names)?;
-    if !batches.is_empty() || inputs.is_empty() {
-        let batches = batches.iter().map(|batch| with_types(batch, &wanted));
-        let batches = batches.collect::<Result<Vec<_>, QueryError>>()?;
-        inputs.push(MemorySourceConfig::try_new_exec(&[batches], wanted, None)?);
+    if !snapshot.heads.is_empty() || inputs.is_empty() {
+        inputs.push(head_plan(runtime, snapshot, table, (filter, &tenant_only), wanted));
     }
     match inputs.len() {
         1 => Ok(inputs.swap_remove(0)),
@@ -168,7 +162,7 @@ pub(crate) fn union_plan(
 
 /// Files and heads as one plan whose rows are exactly those that the filter lets through, with `columns` in the order given.
 pub(crate) fn exact_plan(
-    runtime: &Runtime,
+    runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
     table: Table,
     filter: &ScanFilter,
@@ -189,10 +183,9 @@ pub(crate) fn exact_plan(
             predicate,
         )?);
     }
-    let batches = head_batches(snapshot, table, filter, filter, columns)?;
-    if !batches.is_empty() || inputs.is_empty() {
+    if !snapshot.heads.is_empty() || inputs.is_empty() {
         let schema = Arc::new(schema.project(&projection)?);
-        inputs.push(MemorySourceConfig::try_new_exec(&[batches], schema, None)?);
+        inputs.push(head_plan(runtime, snapshot, table, (filter, filter), schema));
     }
     match inputs.len() {
         1 => Ok(inputs.swap_remove(0)),
@@ -211,7 +204,7 @@ pub(crate) fn open(
     let files = choose(runtime, snapshot, table, filter);
     open_files(runtime, snapshot, table, &files, filter, columns).and_then(|mut streams| {
         if !snapshot.heads.is_empty() {
-            streams.push(head_stream(snapshot, table, filter, columns)?);
+            streams.push(head_stream(runtime, snapshot, table, filter, columns)?);
         }
         Ok(streams)
     })
@@ -383,18 +376,6 @@ fn predicate(
     Ok(terms
         .into_iter()
         .reduce(|left, right| Arc::new(BinaryExpr::new(left, Operator::And, right))))
-}
-
-/// The batch with the columns of `schema`, whose types may differ in how text is held.
-fn with_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
-    let columns =
-        std::iter::zip(batch.columns(), schema.fields()).map(|(column, field)| cast(column, field.data_type()));
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(
-        schema.clone(),
-        columns.collect::<Result<_, _>>()?,
-        &options,
-    )?)
 }
 
 fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile, QueryError> {

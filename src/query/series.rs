@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet as FastSet};
 use parking_lot::Mutex;
@@ -17,6 +18,7 @@ use crate::base::BoxFuture;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
+use crate::query::aside::{Asker, aside};
 use crate::query::engine::Context;
 use crate::query::runtime::Runtime;
 use crate::query::{QueryError, TimeRange, heads, scan, totals};
@@ -115,6 +117,7 @@ pub(crate) fn load(
         }
         if !snapshot.heads.is_empty() {
             let streams = vec![heads::head_stream(
+                &runtime,
                 &snapshot,
                 Table::Series,
                 &filter,
@@ -200,25 +203,27 @@ pub(crate) fn active(
 
 /// The ids of the series whose labels, with those made of the type, every matcher accepts; `None` when there are no matchers.
 pub(crate) fn select(
-    labels: &HashMap<i64, Labels>,
-    profile_type: &ProfileType,
-    matchers: &[Matcher],
-) -> Option<Arc<HashSet<i64>>> {
+    labels: Arc<HashMap<i64, Labels>>,
+    profile_type: ProfileType,
+    matchers: Vec<Matcher>,
+) -> BoxFuture<'static, Result<Option<Arc<HashSet<i64>>>, QueryError>> {
     if matchers.is_empty() {
-        return None;
+        return Box::pin(std::future::ready(Ok(None)));
     }
-    let synthetic = matchers.iter().any(|matcher| matcher.name().starts_with("__"));
-    let synthetic = synthetic.then(|| Synthetic::of(profile_type));
-    let chosen = labels
-        .iter()
-        .filter(|(_, labels)| {
+    aside(move |asker| {
+        let synthetic = matchers.iter().any(|matcher| matcher.name().starts_with("__"));
+        let synthetic = synthetic.then(|| Synthetic::of(&profile_type));
+        let mut chosen = HashSet::new();
+        for (id, labels) in labels.iter() {
+            asker.check()?;
             let all = synthetic.as_ref().map(|synthetic| synthetic.with(labels));
             let all = all.as_ref().unwrap_or(labels);
-            matchers.iter().all(|matcher| matcher.matches(all))
-        })
-        .map(|(id, _)| *id)
-        .collect();
-    Some(Arc::new(chosen))
+            if matchers.iter().all(|matcher| matcher.matches(all)) {
+                chosen.insert(*id);
+            }
+        }
+        Ok(Some(Arc::new(chosen)))
+    })
 }
 
 /// The labels that Pyroscope makes of a profile type and the service.
@@ -294,26 +299,53 @@ pub(crate) fn label_sets(
             time,
         )
         .await?;
+        let memory = context.runtime.reservation("label sets");
         let active = active(context, Some(time)).await?;
-        let mut sets = Vec::with_capacity(active.len());
-        let mut last: Option<(Arc<str>, Synthetic)> = None;
-        for pair in active {
-            let Some(own) = labels.get(&pair.series) else { continue };
-            if last.as_ref().is_none_or(|(text, _)| *text != pair.profile_type) {
-                let Ok(parsed) = pair.profile_type.parse() else {
-                    continue;
-                };
-                last = Some((pair.profile_type, Synthetic::of(&parsed)));
-            }
-            let Some((_, synthetic)) = &last else { continue };
-            let all = synthetic.with(own);
-            // Several selector strings narrow each other, as Pyroscope has it.
-            if groups.iter().flatten().all(|matcher| matcher.matches(&all)) {
-                sets.push(all);
-            }
-        }
-        Ok(sets)
+        aside(move |asker| sets_of(&labels, active, &groups, &memory, asker)).await
     })
+}
+
+fn sets_of(
+    labels: &HashMap<i64, Labels>,
+    active: Vec<Active>,
+    groups: &[Vec<Matcher>],
+    memory: &MemoryReservation,
+    asker: &Asker,
+) -> Result<Vec<Labels>, QueryError> {
+    let mut sets = Vec::new();
+    let mut last: Option<(Arc<str>, Synthetic)> = None;
+    for pair in active {
+        let Some(own) = labels.get(&pair.series) else { continue };
+        if last.as_ref().is_none_or(|(text, _)| *text != pair.profile_type) {
+            let Ok(parsed) = pair.profile_type.parse() else {
+                continue;
+            };
+            last = Some((pair.profile_type, Synthetic::of(&parsed)));
+        }
+        let Some((_, synthetic)) = &last else { continue };
+        let all = synthetic.with(own);
+        // Several selector strings narrow each other, as Pyroscope has it.
+        asker.check()?;
+        if groups.iter().flatten().all(|matcher| matcher.matches(&all)) {
+            memory.try_grow(size_of::<Labels>() + size_of_val(all.pairs()))?;
+            sets.push(all);
+        }
+    }
+    Ok(sets)
+}
+
+/// Fails when the texts of label sets, each set with texts of its own, are more than a question may hold: an answer
+/// repeats what we keep once.
+pub(crate) fn check_texts(runtime: &Runtime, sets: &[Labels]) -> Result<(), QueryError> {
+    let of = |labels: &Labels| {
+        labels
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum::<usize>()
+    };
+    Ok(runtime
+        .reservation("texts of labels")
+        .try_grow(sets.iter().map(of).sum())?)
 }
 
 /// Distinct label sets cut down to `names` (all for none), sorted.

@@ -26,7 +26,7 @@ use crate::base::BoxFuture;
 use crate::query::cells::{self, ColumnKind, Kind, Simple};
 use crate::query::engine::Context;
 use crate::query::sql::{self, SqlResult, Template};
-use crate::query::{QueryEngine, QueryError, QueryLimits, catalog, functions, guard};
+use crate::query::{QueryEngine, QueryError, catalog, functions, guard};
 
 /// Name of the one catalog.
 const CATALOG: &str = "alluvium";
@@ -40,8 +40,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(template: &Template, limits: &QueryLimits) -> Result<Self, QueryError> {
-        let context = SessionContext::new_with_state(template.session(limits));
+    pub(crate) fn new(template: &Template) -> Result<Self, QueryError> {
+        let context = SessionContext::new_with_state(template.state().clone());
         let list = MemoryCatalogProviderList::new();
         list.register_catalog(CATALOG.to_owned(), Arc::new(MemoryCatalogProvider::new()));
         context.register_catalog_list(Arc::new(list));
@@ -189,10 +189,7 @@ impl SqlSession {
     /// The session's state over the tables as `context` has them.
     fn bound(&self, context: &Arc<Context>) -> Result<SessionState, QueryError> {
         self.bind(context)?;
-        let mut state = self
-            .engine
-            .template()
-            .with_own_memory(&self.state, self.engine.limits());
+        let mut state = sql::with_memory_of(context, &self.state);
         for (name, function) in functions::tables(context) {
             state.register_udtf(name, function);
         }

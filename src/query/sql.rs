@@ -23,7 +23,7 @@ use crate::query::engine::Context;
 use crate::query::explain::{Explain, explain};
 use crate::query::runtime::Runtime;
 use crate::query::scan::BatchStream;
-use crate::query::{QueryError, QueryLimits, catalog, functions, guard, memory};
+use crate::query::{QueryError, QueryLimits, catalog, functions, guard};
 
 /// Stack of the thread that plans; only what is touched takes memory. Enough for the most operators in a debug build.
 const PLANNING_STACK_BYTES: usize = 64 << 20;
@@ -32,8 +32,10 @@ const PLANNING_STACK_BYTES: usize = 64 << 20;
 pub struct SqlResult {
     /// Columns.
     pub schema: SchemaRef,
-    /// Rows. The last item is an error when the query failed or met a limit after it had begun.
+    /// Rows. The last item is an error when the query failed or met a limit after it had begun. At the deadline the
+    /// query gives back its slot and its memory, although nobody may have read so far.
     pub stream: BatchStream,
+    pub(crate) deadline: Deadline,
 }
 
 /// The session's settings and functions, made once.
@@ -48,8 +50,9 @@ impl Template {
         functions.extend(functions::scalar());
         let mut aggregates = SessionStateDefaults::default_aggregate_functions();
         aggregates.extend(functions::aggregate());
+        let matches = functions::bound(datafusion::functions::regex::regexp_like());
         let mut planners: Vec<Arc<dyn datafusion::logical_expr::planner::ExprPlanner>> =
-            vec![Arc::new(functions::JoinPlanner::new())];
+            vec![Arc::new(functions::OperatorPlanner::new(matches))];
         planners.extend(SessionStateDefaults::default_expr_planners());
         let mut config = runtime.config.clone();
         config.options_mut().execution.enable_recursive_ctes = false;
@@ -69,18 +72,9 @@ impl Template {
         }
     }
 
-    /// The session of one query: the settings and functions of all, with memory of its own.
-    pub(crate) fn session(&self, limits: &QueryLimits) -> SessionState {
-        self.with_own_memory(&self.state, limits)
-    }
-
-    /// `state` with memory of its own, within that of all queries.
-    pub(crate) fn with_own_memory(&self, state: &SessionState, limits: &QueryLimits) -> SessionState {
-        let all = self.state.runtime_env();
-        let own = memory::for_one_query(all, limits.max_query_memory_bytes);
-        SessionStateBuilder::new_from_existing(state.clone())
-            .with_runtime_env(own)
-            .build()
+    /// The settings and functions of all queries.
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.state
     }
 
     /// Waits for one of the slots of running queries.
@@ -93,12 +87,19 @@ impl Template {
         Box::pin(async move {
             match tokio::time::timeout(wait, slots.acquire_owned()).await {
                 Ok(Ok(slot)) => Ok(Arc::new(slot)),
-                _ => Err(QueryError::Limit(format!(
+                _ => Err(QueryError::Busy(format!(
                     "{most} queries run already and none ended in time: ask again later, or raise sql.max_concurrent_queries in the server's configuration"
                 ))),
             }
         })
     }
+}
+
+/// `state` with the memory of one query.
+pub(crate) fn with_memory_of(context: &Context, state: &SessionState) -> SessionState {
+    SessionStateBuilder::new_from_existing(state.clone())
+        .with_runtime_env(context.runtime.environment.clone())
+        .build()
 }
 
 /// Plans and starts a query.
@@ -108,7 +109,7 @@ pub(crate) fn run(
     limits: &QueryLimits,
     text: &str,
 ) -> BoxFuture<'static, Result<SqlResult, QueryError>> {
-    let prepared = prepare(template, &context, limits, text);
+    let prepared = prepare(template, &context, text);
     let slot = template.slot(limits);
     let limits = limits.clone();
     Box::pin(async move {
@@ -136,6 +137,17 @@ pub(crate) fn answer(
 }
 
 impl SqlResult {
+    /// When the stream ends at the latest: what is kept of its rows beyond that is of no use.
+    pub fn ends_at(&self) -> tokio::time::Instant {
+        self.deadline.at()
+    }
+
+    /// Ends the query before its time and gives back all that it holds. Whoever reads on finds that the time is over.
+    pub fn end(&mut self) {
+        let passed = self.deadline.passed();
+        self.stream = futures::stream::once(async { Err(passed) }).boxed();
+    }
+
     /// All rows at once.
     pub async fn collect(mut self) -> Result<Vec<RecordBatch>, QueryError> {
         let mut batches = Vec::new();
@@ -147,14 +159,9 @@ impl SqlResult {
 }
 
 /// Checks the text and sets up the session of one query.
-fn prepare(
-    template: &Template,
-    context: &Arc<Context>,
-    limits: &QueryLimits,
-    text: &str,
-) -> Result<(SessionState, Statement), QueryError> {
+fn prepare(template: &Template, context: &Arc<Context>, text: &str) -> Result<(SessionState, Statement), QueryError> {
     guard::check_size(text)?;
-    let mut state = template.session(limits);
+    let mut state = with_memory_of(context, &template.state);
     let statement = state.sql_to_statement(text, &Dialect::Generic)?;
     guard::check_statement(&statement)?;
     state.register_catalog_list(catalog::catalog(context)?);

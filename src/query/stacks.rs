@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, BooleanArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
-use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 use hashbrown::HashSet as FastSet;
 use parking_lot::{Mutex, RwLock};
@@ -32,6 +32,13 @@ pub(crate) struct Frame {
     pub(crate) address: i64,
     pub(crate) build_id: Arc<str>,
     pub(crate) inlined: bool,
+}
+
+impl Frame {
+    /// Bytes of its texts.
+    fn text_bytes(&self) -> usize {
+        self.function.len() + self.file.len() + self.mapping.len() + self.build_id.len()
+    }
 }
 
 /// Stacks of one tenant.
@@ -82,6 +89,18 @@ impl StackTable {
     /// Name to show for the frame at an index: never empty.
     pub(crate) fn name(&self, index: u32) -> &Arc<str> {
         &self.names[index as usize]
+    }
+
+    /// Bytes of the texts of a stack's frames, as often as they occur in it.
+    pub(crate) fn text_bytes(&self, id: i64) -> usize {
+        let frames = self.stack(id).unwrap_or_default();
+        let of = |index: &u32| self.frame(*index).text_bytes();
+        frames.iter().map(of).sum()
+    }
+
+    /// Bytes of the texts of all distinct frames, as often as they occur in them.
+    pub(crate) fn all_text_bytes(&self) -> usize {
+        self.frames.iter().map(Frame::text_bytes).sum()
     }
 
     /// Number of distinct frames.
@@ -222,15 +241,25 @@ impl StackCache {
     }
 }
 
-/// The ends of the paths of stacks, with their values; those that the table has not are added to `lost`.
-pub(crate) fn leaves(table: &RwLock<StackTable>, sums: &[(i64, i64)], lost: &mut i64) -> Vec<(u32, i64)> {
+/// The ends of the paths of stacks, with their values; those that the table has not are added to `lost`. The memory of
+/// new paths is charged to `memory` as they are made.
+pub(crate) fn leaves(
+    table: &RwLock<StackTable>,
+    sums: &[(i64, i64)],
+    lost: &mut i64,
+    memory: &MemoryReservation,
+) -> Result<Vec<(u32, i64)>, QueryError> {
     let known = table.read();
     let is_new = |(id, _): &&(i64, i64)| known.stacks.get(id).is_some_and(|stack| stack.leaf == NO_PATH);
     let new: Vec<i64> = sums.iter().filter(is_new).map(|(id, _)| *id).collect();
     drop(known);
     if !new.is_empty() {
         let mut table = table.write();
-        new.into_iter().for_each(|id| table.lay(id));
+        for id in new {
+            let before = table.paths.bytes();
+            table.lay(id);
+            memory.try_grow(table.paths.bytes().saturating_sub(before))?;
+        }
     }
     let known = table.read();
     let mut leaves = Vec::with_capacity(sums.len());
@@ -240,7 +269,14 @@ pub(crate) fn leaves(table: &RwLock<StackTable>, sums: &[(i64, i64)], lost: &mut
             None => *lost = lost.saturating_add(*value),
         }
     }
-    leaves
+    Ok(leaves)
+}
+
+/// A table that holds the frames of stacks, and the charge for what was read into it: as long as a question holds the
+/// table, the cache cannot give its memory back.
+pub(crate) struct Loaded {
+    pub(crate) table: Arc<RwLock<StackTable>>,
+    _memory: Arc<MemoryReservation>,
 }
 
 /// A table that holds the frames of all `ids` that occur in the snapshot within `time` (microseconds).
@@ -251,15 +287,20 @@ pub(crate) fn load(
     tenant: Arc<str>,
     time: (i64, i64),
     ids: Vec<i64>,
-) -> BoxFuture<'static, Result<Arc<RwLock<StackTable>>, QueryError>> {
+) -> BoxFuture<'static, Result<Loaded, QueryError>> {
     Box::pin(async move {
         let table = cache.table(&tenant);
+        let memory = Arc::new(runtime.reservation("frames of stacks"));
+        let loaded = Loaded {
+            table: table.clone(),
+            _memory: memory.clone(),
+        };
         let missing: HashSet<i64> = {
             let known = table.read();
             ids.into_iter().filter(|id| !known.stacks.contains_key(id)).collect()
         };
         if missing.is_empty() {
-            return Ok(table);
+            return Ok(loaded);
         }
         let filter = ScanFilter {
             tenant: Some(tenant),
@@ -270,7 +311,6 @@ pub(crate) fn load(
         let streams = scan::open(&runtime, &snapshot, Table::Stacks, &filter, &["stack", "frames"])?;
         let target = table.clone();
         let before = table.read().bytes;
-        let memory = MemoryConsumer::new("frames of stacks").register(&runtime.environment.memory_pool);
         scan::fold(
             streams,
             || (),
@@ -281,7 +321,7 @@ pub(crate) fn load(
             },
         )
         .await?;
-        Ok(table)
+        Ok(loaded)
     })
 }
 

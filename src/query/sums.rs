@@ -9,60 +9,82 @@ use std::sync::Arc;
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use arrow::record_batch::RecordBatch;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
 use crate::query::blocks::{Block, Builder, CHUNK_US, Key, Missing};
 use crate::query::engine::Context;
+use crate::query::runtime::Runtime;
 use crate::query::{QueryError, heads, scan};
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter};
 
 /// Stacks and their sums.
-pub(crate) type StackSums = HashMap<i64, i64>;
+type StackSums = HashMap<i64, i64>;
 
 /// A map entry with its share of the empty places.
 const SUM_BYTES: usize = 24;
 /// Bytes of a kept row, about.
 const ROW_BYTES: u64 = 7;
+/// Kept rows are summed whenever so many bytes of them are gathered: those of a long range would fill the memory.
+const GATHERED_BYTES: usize = 64 << 20;
 /// Rows that one thread sums in about a millisecond.
 const ROWS_OF_A_TASK: usize = 500_000;
 /// A set of series up to this size is taken for a small part of a file.
 const FEW_SERIES: usize = 64;
 
+/// Sums on their way, charged to the question.
+pub(crate) struct Sums {
+    values: StackSums,
+    memory: MemoryReservation,
+}
+
+/// Sums ascending by stack, charged to the question as long as they are held.
+pub(crate) struct Summed {
+    pub(crate) values: Vec<(i64, i64)>,
+    _memory: MemoryReservation,
+}
+
 /// The sum of values by stack over all rows of `samples` that the filter lets through.
-pub(crate) fn by_stack(
-    context: &Arc<Context>,
-    filter: &ScanFilter,
-) -> BoxFuture<'static, Result<StackSums, QueryError>> {
+pub(crate) fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, Result<Sums, QueryError>> {
     let (context, filter) = (context.clone(), filter.clone());
     Box::pin(async move {
         let (Some(kind), Some(time), None) = (&filter.profile_type, filter.time, &filter.stacks) else {
             return by_scan(&context, &filter, None).await;
         };
-        let (mut blocks, mut scanned) = (Vec::new(), Vec::new());
+        let (mut blocks, mut gathered, mut scanned) = (Vec::new(), 0, Vec::new());
+        let mut sums = Sums::new(&context.runtime);
         for file in scan::choose(&context.runtime, &context.snapshot, Table::Samples, &filter) {
             match file.time {
                 Some(span) if is_small(&context, file, span, time, &filter) => {
-                    blocks.extend(blocks_of(&context, file, span, kind, time, &filter).await?);
+                    let found = blocks_of(&context, file, span, kind, time, &filter).await?;
+                    gathered += found.iter().map(|block| block.bytes()).sum::<usize>();
+                    blocks.extend(found);
+                    if gathered > GATHERED_BYTES {
+                        gathered = 0;
+                        sums.merge_all(sum_blocks(std::mem::take(&mut blocks), time).await?)?;
+                    }
                 }
                 _ => scanned.push(file.clone()),
             }
         }
-        let mut sums = match scanned.is_empty() {
-            true => StackSums::new(),
-            false => by_scan(&context, &filter, Some(scanned)).await?,
-        };
-        for part in sum_blocks(blocks, time).await? {
-            add(&mut sums, part);
+        if !scanned.is_empty() {
+            sums.merge(by_scan(&context, &filter, Some(scanned)).await?.values)?;
         }
+        sums.merge_all(sum_blocks(blocks, time).await?)?;
         for head in &context.snapshot.heads {
             match head.sum_stacks(&filter) {
-                Some(part) => add(&mut sums, part),
+                Some(part) => sums.merge(part)?,
                 None => {
-                    let streams = heads::one_head_stream(head.clone(), Table::Samples, &filter, &["stack", "value"])?;
-                    add(&mut sums, fold(&context, vec![streams]).await?);
+                    let streams = heads::one_head_stream(
+                        &context.runtime,
+                        head.clone(),
+                        Table::Samples,
+                        &filter,
+                        &["stack", "value"],
+                    )?;
+                    sums.merge(fold(&context, vec![streams], Sums::add).await?.values)?;
                 }
             }
         }
@@ -75,7 +97,7 @@ fn by_scan(
     context: &Arc<Context>,
     filter: &ScanFilter,
     files: Option<Vec<FileEntry>>,
-) -> BoxFuture<'static, Result<StackSums, QueryError>> {
+) -> BoxFuture<'static, Result<Sums, QueryError>> {
     let columns = ["stack", "value"];
     let (runtime, snapshot) = (&context.runtime, &context.snapshot);
     let streams = match files {
@@ -86,19 +108,20 @@ fn by_scan(
         }
     };
     let context = context.clone();
-    Box::pin(async move { fold(&context, streams?).await })
+    Box::pin(async move { fold(&context, streams?, Sums::add).await })
 }
 
-async fn fold(context: &Context, streams: Vec<scan::BatchStream>) -> Result<StackSums, QueryError> {
-    let pool = &context.runtime.environment.memory_pool;
-    let make = || Sums {
-        values: StackSums::new(),
-        memory: MemoryConsumer::new("sums by stack").register(pool),
-    };
-    let states = scan::fold(streams, make, Sums::add).await?;
-    let mut all = StackSums::new();
+/// Sums the rows of streams, each batch by `step`.
+pub(crate) async fn fold(
+    context: &Context,
+    streams: Vec<scan::BatchStream>,
+    step: impl Fn(&mut Sums, &RecordBatch) -> Result<(), QueryError> + Send + Sync + 'static,
+) -> Result<Sums, QueryError> {
+    let states = scan::fold(streams, || Sums::new(&context.runtime), step).await?;
+    let mut states = states.into_iter();
+    let mut all = states.next().unwrap_or_else(|| Sums::new(&context.runtime));
     for state in states {
-        add(&mut all, state.values);
+        all.merge(state.values)?;
     }
     Ok(all)
 }
@@ -111,12 +134,44 @@ fn add(all: &mut StackSums, more: impl IntoIterator<Item = (i64, i64)>) {
     }
 }
 
-struct Sums {
-    values: StackSums,
-    memory: MemoryReservation,
-}
-
 impl Sums {
+    fn new(runtime: &Runtime) -> Self {
+        Self {
+            values: StackSums::new(),
+            memory: runtime.reservation("sums by stack"),
+        }
+    }
+
+    /// Adds the rows of a batch that `keep` lets through; its first two columns are stack and value.
+    pub(crate) fn add_where(&mut self, batch: &RecordBatch, keep: impl Fn(usize) -> bool) -> Result<(), QueryError> {
+        let stacks = batch.column(0).as_primitive::<Int64Type>().values();
+        let values = batch.column(1).as_primitive::<Int64Type>().values();
+        let rows = (0..batch.num_rows()).filter(|row| keep(*row));
+        self.merge(rows.map(|row| (stacks[row], values[row])))
+    }
+
+    /// One order for one question, so that trees and pprof bytes come out the same each time.
+    pub(crate) fn sorted(self) -> Result<Summed, QueryError> {
+        let memory = self.memory;
+        memory.try_grow(self.values.len() * size_of::<(i64, i64)>())?;
+        let mut values: Vec<(i64, i64)> = self.values.into_iter().collect();
+        values.sort_unstable();
+        memory.try_resize(values.capacity() * size_of::<(i64, i64)>())?;
+        Ok(Summed {
+            values,
+            _memory: memory,
+        })
+    }
+
+    fn merge_all(&mut self, parts: Vec<StackSums>) -> Result<(), QueryError> {
+        parts.into_iter().try_for_each(|part| self.merge(part))
+    }
+
+    fn merge(&mut self, more: impl IntoIterator<Item = (i64, i64)>) -> Result<(), QueryError> {
+        add(&mut self.values, more);
+        Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
+    }
+
     fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let stacks = batch.column(0).as_primitive::<Int64Type>().values();
         let values = batch.column(1).as_primitive::<Int64Type>().values();
@@ -235,10 +290,9 @@ async fn read(
         &filter,
         &columns,
     )?;
-    let pool = &context.runtime.environment.memory_pool;
     let make = || Rows {
         series: HashMap::new(),
-        memory: MemoryConsumer::new("sample rows").register(pool),
+        memory: context.runtime.reservation("sample rows"),
     };
     let mut states = scan::fold(streams, make, Rows::add).await?.into_iter();
     let Some(mut all) = states.next() else {

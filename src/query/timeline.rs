@@ -51,11 +51,12 @@ pub(crate) fn select(
         } else {
             HashMap::new()
         };
+        let labels = Arc::new(labels);
         let filter = ScanFilter {
             tenant: Some(context.tenant.clone()),
             time: Some(time),
             profile_type: Some(query.profile_type.to_string().into()),
-            series: series::select(&labels, &query.profile_type, &query.matchers),
+            series: series::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
             ..ScanFilter::default()
         };
         let groups = Groups::new(&labels, &query);

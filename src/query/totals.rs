@@ -213,7 +213,7 @@ pub(crate) fn load(
         }
         runtime.count_files(all - read, read);
         if !snapshot.heads.is_empty() {
-            let stream = heads::head_stream(&snapshot, Table::Profiles, &filter, &COLUMNS)?;
+            let stream = heads::head_stream(&runtime, &snapshot, Table::Profiles, &filter, &COLUMNS)?;
             let states = scan::fold(vec![stream], Builder::default, Builder::add).await?;
             found.push(finish(states));
         }

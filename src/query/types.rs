@@ -81,9 +81,10 @@ pub struct QueryLimits {
     pub timeout: Duration,
     /// Memory of all running queries together, in bytes. Nothing is spilled to disk.
     pub memory_bytes: usize,
-    /// Memory of one SQL query, in bytes, within that of all.
+    /// Memory of one question, in bytes, within that of all.
     pub max_query_memory_bytes: usize,
-    /// SQL queries that run at the same time; more wait, for as long as a query may take.
+    /// SQL queries that run at the same time, and as many other questions beside them: those of a page must not wait
+    /// for those of a report, nor the other way round. More wait, for as long as a query may take.
     pub max_concurrent_queries: usize,
     /// Most rows of a SQL answer.
     pub max_rows: usize,

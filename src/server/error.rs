@@ -33,7 +33,7 @@ impl From<QueryError> for ConnectError {
             // More memory, rows or time range than allowed: the same question fails again, so not `resource_exhausted`.
             QueryError::InvalidArgument(_) | QueryError::Limit(_) => ConnectError::invalid(message),
             QueryError::Timeout(_) => ConnectError::new(Code::DeadlineExceeded, message),
-            QueryError::Cancelled => ConnectError::new(Code::Unavailable, message),
+            QueryError::Busy(_) | QueryError::Cancelled => ConnectError::new(Code::Unavailable, message),
             QueryError::Internal(_) => ConnectError::new(Code::Internal, message),
         }
     }

@@ -15,6 +15,7 @@ mod push;
 mod querier;
 mod ready;
 mod routes;
+mod sending;
 mod sql;
 mod state;
 mod status;

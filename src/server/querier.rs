@@ -7,6 +7,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use http::Request;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{Labels, ProfileType};
@@ -22,12 +24,16 @@ use crate::wire::push::pairs;
 use crate::wire::querier::{diff_message, flamegraph_message, type_message};
 use crate::wire::{graph_json, pprof_json};
 
+/// Characters of a selector that an error repeats.
+const SHOWN_CHARS: usize = 1000;
+/// Most selectors, ids or names in one list of a question.
+const MAX_LISTED: usize = 1000;
 /// Shortest step of a time line in seconds: points are told in milliseconds.
 const MIN_STEP: f64 = 0.001;
 
 /// `ProfileTypes`. Without a range: all that there ever were.
 pub async fn profile_types(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::ProfileTypesRequest| async move {
@@ -43,11 +49,11 @@ pub async fn profile_types(State(state): State<ServerState>, request: Request<Bo
 
 /// `LabelNames`.
 pub async fn label_names(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: types::LabelNamesRequest| async move {
-            let matchers = all_matchers(&ask.matchers)?;
+            let matchers = all_matchers(ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
             let names = state.engine.label_names(&tenant, &matchers, range).await?;
             Ok(Answer::Message(types::LabelNamesResponse { names }))
@@ -58,11 +64,11 @@ pub async fn label_names(State(state): State<ServerState>, request: Request<Body
 
 /// `LabelValues`.
 pub async fn label_values(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: types::LabelValuesRequest| async move {
-            let matchers = all_matchers(&ask.matchers)?;
+            let matchers = all_matchers(ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
             let names = state.engine.label_values(&tenant, &ask.name, &matchers, range).await?;
             Ok(Answer::Message(types::LabelValuesResponse { names }))
@@ -73,12 +79,13 @@ pub async fn label_values(State(state): State<ServerState>, request: Request<Bod
 
 /// `Series`.
 pub async fn series(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::SeriesRequest| async move {
-            let matchers = all_matchers(&ask.matchers)?;
+            let matchers = all_matchers(ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
+            at_most("label names", ask.label_names.len())?;
             let sets = state.engine.series(&tenant, &matchers, &ask.label_names, range).await?;
             let message = |labels: &Labels| types::Labels { labels: pairs(labels) };
             Ok(Answer::Message(querier::SeriesResponse {
@@ -91,7 +98,7 @@ pub async fn series(State(state): State<ServerState>, request: Request<Body>) ->
 
 /// `SelectSeries`. As in Pyroscope 2, `stack_trace_selector` and `exemplar_type` change nothing.
 pub async fn select_series(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::SelectSeriesRequest| async move {
@@ -101,9 +108,10 @@ pub async fn select_series(State(state): State<ServerState>, request: Request<Bo
                     ask.step
                 )));
             }
+            at_most("labels to group by", ask.group_by.len())?;
             let query = SeriesQuery {
                 profile_type: profile_type(&ask.profile_type_id)?,
-                matchers: matchers(&ask.label_selector)?,
+                matchers: matchers(ask.label_selector.clone()).await?,
                 range: TimeRange::new(ask.start, ask.end),
                 step: ask.step,
                 aggregation: match ask.aggregation() {
@@ -138,7 +146,7 @@ pub async fn select_series(State(state): State<ServerState>, request: Request<Bo
 
 /// `SelectMergeStacktraces`, as a flame graph or as pprof.
 pub async fn merge_stacktraces(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(state, request, |state, tenant, ask| async move {
+    question(state, request, |state, tenant, ask| async move {
         stacktraces(state, tenant, ask).await
     })
     .await
@@ -152,7 +160,7 @@ async fn stacktraces(
     let format = ask.format();
     let max_nodes = max_nodes(ask.max_nodes, &state.options.limits)?;
     let details = ask.frame_details;
-    let query = stacktraces_query(ask)?;
+    let query = stacktraces_query(ask).await?;
     let mut answer = querier::SelectMergeStacktracesResponse::default();
     match format {
         ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
@@ -173,15 +181,16 @@ async fn stacktraces(
     Ok(Answer::Large(answer, graph_json::stacktraces))
 }
 
-fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<StackQuery, ConnectError> {
+async fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<StackQuery, ConnectError> {
     if ask
         .r#async
         .is_some_and(|ask| ask.r#type() == querier::AsyncQueryType::Force)
     {
         return Err(unimplemented("asynchronous queries are"));
     }
-    let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+    let mut query = stack_query(&ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
     query.call_site = call_site(ask.stack_trace_selector)?;
+    at_most("profile ids", ask.profile_id_selector.len())?;
     query.profile_ids = ask.profile_id_selector;
     query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
     query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
@@ -193,13 +202,13 @@ fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<Stac
 
 /// `Diff`: both sides of one type, told apart by selector or range. The larger of the two node limits counts.
 pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(state, request, |state, tenant, ask: querier::DiffRequest| async move {
+    question(state, request, |state, tenant, ask: querier::DiffRequest| async move {
         let (Some(left), Some(right)) = (ask.left, ask.right) else {
             return Err(ConnectError::invalid("a difference needs `left` and `right`"));
         };
         let limits = &state.options.limits;
         let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
-        let (left, right) = (stacktraces_query(left)?, stacktraces_query(right)?);
+        let (left, right) = (stacktraces_query(left).await?, stacktraces_query(right).await?);
         if left.profile_type != right.profile_type {
             return Err(ConnectError::invalid(format!(
                 "both sides must have one profile type, not `{}` and `{}`",
@@ -217,7 +226,7 @@ pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> R
 
 /// `SelectMergeSpanProfile`, which older clients use for what `SelectMergeStacktraces` does with `span_selector`.
 pub async fn merge_span_profile(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::SelectMergeSpanProfileRequest| async move {
@@ -228,7 +237,7 @@ pub async fn merge_span_profile(State(state): State<ServerState>, request: Reque
             ) {
                 return Err(unimplemented("formats other than FLAMEGRAPH are"));
             }
-            let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+            let mut query = stack_query(&ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
             query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
             if query.span_ids.is_empty() {
                 return Err(ConnectError::invalid("span_selector must name at least one span"));
@@ -245,18 +254,38 @@ pub async fn merge_span_profile(State(state): State<ServerState>, request: Reque
 
 /// `SelectMergeProfile`: the merged profile itself is the answer. `max_nodes` changes nothing, as in Pyroscope.
 pub async fn merge_profile(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    unary(
+    question(
         state,
         request,
         |state, tenant, ask: querier::SelectMergeProfileRequest| async move {
-            let mut query = stack_query(&ask.profile_type_id, &ask.label_selector, ask.start, ask.end)?;
+            let mut query = stack_query(&ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
             query.call_site = call_site(ask.stack_trace_selector)?;
+            at_most("profile ids", ask.profile_id_selector.len())?;
             query.profile_ids = ask.profile_id_selector;
             query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
             let bytes = state.engine.merge_profile(&tenant, query).await?;
             Ok(Answer::<Profile>::Encoded(bytes.into(), pprof_json::profile))
         },
     )
+    .await
+}
+
+/// A call that asks the engine. It waits for a place among the questions before it reads its selectors, so that these
+/// are bounded together with the rest.
+async fn question<Ask, Reply, Work>(
+    state: ServerState,
+    request: Request<Body>,
+    work: impl FnOnce(ServerState, String, Ask) -> Work,
+) -> Response
+where
+    Ask: prost::Message + Default + DeserializeOwned + 'static,
+    Reply: prost::Message + Default + Serialize + DeserializeOwned + 'static,
+    Work: Future<Output = Result<Answer<Reply>, ConnectError>>,
+{
+    unary(state, request, |state, tenant, ask| async move {
+        let engine = state.engine.clone();
+        engine.admitted(work(state, tenant, ask)).await
+    })
     .await
 }
 
@@ -269,16 +298,55 @@ fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
         .map_err(|error: crate::profile::profile_type::ProfileTypeError| ConnectError::invalid(error.to_string()))
 }
 
-fn matchers(text: &str) -> Result<Vec<Matcher>, ConnectError> {
-    selector::parse(text).map_err(|error| ConnectError::invalid(format!("label selector `{text}`: {error}")))
+async fn matchers(text: String) -> Result<Vec<Matcher>, ConnectError> {
+    Ok(all_matchers(vec![text]).await?.concat())
 }
 
-fn all_matchers(texts: &[String]) -> Result<Vec<Vec<Matcher>>, ConnectError> {
-    texts.iter().map(|text| matchers(text)).collect()
+/// The matchers of selectors that must all hold: together they may be no more than one selector may.
+async fn all_matchers(texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
+    at_most("selectors", texts.len())?;
+    let bytes = texts.iter().map(String::len).sum();
+    // A regular expression takes milliseconds to compile, however short.
+    let cost = if texts.iter().any(|text| text.contains('~')) {
+        usize::MAX
+    } else {
+        bytes
+    };
+    let read = move || {
+        selector::check_bytes(bytes).map_err(|error| ConnectError::invalid(error.to_string()))?;
+        let mut all = Vec::with_capacity(texts.len());
+        let mut count = 0;
+        for text in texts {
+            let matchers = selector::parse(&text).map_err(|error| {
+                let shown: String = text.chars().take(SHOWN_CHARS).collect();
+                ConnectError::invalid(format!("label selector `{shown}`: {error}"))
+            })?;
+            count += matchers.len();
+            selector::check_count(count).map_err(|error| ConnectError::invalid(error.to_string()))?;
+            all.push(matchers);
+        }
+        Ok(all)
+    };
+    heavy(cost, read).await
 }
 
-fn stack_query(profile_type_id: &str, selector: &str, start: i64, end: i64) -> Result<StackQuery, ConnectError> {
-    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(selector)?);
+/// Refuses lists that are longer than any question needs.
+fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
+    if count > MAX_LISTED {
+        return Err(ConnectError::invalid(format!(
+            "a question may name {MAX_LISTED} {what}, not {count}"
+        )));
+    }
+    Ok(())
+}
+
+async fn stack_query(
+    profile_type_id: &str,
+    selector: String,
+    start: i64,
+    end: i64,
+) -> Result<StackQuery, ConnectError> {
+    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(selector).await?);
     Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
 }
 
@@ -289,10 +357,12 @@ fn call_site(selector: Option<types::StackTraceSelector>) -> Result<Vec<String>,
     if selector.go_pgo.is_some() {
         return Err(unimplemented("the stack trace selector go_pgo is"));
     }
+    at_most("call sites", selector.call_site.len())?;
     Ok(selector.call_site.into_iter().map(|location| location.name).collect())
 }
 
 fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
+    at_most(&format!("{what} ids"), ids.len())?;
     for id in &ids {
         if id.len() != length || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(ConnectError::invalid(format!(
@@ -327,14 +397,10 @@ async fn graph(
     max_nodes: usize,
     details: bool,
 ) -> Result<querier::FlameGraph, ConnectError> {
-    if !details {
-        let graph = state.engine.flamegraph(tenant, query, max_nodes).await?;
-        return Ok(flamegraph_message(graph, false));
-    }
-    let tree = state.engine.merge_stacktraces(tenant, query).await?;
-    // About the memory of the tree, to tell whether work on it is heavy.
-    heavy(tree.len().saturating_mul(64), move || {
-        Ok(flamegraph_message(tree.to_flamegraph(max_nodes), true))
-    })
-    .await
+    let graph = if details {
+        state.engine.detailed_flamegraph(tenant, query, max_nodes).await?
+    } else {
+        state.engine.flamegraph(tenant, query, max_nodes).await?
+    };
+    Ok(flamegraph_message(graph, details))
 }

@@ -70,7 +70,7 @@ pub struct ServerLimits {
     pub decompressed_body_bytes: usize,
     /// Largest single profile when uncompressed; 413 beyond it, 0 for none of its own. Only `/ingest` looks at it here, the store looks again.
     pub profile_bytes: usize,
-    /// Bytes of all bodies held at one time; 503 beyond it.
+    /// Bytes of all bodies held at one time, and of all answers that clients have not read yet; 503 beyond either.
     pub bodies_bytes: usize,
     /// Time within which a body must have come; 408 after it.
     pub body_timeout: Duration,
@@ -137,6 +137,8 @@ pub struct Inner {
     pub readiness: Readiness,
     pub(crate) metrics: ServerMetrics,
     pub(crate) bodies: BodyBudget,
+    /// Answers on their way. Apart from the bodies of requests: who does not read must not keep profiles out.
+    pub(crate) answers: BodyBudget,
     pub(crate) page: crate::admin::page::Page,
 }
 
@@ -156,6 +158,7 @@ impl ServerState {
             readiness,
             metrics,
             bodies: BodyBudget::new(options.limits.bodies_bytes),
+            answers: BodyBudget::new(options.limits.bodies_bytes),
             page: page(options.with_collector),
             options,
         }))

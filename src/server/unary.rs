@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::server::ServerState;
 use crate::server::body::heavy;
+use crate::server::sending::sending;
 use crate::server::tenant::tenant;
 use crate::wire::connect::{self, CallHeaders, Code, Codec, Compression, ConnectError};
 
@@ -82,10 +83,10 @@ where
     }?;
     // The body's share of the budget is held until here: its bytes live in the profiles that the call handed over.
     drop(held.permit);
-    respond(call, answer).await
+    respond(&state, call, answer).await
 }
 
-async fn respond<Reply>(call: CallHeaders, answer: Answer<Reply>) -> Result<Response, ConnectError>
+async fn respond<Reply>(state: &ServerState, call: CallHeaders, answer: Answer<Reply>) -> Result<Response, ConnectError>
 where
     Reply: prost::Message + Default + Serialize + DeserializeOwned + 'static,
 {
@@ -112,7 +113,7 @@ where
         Ok(connect::compress(call.accepts_gzip, body))
     })
     .await?;
-    let mut response = body.into_response();
+    let mut response = sending(state, body)?;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(call.codec.content_type()));
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));

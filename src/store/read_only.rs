@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::record_batch::RecordBatch;
 use object_store::ObjectStore;
 
 use crate::store::batch::Batch;
@@ -14,7 +13,7 @@ use crate::store::delta::DeltaTable;
 use crate::store::head::{Head, HeadView};
 use crate::store::root::At;
 use crate::store::schema::Table;
-use crate::store::snapshot::{HeadScan, ScanFilter, Snapshot, SnapshotSource};
+use crate::store::snapshot::{HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
 use crate::store::{StoreError, folder, log_read, wal};
 
 /// One snapshot of a data folder.
@@ -117,10 +116,9 @@ struct Partial {
 }
 
 impl HeadScan for Partial {
-    fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch> {
-        match self.tables.contains(&table) {
-            true => self.view.scan(table, filter),
-            false => Vec::new(),
+    fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>) {
+        if self.tables.contains(&table) {
+            self.view.scan_with(table, filter, receive);
         }
     }
 }

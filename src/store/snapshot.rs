@@ -1,6 +1,7 @@
 //! What a reader sees: one consistent set of Parquet files and heads, fixed at the moment it was taken.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
@@ -63,10 +64,25 @@ pub struct ScanFilter {
     pub projection: Option<Arc<[usize]>>,
 }
 
+/// Takes batches one by one, each as soon as it is made; ends the scan by `Break`. It is called under the lock of the
+/// head, so it must not wait.
+pub type Receive<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
+
 /// Rows in memory, as batches of the table's schema ([`Table::schema`]): all columns, or those of [`ScanFilter::projection`].
 pub trait HeadScan: Send + Sync {
-    /// The rows of `table` that the filter lets through.
-    fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch>;
+    /// Hands over the rows of `table` that the filter lets through. No batch is made after a `Break`, so a reader who
+    /// counts bytes holds at most one batch more than it wants.
+    fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>);
+
+    /// The same rows all at once, for who knows that they are few.
+    fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch> {
+        let mut batches = Vec::new();
+        self.scan_with(table, filter, &mut |batch| {
+            batches.push(batch);
+            ControlFlow::Continue(())
+        });
+        batches
+    }
 
     /// The sum of values by stack over the rows of `samples` that the filter lets through, each stack once; `None` from a head that can only
     /// give rows. Spares the batches.

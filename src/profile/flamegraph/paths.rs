@@ -88,6 +88,12 @@ impl Paths {
         node
     }
 
+    /// Number of nodes.
+    #[expect(clippy::len_without_is_empty, reason = "there is always the root")]
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
     /// Memory held, estimated, without the texts.
     pub fn bytes(&self) -> usize {
         self.names.len() * 48 + self.parents.len() * 28

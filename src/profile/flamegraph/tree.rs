@@ -27,6 +27,8 @@ pub struct FrameId(u32);
 pub struct Tree {
     by_file: bool,
     frames: Vec<Frame>,
+    /// Bytes of the texts of the frames.
+    text_bytes: usize,
     /// Frames by the hash of their identity; who looks compares.
     frame_ids: HashMap<u64, u32>,
     pub(super) nodes: Vec<Node>,
@@ -58,6 +60,11 @@ pub(super) struct Node {
     first_line_value: i64,
 }
 
+/// A node with its entry among the children, and what a flame graph takes for it.
+const NODE_BYTES: usize = 112;
+/// A frame with its entry among the ids, and its three texts in a flame graph, without their bytes.
+const FRAME_BYTES: usize = 160;
+
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -72,6 +79,7 @@ impl Tree {
                 function: crate::profile::flamegraph::TOTAL.into(),
                 ..Frame::default()
             }],
+            text_bytes: 0,
             frame_ids: HashMap::new(),
             nodes: vec![Node::new(0, NONE, 0)],
             children: HashMap::new(),
@@ -92,6 +100,7 @@ impl Tree {
             }
         }
         let id = self.frames.len() as u32;
+        self.text_bytes += frame.function.len() + frame.file.len() + frame.mapping.len();
         self.frames.push(Frame {
             function: frame.function.into(),
             file: frame.file.into(),
@@ -132,6 +141,11 @@ impl Tree {
         }
         let leaf = &mut self.nodes[node as usize];
         leaf.own = leaf.own.saturating_add(value);
+    }
+
+    /// Memory of the tree and of a flame graph of all its nodes, estimated.
+    pub fn bytes(&self) -> usize {
+        (self.nodes.len() + self.other_lines.len()) * NODE_BYTES + self.frames.len() * FRAME_BYTES + 2 * self.text_bytes
     }
 
     /// True when functions of one name are told apart by their file and binary.

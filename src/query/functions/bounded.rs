@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::query::QueryError;
+use crate::query::functions::patterns;
 
 /// Most bytes that one call (one batch of rows) may give.
 pub(crate) const MAX_CALL_BYTES: usize = 128 << 20;
@@ -59,7 +60,16 @@ enum Growth {
     Modest,
 }
 
-const GROWING: [(&str, Growth); 24] = [
+/// Functions whose argument 1 is a regular expression.
+const WITH_REGEX: [&str; 5] = [
+    "regexp_count",
+    "regexp_instr",
+    "regexp_like",
+    "regexp_match",
+    "regexp_replace",
+];
+
+const GROWING: [(&str, Growth); 27] = [
     ("repeat", Growth::Repeat),
     ("lpad", Growth::Pad),
     ("rpad", Growth::Pad),
@@ -82,28 +92,35 @@ const GROWING: [(&str, Growth); 24] = [
     ("array_union", Growth::Modest),
     ("array_replace_all", Growth::Modest),
     ("flatten", Growth::Modest),
+    ("regexp_count", Growth::Modest),
+    ("regexp_instr", Growth::Modest),
+    ("regexp_like", Growth::Modest),
     ("regexp_match", Growth::Modest),
     ("array_transform", Growth::Modest),
 ];
 
 /// DataFusion's functions without those that are left out, the growing ones bounded.
 pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
-    let named = |function: &ScalarUDF, name: &str| {
-        function.name() == name || function.aliases().iter().any(|alias| alias == name)
-    };
     functions
         .into_iter()
         .filter(|function| !LEFT_OUT.iter().any(|name| named(function, name)))
-        .map(
-            |function| match GROWING.iter().find(|(name, _)| named(&function, name)) {
-                Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded {
-                    inner: function,
-                    growth: *growth,
-                })),
-                None => function,
-            },
-        )
+        .map(bound)
         .collect()
+}
+
+/// The function, bounded when it is one that grows.
+pub(crate) fn bound(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    match GROWING.iter().find(|(name, _)| named(&function, name)) {
+        Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded {
+            inner: function,
+            growth: *growth,
+        })),
+        None => function,
+    }
+}
+
+fn named(function: &ScalarUDF, name: &str) -> bool {
+    function.name() == name || function.aliases().iter().any(|alias| alias == name)
 }
 
 /// Refuses a result that is larger than a call may give.
@@ -171,6 +188,11 @@ impl ScalarUDFImpl for Bounded {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let name = self.inner.name().to_owned();
+        if WITH_REGEX.contains(&name.as_str())
+            && let Some(pattern) = args.args.get(1)
+        {
+            patterns::check(&name, pattern)?;
+        }
         check_bytes(&name, self.growth.bytes(&name, &args.args)?)?;
         let value = self.inner.invoke_with_args(args)?;
         check_result(&name, &value)?;

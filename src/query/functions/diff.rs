@@ -13,6 +13,7 @@ use crate::base::BoxFuture;
 use crate::profile::top::TopTable;
 use crate::query::engine::Context;
 use crate::query::functions::arguments::Arguments;
+use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
 use crate::query::{QueryError, StackQuery, flame};
@@ -60,9 +61,8 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                     let [before, after] = queries.clone().map(|query| flame::merge(context.clone(), query));
                     let fields = fields.clone();
                     Box::pin(async move {
-                        let tops =
-                            [before.await?, after.await?].map(|merged| TopTable::from_tree(&flame::tree(&merged)));
-                        batch(&fields, tops, count)
+                        let held = [flame::tree(before.await?).await?, flame::tree(after.await?).await?];
+                        batch(&fields, held.map(|held| TopTable::from_tree(&held.tree)), count)
                     })
                 }),
             }))
@@ -83,6 +83,8 @@ fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize) -> Result<Reco
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by_key(|(_, [before, after, ..])| std::cmp::Reverse(after.abs_diff(*before)));
     rows.truncate(count);
+    let texts = rows.iter().map(|((name, file), _)| name.len() + file.len());
+    check_call("diff", texts.sum())?;
     let number = |of: fn(&[i64; 4]) -> i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, values)| of(values))))
     };

@@ -12,6 +12,7 @@ use arrow::record_batch::RecordBatch;
 use crate::base::BoxFuture;
 use crate::query::engine::Context;
 use crate::query::functions::arguments::Arguments;
+use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
 use crate::query::{QueryError, StackQuery, flame};
@@ -50,10 +51,12 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                     let merged = flame::merge(context.clone(), query.clone());
                     let fields = fields.clone();
                     Box::pin(async move {
-                        let graph = flame::tree(&merged.await?).to_flamegraph(nodes);
+                        let graph = flame::detailed_graph(merged.await?, nodes).await?;
                         let boxes: Vec<_> = (0..graph.levels.len())
                             .flat_map(|level| graph.blocks(level).map(move |block| (level as i64, block)))
                             .collect();
+                        let texts = boxes.iter().map(|(_, block)| block.name.len() + block.file.len());
+                        check_call("flamegraph", texts.sum())?;
                         let number = |value: fn(&(i64, crate::profile::flamegraph::Block<'_>)) -> i64| -> ArrayRef {
                             Arc::new(Int64Array::from_iter_values(boxes.iter().map(value)))
                         };

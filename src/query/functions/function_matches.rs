@@ -6,11 +6,8 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use crate::query::QueryError;
+use crate::query::functions::patterns;
 use crate::query::functions::stack_contains::{any_function, frames_and_text, two_arguments};
-
-/// Largest compiled expression, in bytes.
-const REGEX_BYTES: usize = 1 << 20;
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -44,10 +41,7 @@ impl ScalarUDFImpl for FunctionMatches {
         let Some(pattern) = pattern else {
             return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(None)));
         };
-        let regex = regex::RegexBuilder::new(&pattern)
-            .size_limit(REGEX_BYTES)
-            .build()
-            .map_err(|error| QueryError::invalid(format!("`{pattern}` is not a regular expression: {error}")))?;
+        let regex = patterns::compile(&pattern)?;
         let mask = any_function(&frames, |function| regex.is_match(function))?;
         Ok(ColumnarValue::Array(Arc::new(mask)))
     }

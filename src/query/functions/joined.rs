@@ -1,6 +1,9 @@
-//! The operator `||` between texts, as a function with a limit on its result; between lists it stays DataFusion's.
+//! Operators that are bounded functions here: `||` between texts (between lists it stays DataFusion's), and `~` with
+//! its kin.
 //!
-//! In: two texts. Out: one after the other, null when one is null. The operator alone would double a text with each step and nobody would count.
+//! In: two texts. Out: one after the other, null when one is null; or whether the second, a regular expression, matches
+//! the first. The operators alone would double a text with each step and nobody would count, and compile patterns of
+//! any size.
 
 use std::sync::Arc;
 
@@ -11,32 +14,51 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, not,
 };
+use datafusion::prelude::lit;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::query::functions::bounded::{check_call, check_result};
 
-/// Puts the function in the place of the operator.
+/// Puts functions in the places of operators.
 #[derive(Debug)]
-pub(crate) struct JoinPlanner(Arc<ScalarUDF>);
+pub(crate) struct OperatorPlanner {
+    join: Arc<ScalarUDF>,
+    matches: Arc<ScalarUDF>,
+}
 
-impl JoinPlanner {
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(ScalarUDF::new_from_impl(Joined(Signature::user_defined(
-            Volatility::Immutable,
-        )))))
+impl OperatorPlanner {
+    /// `matches` is `regexp_like`.
+    pub(crate) fn new(matches: Arc<ScalarUDF>) -> Self {
+        let join = ScalarUDF::new_from_impl(Joined(Signature::user_defined(Volatility::Immutable)));
+        Self {
+            join: Arc::new(join),
+            matches,
+        }
+    }
+
+    fn matches(&self, expr: RawBinaryExpr, flags: Option<&str>) -> Expr {
+        let mut args = vec![expr.left, expr.right];
+        args.extend(flags.map(lit));
+        Expr::ScalarFunction(ScalarFunction::new_udf(self.matches.clone(), args))
     }
 }
 
-impl ExprPlanner for JoinPlanner {
+impl ExprPlanner for OperatorPlanner {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let is_plain = |side: &Expr| side.get_type(schema).is_ok_and(|kind| !kind.is_nested());
         if expr.op == BinaryOperator::StringConcat && is_plain(&expr.left) && is_plain(&expr.right) {
-            let call = ScalarFunction::new_udf(self.0.clone(), vec![expr.left, expr.right]);
+            let call = ScalarFunction::new_udf(self.join.clone(), vec![expr.left, expr.right]);
             return Ok(PlannerResult::Planned(Expr::ScalarFunction(call)));
         }
-        Ok(PlannerResult::Original(expr))
+        Ok(match expr.op {
+            BinaryOperator::PGRegexMatch => PlannerResult::Planned(self.matches(expr, None)),
+            BinaryOperator::PGRegexIMatch => PlannerResult::Planned(self.matches(expr, Some("i"))),
+            BinaryOperator::PGRegexNotMatch => PlannerResult::Planned(not(self.matches(expr, None))),
+            BinaryOperator::PGRegexNotIMatch => PlannerResult::Planned(not(self.matches(expr, Some("i")))),
+            _ => PlannerResult::Original(expr),
+        })
     }
 }
 

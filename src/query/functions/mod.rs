@@ -9,6 +9,7 @@ mod diff;
 mod flamegraph;
 mod function_matches;
 mod joined;
+mod patterns;
 mod pprof;
 mod pprof_sum;
 mod profile;
@@ -24,8 +25,8 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use crate::query::engine::Context;
 use crate::query::provider::Called;
 
-pub(crate) use bounded::bounded;
-pub(crate) use joined::JoinPlanner;
+pub(crate) use bounded::{bound, bounded};
+pub(crate) use joined::OperatorPlanner;
 
 /// The functions on values.
 pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {

@@ -12,6 +12,7 @@ use crate::base::BoxFuture;
 use crate::profile::top::TopTable;
 use crate::query::engine::Context;
 use crate::query::functions::arguments::Arguments;
+use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
 use crate::query::{QueryError, StackQuery, flame};
@@ -41,9 +42,10 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                     let merged = flame::merge(context.clone(), query.clone());
                     let fields = fields.clone();
                     Box::pin(async move {
-                        let merged = merged.await?;
-                        let mut rows = TopTable::from_tree(&flame::tree(&merged)).rows;
+                        let held = flame::tree(merged.await?).await?;
+                        let mut rows = TopTable::from_tree(&held.tree).rows;
                         rows.truncate(count);
+                        check_call("top", rows.iter().map(|row| row.name.len() + row.file.len()).sum())?;
                         let columns: Vec<ArrayRef> = vec![
                             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.name))),
                             Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.flat))),

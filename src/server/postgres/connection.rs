@@ -13,6 +13,7 @@ use pgwire::messages::response::{CommandComplete, EmptyQueryResponse, ReadyForQu
 use pgwire::messages::startup::ParameterStatus;
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use crate::base::Shutdown;
 use crate::query::cells::{Cells, ColumnKind, Kind, Simple};
@@ -49,16 +50,34 @@ pub(super) struct Rows {
     /// The batch that is being sent, and its next row.
     batch: Option<(Cells, usize)>,
     is_done: bool,
+    /// What was held is given back.
+    is_ended: bool,
+    /// When the query ends at the latest, and what was read of it goes.
+    ends_at: Instant,
 }
 
 impl Rows {
     pub(super) fn new(result: SqlResult, fields: Vec<Field>) -> Self {
         Self {
+            ends_at: result.ends_at(),
             result,
             fields,
             batch: None,
             is_done: false,
+            is_ended: false,
         }
+    }
+
+    /// True while the query may still hold something.
+    fn is_open(&self) -> bool {
+        !self.is_ended
+    }
+
+    /// Gives back what is held of the rows. Whoever asks for more is told that the time is over.
+    fn end(&mut self) {
+        self.is_ended = true;
+        self.batch = None;
+        self.result.end();
     }
 }
 
@@ -96,11 +115,18 @@ impl Connection {
     async fn messages(&mut self, shutdown: &Shutdown) -> Result<(), Failure> {
         self.ready().await?;
         loop {
-            let idle = self.port.options.idle_timeout;
-            let message = tokio::select! {
-                biased;
-                message = tokio::time::timeout(idle, self.wire.message()) => message,
-                () = shutdown.cancelled() => return Err(Failure::fatal("57P01", "the server stops")),
+            let idle_until = Instant::now() + self.port.options.idle_timeout;
+            let message = loop {
+                let rows_until = self.open_rows().map(|rows| rows.ends_at).min();
+                tokio::select! {
+                    biased;
+                    message = tokio::time::timeout_at(idle_until, self.wire.message()) => break message,
+                    () = shutdown.cancelled() => return Err(Failure::fatal("57P01", "the server stops")),
+                    () = tokio::time::sleep_until(rows_until.unwrap_or(idle_until)), if rows_until.is_some() => {
+                        let now = Instant::now();
+                        self.open_rows().filter(|rows| rows.ends_at <= now).for_each(Rows::end);
+                    }
+                }
             };
             let message = message.map_err(|_| {
                 Failure::fatal(
@@ -113,7 +139,15 @@ impl Connection {
                 return Ok(());
             }
             self.message(message).await?;
+            // Answers to messages that are never followed by a `Sync` must not gather.
+            self.wire.send_some().await?;
         }
+    }
+
+    /// Rows of portals that were read in part.
+    fn open_rows(&mut self) -> impl Iterator<Item = &mut Rows> {
+        let rows = self.portals.values_mut().filter_map(Portal::rows);
+        rows.filter(|rows| rows.is_open())
     }
 
     async fn message(&mut self, message: PgWireFrontendMessage) -> Result<(), Failure> {
@@ -243,7 +277,15 @@ impl Connection {
             encode::row(&mut self.wire.outgoing, cells, *next, &rows.fields)?;
             *next += 1;
             count += 1;
-            self.wire.send_some().await?;
+            // The rows are given back with the error. The connection ends: it may stand in the middle of a message.
+            tokio::time::timeout_at(rows.ends_at, self.wire.send_some())
+                .await
+                .map_err(|_| {
+                    Failure::fatal(
+                        "57014",
+                        "the client did not take the rows within the time limit of the query: raise sql.timeout in the server's configuration",
+                    )
+                })??;
             if token.is_cancelled() {
                 return Err(Failure::cancelled());
             }

@@ -44,6 +44,13 @@ pub(super) struct Portal {
     is_done: bool,
 }
 
+impl Portal {
+    /// Its rows when they were read in part.
+    pub(super) fn rows(&mut self) -> Option<&mut Rows> {
+        self.rows.as_mut()
+    }
+}
+
 impl Connection {
     pub(super) async fn parse(&mut self, parse: Parse) -> Result<(), Failure> {
         let name = parse.name.unwrap_or_default();

@@ -58,6 +58,7 @@ impl From<QueryError> for Failure {
         let code = match &error {
             QueryError::InvalidArgument(text) => code_of(text),
             QueryError::Limit(_) => "53400",
+            QueryError::Busy(_) => "53000",
             QueryError::Timeout(_) | QueryError::Cancelled => "57014",
             QueryError::Internal(_) => "XX000",
         };

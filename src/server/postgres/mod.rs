@@ -1,8 +1,10 @@
 //! The PostgreSQL port: our own accept loop over the messages of `pgwire`, one SQL session a connection, each bound to a tenant.
 //!
-//! In: options, a query engine, the shutdown signal. Out: served connections, bounded in number, in idle time and in the size of what they send.
-//! Statements are checked and run by `query`; here are protocol, authentication and TLS. Off unless a port is given.
+//! In: options, a query engine, the shutdown signal. Out: served connections, bounded in number, in idle time and in
+//! the size of what they send. Those of strangers and those of users are counted apart. Statements are checked and run
+//! by `query`; here are protocol, authentication and TLS. Off unless a port is given.
 
+mod arrivals;
 mod auth;
 mod cancel;
 mod command;
@@ -28,14 +30,13 @@ use tokio::task::JoinSet;
 use crate::base::Shutdown;
 use crate::base::net::listen_reason;
 use crate::query::QueryEngine;
+use crate::server::postgres::arrivals::{Arrival, Arrivals};
 use crate::server::postgres::auth::Users;
 use crate::server::postgres::cancel::Cancels;
 use crate::server::postgres::wire::Wire;
 
 /// Pause after a failed accept (no file descriptors left), so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Connections that may be on their way in besides those that are served: cancel requests must get through a full port.
-const MORE_IN_STARTUP: usize = 32;
 
 /// A user of the port.
 #[derive(Clone)]
@@ -79,11 +80,11 @@ pub struct PostgresOptions {
     pub tls: Option<PostgresTls>,
     /// Tenants are told apart: without users, the database of the connection names one.
     pub multi_tenant: bool,
-    /// Connections at one time; more are refused.
+    /// Connections of users at one time; more are refused. One that has not proven who it is takes no place of these.
     pub max_connections: usize,
     /// A connection that asks nothing for so long is closed.
     pub idle_timeout: Duration,
-    /// Time to connect and authenticate.
+    /// Time to connect, to agree on TLS and to authenticate.
     pub startup_timeout: Duration,
     /// Time for queries in work after the signal to stop.
     pub grace: Duration,
@@ -150,6 +151,7 @@ struct Port {
     options: PostgresOptions,
     cancels: Cancels,
     slots: Arc<Semaphore>,
+    arrivals: Arc<Arrivals>,
 }
 
 impl PostgresServer {
@@ -174,6 +176,7 @@ impl PostgresServer {
             options,
             cancels: Cancels::default(),
             slots,
+            arrivals: Arc::default(),
         };
         Ok(Self {
             tcp,
@@ -189,27 +192,18 @@ impl PostgresServer {
 
     /// Serves until `shutdown`, then lets queries in work end. Returns the number of connections that were cut off.
     pub async fn serve(self, shutdown: Shutdown) -> usize {
-        let most = self.port.options.max_connections.max(1) + MORE_IN_STARTUP;
-        let arriving = Arc::new(Semaphore::new(most));
         let mut connections = JoinSet::new();
         loop {
             while connections.try_join_next().is_some() {}
-            let next = async {
-                let place = arriving.clone().acquire_owned().await.ok()?;
-                Some((self.tcp.accept().await, place))
-            };
             let accepted = tokio::select! {
                 () = shutdown.cancelled() => break,
-                accepted = next => accepted,
+                accepted = self.tcp.accept() => accepted,
             };
-            let Some((accepted, place)) = accepted else { break };
             match accepted {
                 Ok((stream, peer)) => {
                     let (port, shutdown) = (self.port.clone(), shutdown.clone());
-                    connections.spawn(async move {
-                        let _place = place;
-                        Box::pin(serve_one(port, stream, peer, shutdown)).await;
-                    });
+                    let arrival = port.arrivals.begin();
+                    connections.spawn(Box::pin(serve_one(port, stream, peer, arrival, shutdown)));
                 }
                 Err(error) => {
                     tracing::warn!(error = %error, "cannot accept a postgresql connection");
@@ -235,12 +229,17 @@ fn is_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, shutdown: Shutdown) {
+async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, arrival: Arrival, shutdown: Shutdown) {
     let _ = stream.set_nodelay(true);
     let started = tokio::select! {
         () = shutdown.cancelled() => return,
+        () = arrival.gives_way() => {
+            tracing::info!(peer = %peer, "postgresql connection gave way to newer ones before it had authenticated");
+            return;
+        }
         started = tokio::time::timeout(port.options.startup_timeout, startup::start(&port, Wire::new(stream), peer)) => started,
     };
+    drop(arrival);
     match started {
         Ok(Ok(Some(connection))) => Box::pin(connection.serve(shutdown)).await,
         // A cancel request, or a peer that went away.

@@ -21,6 +21,9 @@ use crate::server::postgres::wire::Wire;
 /// Version of the protocol that is spoken, 3.0.
 const MAJOR: u16 = 3;
 
+/// Messages before the startup message: GSS is asked for, TLS is, and once more on the encrypted stream. Then it comes.
+const MAX_NEGOTIATIONS: usize = 4;
+
 /// Brings a connection to the point of its first query. None when there is nothing to serve.
 pub(super) async fn start(port: &Arc<Port>, mut wire: Wire, peer: SocketAddr) -> Result<Option<Connection>, Failure> {
     wire = match negotiated(port, wire).await? {
@@ -41,7 +44,7 @@ pub(super) async fn start(port: &Arc<Port>, mut wire: Wire, peer: SocketAddr) ->
 
 /// Everything before the startup message.
 async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure> {
-    loop {
+    for _ in 0..MAX_NEGOTIATIONS {
         match wire.message().await? {
             Some(PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::PostgresSsl(_))) => {
                 match port.tls.as_ref().filter(|_| !wire.is_secure) {
@@ -69,6 +72,7 @@ async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure
             None => return Ok(None),
         }
     }
+    Err(Failure::protocol("encryption was asked for too often"))
 }
 
 type Begun = (
@@ -103,6 +107,9 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     if user.is_empty() {
         return Err(Failure::fatal("28000", "no user name is given"));
     }
+    let certificate = port.tls.as_ref().map(|tls| tls.certificate.as_slice());
+    auth::authenticate(wire, &port.users, certificate, user, peer.ip()).await?;
+    // Only now: who has not proven anything takes no place of those who can.
     let slot = port.slots.clone().try_acquire_owned().map_err(|_| {
         Failure::fatal(
             "53300",
@@ -112,8 +119,6 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
             ),
         )
     })?;
-    let certificate = port.tls.as_ref().map(|tls| tls.certificate.as_slice());
-    auth::authenticate(wire, &port.users, certificate, user, peer.ip()).await?;
     let tenant = auth::tenant_of(&port.users, port.options.multi_tenant, user, given("database"))?;
     let mut settings = Settings::new(user);
     for (name, value) in &startup.parameters {

@@ -1,5 +1,7 @@
 //! The head as a table for queries: unsorted batches of what a filter lets through.
 
+use std::ops::ControlFlow;
+
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use hashbrown::HashMap;
@@ -9,16 +11,35 @@ use crate::store::head::partition::{Group, NO_TEXT, Partition, ProfileRow};
 use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::head::{DAY_US, HeadView, Identity};
 use crate::store::schema::Table;
-use crate::store::snapshot::{HeadScan, ScanFilter};
+use crate::store::snapshot::{HeadScan, Receive, ScanFilter};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 64 << 10;
 /// Frames of a batch of stacks: some megabytes of names.
 const BATCH_FRAMES: usize = 64 << 10;
 
+/// Why a scan ends before its last row.
+enum Stop {
+    /// The reader wants no more.
+    Asked,
+    Failed(ArrowError),
+}
+
+impl From<ArrowError> for Stop {
+    fn from(error: ArrowError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Hands a batch to the reader.
+type Give<'a> = dyn FnMut(RecordBatch) -> Result<(), Stop> + 'a;
+
 impl HeadScan for HeadView {
-    fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch> {
-        let mut batches = Vec::new();
+    fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>) {
+        let mut give = |batch| match receive(batch) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Stop::Asked),
+        };
         for ((tenant, day), partition) in self.head.partitions.read().iter() {
             if filter.tenant.as_ref().is_some_and(|wanted| wanted != tenant) || !day_matches(*day, filter) {
                 continue;
@@ -30,17 +51,20 @@ impl HeadScan for HeadView {
                 projection: filter.projection.as_deref(),
             };
             let result = match table {
-                Table::Samples => samples(partition, shared, filter, self.applied, &mut batches),
-                Table::Profiles => profiles(partition, shared, filter, self.applied, &mut batches),
-                Table::Stacks => stacks(partition, shared, filter, &mut batches),
-                Table::Series => series(partition, shared, filter, &mut batches),
+                Table::Samples => samples(partition, shared, filter, self.applied, &mut give),
+                Table::Profiles => profiles(partition, shared, filter, self.applied, &mut give),
+                Table::Stacks => stacks(partition, shared, filter, &mut give),
+                Table::Series => series(partition, shared, filter, &mut give),
             };
-            if let Err(error) = result {
+            match result {
+                Ok(()) => {}
+                Err(Stop::Asked) => return,
                 // Columns are built to the schema here, so this is a fault of ours, and no reader's.
-                tracing::error!(error = %error, table = table.name(), "cannot build batches of the head");
+                Err(Stop::Failed(error)) => {
+                    tracing::error!(error = %error, table = table.name(), "cannot build batches of the head");
+                }
             }
         }
-        batches
     }
 
     fn sum_stacks(&self, filter: &ScanFilter) -> Option<Vec<(i64, i64)>> {
@@ -85,8 +109,8 @@ fn samples(
     shared: Shared<'_>,
     filter: &ScanFilter,
     applied: u64,
-    out: &mut Vec<RecordBatch>,
-) -> Result<(), ArrowError> {
+    give: &mut Give<'_>,
+) -> Result<(), Stop> {
     let mut rows = SampleRows::default();
     for (series, kind, group) in groups(partition, filter) {
         let mut links = group.links.iter().peekable();
@@ -110,13 +134,13 @@ fn samples(
                 };
                 rows.push(row, shared.texts);
                 if rows.is_full(BATCH_ROWS) {
-                    out.push(rows.take(shared)?);
+                    give(rows.take(shared)?)?;
                 }
             }
         }
     }
     if rows.len() > 0 {
-        out.push(rows.take(shared)?);
+        give(rows.take(shared)?)?;
     }
     Ok(())
 }
@@ -126,8 +150,8 @@ fn profiles(
     shared: Shared<'_>,
     filter: &ScanFilter,
     applied: u64,
-    out: &mut Vec<RecordBatch>,
-) -> Result<(), ArrowError> {
+    give: &mut Give<'_>,
+) -> Result<(), Stop> {
     let mut rows = ProfileRows::default();
     for (series, kind, group) in groups(partition, filter) {
         for (index, profile) in visible(group, applied) {
@@ -136,22 +160,17 @@ fn profiles(
                 rows.push(series, kind, *profile, samples, shared.texts);
             }
             if rows.is_full(BATCH_ROWS) {
-                out.push(rows.take(shared)?);
+                give(rows.take(shared)?)?;
             }
         }
     }
     if !rows.is_empty() {
-        out.push(rows.take(shared)?);
+        give(rows.take(shared)?)?;
     }
     Ok(())
 }
 
-fn stacks(
-    partition: &Partition,
-    shared: Shared<'_>,
-    filter: &ScanFilter,
-    out: &mut Vec<RecordBatch>,
-) -> Result<(), ArrowError> {
+fn stacks(partition: &Partition, shared: Shared<'_>, filter: &ScanFilter, give: &mut Give<'_>) -> Result<(), Stop> {
     let mut rows = StackRows::default();
     for stack in &partition.stacks {
         if filter.stacks.as_ref().is_some_and(|wanted| !wanted.contains(&stack.id)) {
@@ -162,21 +181,16 @@ fn stacks(
         };
         rows.push(stack.id, frames, shared.texts);
         if rows.is_full(BATCH_FRAMES) {
-            out.push(rows.take(shared)?);
+            give(rows.take(shared)?)?;
         }
     }
     if rows.len() > 0 {
-        out.push(rows.take(shared)?);
+        give(rows.take(shared)?)?;
     }
     Ok(())
 }
 
-fn series(
-    partition: &Partition,
-    shared: Shared<'_>,
-    filter: &ScanFilter,
-    out: &mut Vec<RecordBatch>,
-) -> Result<(), ArrowError> {
+fn series(partition: &Partition, shared: Shared<'_>, filter: &ScanFilter, give: &mut Give<'_>) -> Result<(), Stop> {
     let wanted = |id: &i64| filter.series.as_ref().is_none_or(|wanted| wanted.contains(id));
     let rows: Vec<(i64, &Labels)> = partition
         .series
@@ -185,7 +199,7 @@ fn series(
         .map(|(id, labels)| (*id, labels))
         .collect();
     for rows in rows::series_chunks(&rows, BATCH_ROWS) {
-        out.push(rows::series_batch(shared, rows)?);
+        give(rows::series_batch(shared, rows)?)?;
     }
     Ok(())
 }

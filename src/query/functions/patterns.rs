@@ -1,0 +1,96 @@
+//! Regular expressions of SQL, looked at before DataFusion compiles them: how large they become, and how many there are
+//! in one call.
+//!
+//! In: the argument with the pattern. Out: leave, or a refusal with the number. A pattern may be a column, and the
+//! engine keeps every one that it has compiled until the end of the call, so without a bound a batch of rows could ask
+//! for gigabytes.
+
+use std::collections::HashSet;
+
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::logical_expr::ColumnarValue;
+use regex::{Regex, RegexBuilder};
+
+use crate::query::QueryError;
+
+/// Largest compiled expression, and largest automaton that is made of it while it runs, in bytes.
+const COMPILED_BYTES: usize = 1 << 20;
+/// Most different patterns in one call.
+const MAX_PATTERNS: usize = 16;
+
+/// Compiles a pattern within its bound.
+pub(crate) fn compile(pattern: &str) -> Result<Regex, QueryError> {
+    let built = RegexBuilder::new(pattern)
+        .size_limit(COMPILED_BYTES)
+        .dfa_size_limit(COMPILED_BYTES)
+        .build();
+    built.map_err(|error| {
+        let shown: String = pattern.chars().take(100).collect();
+        QueryError::invalid(format!(
+            "`{shown}` is not a regular expression that can be used here: {error}"
+        ))
+    })
+}
+
+/// Refuses patterns that do not compile within their bound, and too many of them.
+pub(crate) fn check(name: &str, pattern: &ColumnarValue) -> Result<()> {
+    let patterns = match pattern {
+        ColumnarValue::Scalar(value) => value.to_array()?,
+        ColumnarValue::Array(array) => array.clone(),
+    };
+    let patterns = cast(&patterns, &DataType::Utf8)?;
+    let mut seen = HashSet::new();
+    for pattern in patterns.as_string::<i32>().iter().flatten() {
+        if !seen.insert(pattern) {
+            continue;
+        }
+        if seen.len() > MAX_PATTERNS {
+            return Err(QueryError::Limit(format!(
+                "{name} has more than {MAX_PATTERNS} different regular expressions at once: write them as constants"
+            ))
+            .into());
+        }
+        compile(pattern)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::StringArray;
+    use datafusion::common::ScalarValue;
+
+    use super::*;
+
+    #[test]
+    fn patterns_are_bounded_in_size_and_number() {
+        let one = |text: &str| {
+            check(
+                "f",
+                &ColumnarValue::Scalar(ScalarValue::Utf8View(Some(text.to_owned()))),
+            )
+        };
+        assert!(one("^runtime\\.gc").is_ok());
+        assert!(
+            one("(\\w{100}){100}")
+                .unwrap_err()
+                .to_string()
+                .contains("size limit of 1048576")
+        );
+        assert!(check("f", &ColumnarValue::Scalar(ScalarValue::Null)).is_ok());
+        let many = |count: usize| {
+            let patterns = (0..1000).map(|row| format!("a{}", row % count));
+            check(
+                "f",
+                &ColumnarValue::Array(Arc::new(StringArray::from_iter_values(patterns))),
+            )
+        };
+        assert!(many(MAX_PATTERNS).is_ok());
+        assert!(many(MAX_PATTERNS + 1).unwrap_err().to_string().contains("more than 16"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Connections on their way in: those that have not said who they are yet. They are few, and the one that has been at
+//! it longest gives way to the next, so that strangers who say nothing keep out nobody: who has a password is through
+//! in a moment.
+//!
+//! In: a connection's arrival. Out: [`Arrival`], which tells when it must give way. Places of those who are known are
+//! counted elsewhere.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::base::Shutdown;
+
+/// Connections on their way in at one time.
+pub(super) const MOST: usize = 64;
+
+/// All of them, oldest first.
+#[derive(Default)]
+pub(super) struct Arrivals(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    last: u64,
+    queue: VecDeque<(u64, Shutdown)>,
+}
+
+/// A connection's place among [`Arrivals`]; given back when dropped.
+pub(super) struct Arrival {
+    number: u64,
+    gives_way: Shutdown,
+    all: Arc<Arrivals>,
+}
+
+impl Arrivals {
+    /// A place for a new connection, that of the oldest when there is no other.
+    pub(super) fn begin(self: &Arc<Self>) -> Arrival {
+        let mut waiting = self.0.lock();
+        if waiting.queue.len() >= MOST
+            && let Some((_, oldest)) = waiting.queue.pop_front()
+        {
+            oldest.cancel();
+        }
+        waiting.last += 1;
+        let (number, gives_way) = (waiting.last, Shutdown::new());
+        waiting.queue.push_back((number, gives_way.clone()));
+        Arrival {
+            number,
+            gives_way,
+            all: self.clone(),
+        }
+    }
+}
+
+impl Arrival {
+    /// Returns when the place is another's.
+    pub(super) async fn gives_way(&self) {
+        self.gives_way.cancelled().await;
+    }
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        self.all.0.lock().queue.retain(|(number, _)| *number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_gives_way_and_a_place_comes_back() {
+        let all = Arc::new(Arrivals::default());
+        let mut first: Vec<Arrival> = (0..MOST).map(|_| all.begin()).collect();
+        assert!(first.iter().all(|arrival| !arrival.gives_way.is_cancelled()));
+        first.pop();
+        let _ninth = all.begin();
+        assert!(!first[0].gives_way.is_cancelled());
+        let _tenth = all.begin();
+        assert!(first[0].gives_way.is_cancelled() && !first[1].gives_way.is_cancelled());
+        assert_eq!(all.0.lock().queue.len(), MOST);
+    }
+}

@@ -1,0 +1,42 @@
+//! Bodies of answers that a client may take its time to read: they count against a budget, and are given back at the
+//! time limit of a query.
+//!
+//! In: the bytes. Out: a body, or 503 when the answers that nobody has read yet are too many. Small ones are not
+//! counted: a connection has buffers of that size in any case.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::header::CONTENT_LENGTH;
+
+use crate::query::{Deadline, QueryError, until};
+use crate::server::ServerState;
+use crate::wire::connect::{Code, ConnectError};
+
+/// Bytes that are sent at a time, and that a slow client may hold for longer than the time limit.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The answer with this body.
+pub fn sending(state: &ServerState, body: Bytes) -> Result<Response, ConnectError> {
+    if body.len() <= PIECE_BYTES {
+        return Ok(body.into_response());
+    }
+    let permit = state.answers.take(body.len()).map_err(|_| {
+        ConnectError::new(
+            Code::Unavailable,
+            "the answers that clients have not read yet are larger than the server may hold, try again",
+        )
+    })?;
+    let length = body.len();
+    let held = (body, permit);
+    let pieces = (0..length).step_by(PIECE_BYTES).map(move |start| {
+        let end = length.min(start + PIECE_BYTES);
+        // A copy: a slice would keep all of the body as long as it is on its way.
+        Ok::<_, QueryError>(Bytes::copy_from_slice(&held.0[start..end]))
+    });
+    let deadline = Deadline::after(state.engine.limits().timeout);
+    let mut response = Body::from_stream(until(deadline, stream::iter(pieces).boxed())).into_response();
+    response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    Ok(response)
+}
