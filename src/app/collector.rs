@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use tokio::net::TcpListener;
 
+use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::{self, AdminState, Support};
 use crate::app::door::{Door, from_within};
 use crate::app::reload::{Reloader, shared};
@@ -18,7 +18,6 @@ use crate::app::support::SupportBundle;
 use crate::app::web::{CollectorWeb, Controllers};
 use crate::app::{USER_AGENT, live, sources};
 use crate::base::Shutdown;
-use crate::base::net::listen_reason;
 use crate::components;
 use crate::pipeline::component::Stability;
 use crate::pipeline::http::HttpSettings;
@@ -169,9 +168,7 @@ pub async fn run(
     metrics.register_collector(ResourceMetrics::new());
     let door = Door::default();
     let (controller, remote) = controllers(&options, &door, &metrics, logs.clone(), flags);
-    let listener = TcpListener::bind(&options.listen)
-        .await
-        .map_err(|error| anyhow::anyhow!("cannot listen on {}: {}", options.listen, listen_reason(&error)))?;
+    let listener = Listener::bind(&options.listen, ListenOptions::default()).await?;
     std::fs::create_dir_all(&options.storage_path)
         .with_context(|| format!("cannot create the storage folder {}", options.storage_path.display()))?;
     let reloader = Arc::new(Reloader::new(controller.clone(), &options.config_path));
@@ -181,7 +178,7 @@ pub async fn run(
             options.config_path.display()
         );
     }
-    let address = listener.local_addr()?;
+    let address = listener.local_addr();
     tracing::info!(%address, config = %options.config_path.display(), "collecting");
     let controllers = Controllers {
         own: controller.clone(),
@@ -202,12 +199,7 @@ pub async fn run(
     // Over the port and from within alike.
     let routes = door.guard(routes.build(&options, &shutdown));
     controller.own_http().set(from_within(routes.clone()));
-    let stopped = shutdown.clone();
-    let http = tokio::spawn(async move {
-        axum::serve(door.listen(listener, stopped.clone()), routes)
-            .with_graceful_shutdown(stopped.cancelled_owned())
-            .await
-    });
+    let http = tokio::spawn(listener.with_tls(door.tls()).serve(routes, shutdown.clone()));
     tokio::spawn(reloader.clone().on_hangup(shutdown.clone())?);
     if let Some(settle) = options.watch {
         tokio::spawn(reloader.on_change(settle, shutdown.clone()));

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::{self, AdminState};
 use crate::app::reload::give_back_later;
 use crate::base::Shutdown;
 use crate::query::{QueryEngine, QueryLimits};
-use crate::server::listen::{ListenOptions, Listener};
 use crate::server::postgres::{PostgresOptions, PostgresServer};
 use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
 use crate::store::bucket::BucketOptions;
