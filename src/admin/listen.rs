@@ -1,7 +1,8 @@
 //! The port of the server and of the collector: HTTP/1.1 and HTTP/2 on one listener, with TLS or without, with limits
 //! on what a peer may hold.
 //!
-//! In: an address, a router, the shutdown signal. Out: served connections. When the signal comes no connection is accepted any more, requests in work are finished, and what is
+//! In: an address, a router, the shutdown signal. Out: served connections, without what pages of strangers ask for
+//! (`browser`). When the signal comes no connection is accepted any more, requests in work are finished, and what is
 //! left at the deadline is cut off.
 
 use std::net::SocketAddr;
@@ -19,7 +20,9 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
+use tower::ServiceExt as _;
 
+use crate::admin::browser::{self, AllowedHosts, ArrivedAt};
 use crate::base::Shutdown;
 use crate::base::net::listen_reason;
 
@@ -67,6 +70,8 @@ pub struct ListenOptions {
     pub max_handshakes: usize,
     /// Time for requests in work after the signal to stop.
     pub grace: Duration,
+    /// Names of this port besides those of this machine.
+    pub allowed_hosts: AllowedHosts,
 }
 
 /// The TLS in force, asked for with every connection; `None` for none.
@@ -82,6 +87,7 @@ impl Default for ListenOptions {
             handshake_timeout: Duration::from_secs(10),
             max_handshakes: 64,
             grace: Duration::from_secs(10),
+            allowed_hosts: AllowedHosts::default(),
         }
     }
 }
@@ -147,6 +153,7 @@ impl Listener {
         let slots = Arc::new(Semaphore::new(self.options.max_connections.max(1)));
         let mut connections = JoinSet::new();
         let (builder, grace) = (builder(&self.options), self.options.grace);
+        let router = browser::guard(router, self.options.allowed_hosts.clone());
         let port = Arc::new(Port {
             handshakes: Semaphore::new(self.options.max_handshakes.max(1)),
             options: self.options,
@@ -171,7 +178,12 @@ impl Listener {
                     continue;
                 }
             };
-            let service = TowerToHyperService::new(router.clone());
+            let arrived = ArrivedAt(stream.local_addr().unwrap_or(self.local));
+            let service = router.clone().map_request(move |mut request: http::Request<_>| {
+                request.extensions_mut().insert(arrived);
+                request
+            });
+            let service = TowerToHyperService::new(service);
             let (builder, watcher, shutdown) = (builder.clone(), graceful.watcher(), shutdown.clone());
             let port = port.clone();
             connections.spawn(async move {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
+use crate::admin::browser::AllowedHosts;
 use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::{self, AdminState, Support};
 use crate::app::door::{Door, from_within};
@@ -40,6 +41,8 @@ pub struct CollectorOptions {
     pub config_path: PathBuf,
     /// `host:port` of its endpoints.
     pub listen: String,
+    /// Names of that port besides those of this machine, for browsers.
+    pub allowed_hosts: AllowedHosts,
     /// `host:port` under which components reach the endpoints without a socket.
     pub memory_address: String,
     /// Whether `/debug/pprof` is served.
@@ -70,6 +73,7 @@ impl CollectorOptions {
         Self {
             config_path: config_path.into(),
             listen: "127.0.0.1:12345".to_owned(),
+            allowed_hosts: AllowedHosts::default(),
             memory_address: MEMORY_ADDRESS.to_owned(),
             enable_pprof: true,
             support_bundle: true,
@@ -168,7 +172,11 @@ pub async fn run(
     metrics.register_collector(ResourceMetrics::new());
     let door = Door::default();
     let (controller, remote) = controllers(&options, &door, &metrics, logs.clone(), flags);
-    let listener = Listener::bind(&options.listen, ListenOptions::default()).await?;
+    let listen = ListenOptions {
+        allowed_hosts: options.allowed_hosts.clone(),
+        ..ListenOptions::default()
+    };
+    let listener = Listener::bind(&options.listen, listen).await?;
     std::fs::create_dir_all(&options.storage_path)
         .with_context(|| format!("cannot create the storage folder {}", options.storage_path.display()))?;
     let reloader = Arc::new(Reloader::new(controller.clone(), &options.config_path));

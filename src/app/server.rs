@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use crate::admin::browser::AllowedHosts;
 use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::{self, AdminState};
 use crate::app::reload::give_back_later;
@@ -34,6 +35,8 @@ const FLUSH_GRACE: Duration = Duration::from_secs(3);
 pub struct ServeOptions {
     /// `host:port`.
     pub listen: String,
+    /// Names of that port besides those of this machine, for browsers.
+    pub allowed_hosts: AllowedHosts,
     /// The data folder.
     pub data: PathBuf,
     /// A head so old is flushed.
@@ -68,6 +71,7 @@ impl RunningServer {
     pub async fn start(options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
         let listen = ListenOptions {
             grace: REQUEST_GRACE,
+            allowed_hosts: options.allowed_hosts,
             ..ListenOptions::default()
         };
         let listener = Listener::bind(&options.listen, listen).await?;
