@@ -19,6 +19,7 @@ use crate::app::support::SupportBundle;
 use crate::app::web::{CollectorWeb, Controllers};
 use crate::app::{USER_AGENT, live, sources};
 use crate::base::Shutdown;
+use crate::base::net::is_this_machine;
 use crate::components;
 use crate::pipeline::component::Stability;
 use crate::pipeline::http::HttpSettings;
@@ -188,6 +189,12 @@ pub async fn run(
     }
     let address = listener.local_addr();
     tracing::info!(%address, config = %options.config_path.display(), "collecting");
+    if !is_this_machine(address.ip()) && !door.has_password() {
+        tracing::warn!(
+            %address,
+            "other machines can reach this port and nobody is asked for a password: configure http > auth, or listen on 127.0.0.1"
+        );
+    }
     let controllers = Controllers {
         own: controller.clone(),
         remote: Some(remote.controller().clone()),

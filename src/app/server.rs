@@ -14,6 +14,7 @@ use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::{self, AdminState};
 use crate::app::reload::give_back_later;
 use crate::base::Shutdown;
+use crate::base::net::is_this_machine;
 use crate::query::{QueryEngine, QueryLimits};
 use crate::server::postgres::{PostgresOptions, PostgresServer};
 use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
@@ -75,6 +76,13 @@ impl RunningServer {
             ..ListenOptions::default()
         };
         let listener = Listener::bind(&options.listen, listen).await?;
+        if !is_this_machine(listener.local_addr().ip()) {
+            // The PostgreSQL port has users then, or is not opened.
+            tracing::warn!(
+                address = %listener.local_addr(),
+                "other machines can reach this port and nobody is asked for a password: put a proxy that asks before it, or listen on 127.0.0.1"
+            );
+        }
         let config = StoreConfig {
             limits: options.limits,
             flush_age: options.flush_age,

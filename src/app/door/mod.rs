@@ -63,6 +63,11 @@ impl Door {
         let door = self.clone();
         Arc::new(move || door.0.read().tls.clone())
     }
+
+    /// True when requests need a password, be it for some paths only.
+    pub(crate) fn has_password(&self) -> bool {
+        self.0.read().auth.is_some()
+    }
 }
 
 /// A component's way to the routes.
