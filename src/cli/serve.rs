@@ -130,6 +130,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     }
     if let Some(limit) = file.limits.ingestion_body_limit_mb {
         http.limits.body_bytes = (limit.max(0.0) * f64::from(1 << 20)) as usize;
+        http.limits.unpacked_body_bytes = http.limits.unpacked_body_bytes.max(http.limits.body_bytes);
     }
     if let Some(nodes) = file.limits.max_flamegraph_nodes_default {
         http.limits.flamegraph_nodes = nodes;

@@ -5,6 +5,7 @@
 //! every route.
 
 mod body;
+mod budget;
 mod delete;
 mod error;
 mod ingest;
@@ -20,6 +21,7 @@ mod state;
 mod status;
 mod tenant;
 mod unary;
+mod workers;
 
 pub use crate::admin::listen;
 pub use delete::AdminToken;
