@@ -151,6 +151,39 @@ async fn the_http_block_protects_the_listener_and_a_reload_changes_it() {
     assert_eq!(get(&client(None), &collector.url("/metrics")).await.0, 200);
 }
 
+#[tokio::test]
+async fn a_page_of_a_stranger_can_neither_reload_nor_read_the_collector() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), OWN).await;
+    // Only the first of all tests installs it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = async |method: &str, path: &str, headers: &[(&str, &str)]| {
+        let mut request = client.request(method.parse().unwrap(), collector.url(path));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.send().await.unwrap().status().as_u16()
+    };
+    let cross = ("sec-fetch-site", "cross-site");
+    let navigate = ("sec-fetch-mode", "navigate");
+    let rebound = [("host", "evil.example:12345"), ("sec-fetch-site", "same-origin")];
+    for (method, path, headers, status) in [
+        ("GET", "/-/reload", &[][..], 200),
+        ("POST", "/-/reload", &[("sec-fetch-site", "same-origin")], 200),
+        ("GET", "/-/reload", &[cross, navigate], 403),
+        ("POST", "/-/reload", &[("origin", "http://evil.example")], 403),
+        ("GET", "/-/reload", &[("referer", "http://evil.example/")], 403),
+        ("GET", "/-/support?duration=1", &[cross, navigate], 403),
+        ("GET", "/graph", &[cross, navigate], 200),
+        ("GET", "/api/v0/web/components", &rebound, 403),
+        ("GET", "/graph", &rebound, 403),
+        ("GET", "/metrics", &[("host", "collector.internal")], 200),
+    ] {
+        assert_eq!(ask(method, path, headers).await, status, "{method} {path} {headers:?}");
+    }
+}
+
 /// A server of configurations.
 #[derive(Default)]
 struct Fleet {

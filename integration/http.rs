@@ -181,7 +181,7 @@ async fn wrong_requests_are_refused_with_status_and_reason_and_store_nothing() {
     let options = ServerOptions {
         limits: ServerLimits {
             body_bytes: 4 << 20,
-            decompressed_body_bytes: 8 << 20,
+            unpacked_body_bytes: 8 << 20,
             profile_bytes: 2 << 20,
             ..ServerLimits::default()
         },

@@ -66,4 +66,6 @@ mod seaweed;
 mod shares;
 #[cfg(feature = "server")]
 mod store;
+#[cfg(feature = "server")]
+mod strangers;
 mod tidy;

@@ -97,6 +97,13 @@ impl Program {
         }
     }
 
+    /// The most memory that the process ever had, in bytes.
+    pub fn peak_memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    }
+
     /// The end of the log.
     pub fn tail(&self) -> String {
         let text = std::fs::read(&self.log).unwrap_or_default();

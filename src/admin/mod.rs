@@ -1,10 +1,14 @@
-//! HTTP routes that the collector and the server share: metrics, health, reload, the support bundle, profiles of ourselves.
+//! What the ports of the collector and of the server share: the listener with its limits, who may ask from a browser,
+//! and routes: metrics, health, reload, the support bundle, profiles of ourselves.
 //!
-//! In: a handful of closures, so that this layer knows neither the engine nor the store. Out: one router, to be merged into another; a route whose closure is
-//! absent is absent. Paths, status codes and texts are those that Alloy's users and probes expect. What only the collector has, its components, is in
-//! [`web`]. Does not listen, log requests or authenticate.
+//! In: a handful of closures, so that this layer knows neither the engine nor the store. Out: one router, to be merged
+//! into another; a route whose closure is absent is absent. Paths, status codes and texts are those that Alloy's users
+//! and probes expect. What only the collector has, its components, is in [`web`]. Does not log requests or
+//! authenticate.
 
+pub mod browser;
 pub mod collector_page;
+pub mod listen;
 pub mod live;
 pub mod page;
 mod pprof;

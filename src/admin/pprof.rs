@@ -11,6 +11,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 
+use crate::telemetry::logs::without_userinfo;
 use crate::telemetry::profiling::{Profiling, ProfilingError};
 
 /// What Go takes when `seconds` is not given.
@@ -24,7 +25,7 @@ const INDEX: &str = "<!doctype html>
 <li><a href=\"profile?seconds=5\">profile</a>: CPU time, 100 samples a second; <code>?seconds=N</code>, 30 if not given</li>
 <li><a href=\"heap\">heap</a>: memory in use, by the stack that allocated it</li>
 <li><a href=\"allocs\">allocs</a>: the same, under the path that scrapers ask for</li>
-<li><a href=\"cmdline\">cmdline</a>: the command line</li>
+<li><a href=\"cmdline\">cmdline</a>: the command line, without secrets</li>
 </ul>
 </body></html>
 ";
@@ -85,10 +86,39 @@ fn answer(name: &str, profile: Result<Vec<u8>, ProfilingError>) -> Response {
     (status, format!("{error}\n")).into_response()
 }
 
-/// Arguments joined by NUL bytes, as Go does.
+/// Arguments joined by NUL bytes, as Go does, but for what nobody should read.
 async fn cmdline() -> String {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    arguments.collect::<Vec<_>>().join("\0")
+    without_secrets(arguments).join("\0")
+}
+
+/// Words in the name of a flag whose value is not shown. Rather one too many: `--storage.s3.access-key-id` is hidden,
+/// too.
+const SECRET_WORDS: [&str; 5] = ["secret", "password", "token", "key", "credential"];
+
+/// Stands for a value that is not shown.
+const HIDDEN: &str = "<hidden>";
+
+/// Arguments without the values of secret flags, as `--flag value` and `--flag=value`, and without passwords in URLs.
+fn without_secrets(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut is_value_secret = false;
+    arguments
+        .map(|argument| {
+            let name = argument.split('=').next().unwrap_or_default().to_ascii_lowercase();
+            let is_flag = name.starts_with('-');
+            let is_secret = is_flag && SECRET_WORDS.iter().any(|word| name.contains(word));
+            if std::mem::take(&mut is_value_secret) && !is_flag {
+                return HIDDEN.to_owned();
+            }
+            match argument.split_once('=') {
+                Some((name, _)) if is_secret => format!("{name}={HIDDEN}"),
+                _ => {
+                    is_value_secret = is_secret;
+                    without_userinfo(argument)
+                }
+            }
+        })
+        .collect()
 }
 
 async fn absent(Path(name): Path<String>) -> Response {
@@ -99,4 +129,31 @@ async fn absent(Path(name): Path<String>) -> Response {
         _ => format!("there is no profile `{name}`; there are `profile`, `heap` and `allocs`\n"),
     };
     (StatusCode::NOT_FOUND, text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_secret_flags_are_not_shown() {
+        for (given, shown) in [
+            (
+                "serve --storage.s3.secret-access-key S3CR3T --data d",
+                "serve --storage.s3.secret-access-key <hidden> --data d",
+            ),
+            (
+                "--storage.s3.secret-access-key=a=b d",
+                "--storage.s3.secret-access-key=<hidden> d",
+            ),
+            ("--Token x y", "--Token <hidden> y"),
+            ("--some-password --data d", "--some-password --data d"),
+            ("--api-token= --listen :4040", "--api-token=<hidden> --listen :4040"),
+            ("run secret.alloy --data=key", "run secret.alloy --data=key"),
+            ("--url https://ada:pw@host/x", "--url https://host/x"),
+        ] {
+            let found = without_secrets(given.split(' ').map(str::to_owned));
+            assert_eq!(found.join(" "), shown);
+        }
+    }
 }

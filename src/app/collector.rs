@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use tokio::net::TcpListener;
 
+use crate::admin::browser::AllowedHosts;
+use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::{self, AdminState, Support};
 use crate::app::door::{Door, from_within};
 use crate::app::reload::{Reloader, shared};
@@ -19,7 +20,7 @@ use crate::app::web::{CollectorWeb, Controllers};
 use crate::app::{USER_AGENT, live, sources};
 use crate::base::Shutdown;
 use crate::base::file::warn_of_open_folder;
-use crate::base::net::listen_reason;
+use crate::base::net::is_this_machine;
 use crate::components;
 use crate::pipeline::component::Stability;
 use crate::pipeline::http::HttpSettings;
@@ -42,6 +43,8 @@ pub struct CollectorOptions {
     pub config_path: PathBuf,
     /// `host:port` of its endpoints.
     pub listen: String,
+    /// Names of that port besides those of this machine, for browsers.
+    pub allowed_hosts: AllowedHosts,
     /// `host:port` under which components reach the endpoints without a socket.
     pub memory_address: String,
     /// Whether `/debug/pprof` is served.
@@ -72,6 +75,7 @@ impl CollectorOptions {
         Self {
             config_path: config_path.into(),
             listen: "127.0.0.1:12345".to_owned(),
+            allowed_hosts: AllowedHosts::default(),
             memory_address: MEMORY_ADDRESS.to_owned(),
             enable_pprof: true,
             support_bundle: true,
@@ -170,9 +174,11 @@ pub async fn run(
     metrics.register_collector(ResourceMetrics::new());
     let door = Door::default();
     let (controller, remote) = controllers(&options, &door, &metrics, logs.clone(), flags);
-    let listener = TcpListener::bind(&options.listen)
-        .await
-        .map_err(|error| anyhow::anyhow!("cannot listen on {}: {}", options.listen, listen_reason(&error)))?;
+    let listen = ListenOptions {
+        allowed_hosts: options.allowed_hosts.clone(),
+        ..ListenOptions::default()
+    };
+    let listener = Listener::bind(&options.listen, listen).await?;
     std::fs::create_dir_all(&options.storage_path)
         .and_then(|()| warn_of_open_folder(&options.storage_path))
         .with_context(|| format!("cannot create the storage folder {}", options.storage_path.display()))?;
@@ -183,8 +189,14 @@ pub async fn run(
             options.config_path.display()
         );
     }
-    let address = listener.local_addr()?;
+    let address = listener.local_addr();
     tracing::info!(%address, config = %options.config_path.display(), "collecting");
+    if !is_this_machine(address.ip()) && !door.has_password() {
+        tracing::warn!(
+            %address,
+            "other machines can reach this port and nobody is asked for a password: configure http > auth, or listen on 127.0.0.1"
+        );
+    }
     let controllers = Controllers {
         own: controller.clone(),
         remote: Some(remote.controller().clone()),
@@ -204,12 +216,7 @@ pub async fn run(
     // Over the port and from within alike.
     let routes = door.guard(routes.build(&options, &shutdown));
     controller.own_http().set(from_within(routes.clone()));
-    let stopped = shutdown.clone();
-    let http = tokio::spawn(async move {
-        axum::serve(door.listen(listener, stopped.clone()), routes)
-            .with_graceful_shutdown(stopped.cancelled_owned())
-            .await
-    });
+    let http = tokio::spawn(listener.with_tls(door.tls()).serve(routes, shutdown.clone()));
     tokio::spawn(reloader.clone().on_hangup(shutdown.clone())?);
     if let Some(settle) = options.watch {
         tokio::spawn(reloader.on_change(settle, shutdown.clone()));

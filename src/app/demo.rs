@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use crate::admin;
+use crate::admin::browser::AllowedHosts;
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::live;
 use crate::app::server::{self, RunningServer, ServeOptions};
@@ -32,6 +33,8 @@ use crate::telemetry::logs::{LogHandle, Settings};
 pub struct DemoOptions {
     /// `host:port` of the server.
     pub listen: String,
+    /// Names of that port besides those of this machine, for browsers.
+    pub allowed_hosts: AllowedHosts,
     /// Data folder of the server; the collector's own files lie in its folder `collector`.
     pub data: PathBuf,
     /// Programs to profile besides this one, `host:port`.
@@ -50,6 +53,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
     let metrics = server::process_metrics();
     let serve = ServeOptions {
         listen: options.listen.clone(),
+        allowed_hosts: options.allowed_hosts.clone(),
         data: options.data.clone(),
         flush_age: Duration::from_secs(5 * 60),
         limits: Limits::default(),

@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use crate::admin::browser::AllowedHosts;
+use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::{self, AdminState};
 use crate::app::reload::give_back_later;
 use crate::base::Shutdown;
+use crate::base::net::is_this_machine;
 use crate::query::{QueryEngine, QueryLimits};
-use crate::server::listen::{ListenOptions, Listener};
 use crate::server::postgres::{PostgresOptions, PostgresServer};
 use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
 use crate::store::bucket::BucketOptions;
@@ -34,6 +36,8 @@ const FLUSH_GRACE: Duration = Duration::from_secs(3);
 pub struct ServeOptions {
     /// `host:port`.
     pub listen: String,
+    /// Names of that port besides those of this machine, for browsers.
+    pub allowed_hosts: AllowedHosts,
     /// The data folder.
     pub data: PathBuf,
     /// A head so old is flushed.
@@ -68,9 +72,17 @@ impl RunningServer {
     pub async fn start(options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
         let listen = ListenOptions {
             grace: REQUEST_GRACE,
+            allowed_hosts: options.allowed_hosts,
             ..ListenOptions::default()
         };
         let listener = Listener::bind(&options.listen, listen).await?;
+        if !is_this_machine(listener.local_addr().ip()) {
+            // The PostgreSQL port has users then, or is not opened.
+            tracing::warn!(
+                address = %listener.local_addr(),
+                "other machines can reach this port and nobody is asked for a password: put a proxy that asks before it, or listen on 127.0.0.1"
+            );
+        }
         let config = StoreConfig {
             limits: options.limits,
             flush_age: options.flush_age,

@@ -1,8 +1,9 @@
-//! This machine among others: words for what went wrong with a port, and its name.
+//! This machine among others: words for what went wrong with a port, which addresses only it reaches, and its name.
 //!
 //! The server and the collector open one port each; both say the same of one that they cannot have.
 
 use std::io::{Error, ErrorKind};
+use std::net::IpAddr;
 
 /// Why a port could not be opened, for people.
 pub fn listen_reason(error: &Error) -> String {
@@ -10,6 +11,11 @@ pub fn listen_reason(error: &Error) -> String {
         ErrorKind::AddrInUse => "another program uses the port".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// An address that other machines cannot reach.
+pub fn is_this_machine(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
 }
 
 /// The name of this machine; `localhost` when it cannot be told.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::demo::{self, DemoOptions};
 use crate::app::signals;
 use crate::cli::serve::{DEFAULT_DATA, DEFAULT_LISTEN};
@@ -16,6 +17,9 @@ pub struct DemoArgs {
     /// Address and port of the server and its page.
     #[arg(long, value_name = "ADDR", default_value = DEFAULT_LISTEN, env = "ALLUVIUM_LISTEN")]
     pub listen: String,
+    /// A further name under which browsers may reach the port; may be given several times.
+    #[arg(long = "http.allowed-host", value_name = "HOST", value_parser = host_name)]
+    pub allowed_hosts: Vec<String>,
     /// Folder of everything that is kept.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA, env = "ALLUVIUM_DATA")]
     pub data: PathBuf,
@@ -34,6 +38,7 @@ pub struct DemoArgs {
 pub async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
     let options = DemoOptions {
         listen: args.listen,
+        allowed_hosts: AllowedHosts::new(args.allowed_hosts),
         data: args.data,
         targets: args.targets,
         postgres: args.postgres_listen,

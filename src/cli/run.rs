@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::{ArgAction, Args};
 
+use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::USER_AGENT;
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::signals;
@@ -55,6 +56,9 @@ pub struct ServerArgs {
     /// Address of the collector's own HTTP endpoints.
     #[arg(long = "server.http.listen-addr", default_value = "127.0.0.1:12345")]
     pub listen: String,
+    /// A further name under which browsers may reach the endpoints; may be given several times (not in Alloy).
+    #[arg(long = "http.allowed-host", value_name = "HOST", value_parser = host_name)]
+    pub allowed_hosts: Vec<String>,
     /// Address under which components reach the endpoints without a socket, for profiles of the collector itself.
     #[arg(long = "server.http.memory-addr", default_value = collector::MEMORY_ADDRESS, value_parser = host_and_port)]
     pub memory_addr: String,
@@ -184,6 +188,7 @@ pub async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Res
         watch: args.config.watch.then_some(args.config.watch_settle),
         config_path: args.path,
         listen: args.server.listen,
+        allowed_hosts: AllowedHosts::new(args.server.allowed_hosts),
         memory_address: args.server.memory_addr,
         enable_pprof: args.server.enable_pprof,
         ui_path_prefix: args.server.ui_path_prefix,
@@ -337,6 +342,7 @@ fn shown(args: &RunArgs) -> Vec<String> {
             "server.http.enable-graphql-playground={}",
             server.enable_graphql_playground
         ),
+        format!("http.allowed-host={}", server.allowed_hosts.join(",")),
         format!("server.http.enable-pprof={}", server.enable_pprof),
         format!("server.http.listen-addr={}", server.listen),
         format!("server.http.memory-addr={}", server.memory_addr),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
+use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::config::{self, AdminSection, LimitsSection, PostgresSection, SqlSection};
 use crate::app::server::{self, ServeOptions};
 use crate::app::{maintenance, signals};
@@ -38,6 +39,9 @@ pub struct ServeArgs {
         help = "Address and port for everything: protocols, questions, the page [default: 127.0.0.1:4040]"
     )]
     pub listen: Option<String>,
+    /// A further name under which browsers may reach the port; may be given several times.
+    #[arg(long = "http.allowed-host", value_name = "HOST", value_parser = host_name)]
+    pub allowed_hosts: Vec<String>,
     /// Folder of the log and the tables.
     #[arg(
         long,
@@ -126,6 +130,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     }
     if let Some(limit) = file.limits.ingestion_body_limit_mb {
         http.limits.body_bytes = (limit.max(0.0) * f64::from(1 << 20)) as usize;
+        http.limits.unpacked_body_bytes = http.limits.unpacked_body_bytes.max(http.limits.body_bytes);
     }
     if let Some(nodes) = file.limits.max_flamegraph_nodes_default {
         http.limits.flamegraph_nodes = nodes;
@@ -143,6 +148,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     let postgres = postgres_options(file.postgres, args.postgres_listen, http.multi_tenant)?;
     Ok(ServeOptions {
         listen,
+        allowed_hosts: AllowedHosts::new(args.allowed_hosts),
         data: data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
         flush_age: parsed("--flush-age", &args.flush_age)?,
         limits,

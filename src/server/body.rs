@@ -1,23 +1,22 @@
-//! Bodies of requests, read within limits: of size, of time, and of all bodies together.
+//! Bodies of requests, from the wire to what is made of them, within limits: of size, of time, and of the memory of all
+//! requests together.
 //!
-//! In: a body. Out: its bytes and a permit that counts them until it is dropped, or 408, 413, 503. CPU-heavy work on bodies goes through
-//! [`heavy`], so that it does not hold up other connections.
+//! In: a body. Out: its bytes without their compression, or the message made of them, and a [`Charge`] that counts its
+//! memory until it is dropped; or 408, 413, 503. How memory is shared out is the business of `budget`, on which threads
+//! work is done that of `workers`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use bytes::{Bytes, BytesMut};
+use axum::body::{Body, BodyDataStream};
+use bytes::Bytes;
 use futures::StreamExt;
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::server::ServerLimits;
-use crate::wire::connect::{Code, ConnectError};
-
-/// Unit of the budget: a semaphore counts in 32 bits at a time.
-const UNIT_BYTES: usize = 1024;
+use crate::server::budget::{Budget, Held};
+use crate::server::workers::{AT_ONCE_BYTES, Workers};
+use crate::wire::connect::{Code, Compression, ConnectError};
 
 /// How much of a body that is too large is read and dropped, so that the client, still sending, gets to read the answer.
 const DRAIN_BYTES: usize = 64 << 20;
@@ -25,108 +24,181 @@ const DRAIN_BYTES: usize = 64 << 20;
 /// Time for that.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
-/// Below this many bytes the work on them is done at once: it takes less than the half millisecond that a change of threads is worth.
-const HEAVY_FROM_BYTES: usize = 32 << 10;
-
-/// Counts the bytes of all bodies in memory.
+/// Takes bodies in.
 #[derive(Debug)]
-pub struct BodyBudget {
-    units: Arc<Semaphore>,
+pub struct Intake {
+    budget: Budget,
+    workers: Workers,
+    body_timeout: Duration,
 }
 
-/// A body and its share of the budget.
+/// How large a body may be.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyLimit {
+    /// As it comes over the wire.
+    pub bytes: usize,
+    /// After `Content-Encoding` is undone.
+    pub unpacked_bytes: usize,
+}
+
+/// The memory of a request, counted until this is dropped.
+#[derive(Debug, Default)]
+pub struct Charge(Vec<Held>);
+
+/// A body that is all there.
 #[derive(Debug)]
-pub struct HeldBody {
+pub struct TakenBody {
     /// The bytes.
     pub bytes: Bytes,
-    /// Gives the share back when dropped.
-    pub permit: Option<OwnedSemaphorePermit>,
+    /// Their memory.
+    pub charge: Charge,
 }
 
-impl BodyBudget {
-    /// A budget of so many bytes.
-    pub fn new(bytes: usize) -> Self {
-        let units = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
+impl Intake {
+    /// An intake of these limits, whose work is done by `workers`.
+    pub fn new(limits: &ServerLimits, workers: Workers) -> Self {
         Self {
-            units: Arc::new(Semaphore::new(units)),
+            budget: Budget::new(limits),
+            workers,
+            body_timeout: limits.body_timeout,
         }
     }
 
-    /// Takes `bytes` from the budget.
-    pub fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ConnectError> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
-        self.units.clone().try_acquire_many_owned(units).map_err(|_| {
-            ConnectError::new(
-                Code::Unavailable,
-                "the bodies of all requests together are larger than the server may hold, try again",
-            )
-        })
+    /// Reads a body and undoes its compression.
+    pub async fn read(&self, headers: &HeaderMap, body: Body, limit: BodyLimit) -> Result<TakenBody, ConnectError> {
+        let compression = Compression::read(headers)?;
+        let body = self.arrive(headers, body, limit.bytes).await?;
+        self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
-    /// Reads a body.
-    pub async fn read(&self, headers: &HeaderMap, body: Body, limits: &ServerLimits) -> Result<HeldBody, ConnectError> {
-        let read = self.read_in_time(headers, body, limits.body_bytes);
-        tokio::time::timeout(limits.body_timeout, read)
-            .await
-            .unwrap_or_else(|_| {
-                Err(ConnectError::new(
-                    Code::DeadlineExceeded,
-                    format!("the body did not come within {} s", limits.body_timeout.as_secs()),
-                )
-                .with_status(408))
-            })
+    /// Makes something of a body. `weigh` tells before how much memory that will take at most, and may refuse; `make`
+    /// does it. `work_bytes`: how many bytes either may touch.
+    pub async fn make<Weighed: Send + 'static, Made: Send + 'static>(
+        &self,
+        body: TakenBody,
+        work_bytes: usize,
+        weigh: impl FnOnce(Bytes) -> Result<(Weighed, usize), ConnectError> + Send + 'static,
+        make: impl FnOnce(Weighed) -> Result<Made, ConnectError> + Send + 'static,
+    ) -> Result<(Made, Charge), ConnectError> {
+        let TakenBody { bytes, charge } = body;
+        let weighed = self.workers.run(work_bytes, move || Ok((weigh(bytes)?, charge)));
+        let ((weighed, weight), mut charge) = weighed.await?;
+        charge.0.push(self.budget.decoded.take(weight).await?);
+        let made = self.workers.run(work_bytes, move || Ok((make(weighed)?, charge)));
+        made.await
     }
 
-    async fn read_in_time(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<HeldBody, ConnectError> {
+    async fn arrive(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<TakenBody, ConnectError> {
         let announced = headers
             .get(CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
         let mut stream = body.into_data_stream();
-        if let Some(announced) = announced
-            && announced > max_bytes
-        {
+        if announced.is_some_and(|announced| announced > max_bytes) {
             drain(&mut stream).await;
             return Err(too_large(max_bytes));
         }
-        let mut permit: Option<OwnedSemaphorePermit> = None;
-        let mut counted = 0;
-        let mut bytes = BytesMut::with_capacity(announced.unwrap_or(0).min(1 << 20));
+        let expected = announced.unwrap_or_else(|| self.budget.arriving.small_bytes().min(max_bytes));
+        let held = self.budget.arriving.take(expected).await?;
+        let read = self.collect(stream, held, expected, max_bytes);
+        tokio::time::timeout(self.body_timeout, read).await.unwrap_or_else(|_| {
+            Err(ConnectError::new(
+                Code::DeadlineExceeded,
+                format!("the body did not come within {} s", self.body_timeout.as_secs()),
+            )
+            .with_status(408))
+        })
+    }
+
+    /// Reads a stream into memory of which `expected` bytes are held already.
+    async fn collect(
+        &self,
+        mut stream: BodyDataStream,
+        held: Held,
+        expected: usize,
+        max_bytes: usize,
+    ) -> Result<TakenBody, ConnectError> {
+        let mut charge = Charge(vec![held]);
+        // Memory that nothing is written to is not used.
+        let mut bytes = Vec::with_capacity(expected);
         while let Some(chunk) = stream.next().await {
             let chunk = chunk.map_err(|error| {
                 ConnectError::new(Code::Canceled, format!("cannot read the body: {error}")).with_status(408)
             })?;
             let length = bytes.len() + chunk.len();
             if length > max_bytes {
-                drop((bytes, permit));
+                drop((bytes, charge));
                 drain(&mut stream).await;
                 return Err(too_large(max_bytes));
             }
-            if length > counted {
-                // In steps that grow, so that a large body does not take the semaphore's lock for each packet.
-                let step = length.max(counted * 2).min(max_bytes.max(length)) - counted;
-                let more = self.take(step)?;
-                counted += more.num_permits() * UNIT_BYTES;
-                match &mut permit {
-                    Some(permit) => permit.merge(more),
-                    None => permit = Some(more),
-                }
+            if length > bytes.capacity() {
+                // Of unknown length, and no small one: all that it may become.
+                charge.0.push(self.budget.arriving.take(max_bytes).await?);
+                bytes.reserve_exact(max_bytes - bytes.len());
+                charge.0.swap_remove(0);
             }
             bytes.extend_from_slice(&chunk);
         }
-        Ok(HeldBody {
-            bytes: bytes.freeze(),
-            permit,
-        })
+        Ok(TakenBody::new(bytes, charge))
+    }
+
+    async fn unpack(
+        &self,
+        compression: Compression,
+        mut body: TakenBody,
+        max_bytes: usize,
+    ) -> Result<TakenBody, ConnectError> {
+        let stage = &self.budget.unpacked;
+        let length = body.bytes.len();
+        if compression == Compression::Identity {
+            return Ok(body);
+        }
+        if length <= AT_ONCE_BYTES / 2
+            && let Some(bytes) = compression.open(&body.bytes, AT_ONCE_BYTES.min(max_bytes))?
+        {
+            let charge = Charge(vec![stage.take(bytes.len()).await?]);
+            return Ok(TakenBody::new(bytes, charge));
+        }
+        // Most bodies are small when unpacked; that one is not shows when it is tried.
+        let small = stage.small_bytes().min(max_bytes);
+        let mut most = if length < small { small } else { max_bytes };
+        loop {
+            let held = stage.take(most).await?;
+            let work = move || {
+                let opened = compression.open(&body.bytes, most)?;
+                Ok((opened.map(|bytes| TakenBody::new(bytes, Charge(vec![held]))), body))
+            };
+            let (opened, packed) = self.workers.run(most.max(AT_ONCE_BYTES + 1), work).await?;
+            if let Some(opened) = opened {
+                return Ok(opened);
+            }
+            if most == max_bytes {
+                return Err(ConnectError::too_large(format!(
+                    "the {} body is larger than {max_bytes} bytes when decompressed",
+                    compression.name()
+                )));
+            }
+            (body, most) = (packed, max_bytes);
+        }
+    }
+}
+
+impl TakenBody {
+    /// Bytes in memory that was held for more of them.
+    fn new(mut bytes: Vec<u8>, mut charge: Charge) -> Self {
+        bytes.shrink_to_fit();
+        charge.0.iter_mut().for_each(|held| held.keep(bytes.len()));
+        Self {
+            bytes: bytes.into(),
+            charge,
+        }
     }
 }
 
 fn too_large(max_bytes: usize) -> ConnectError {
-    ConnectError::too_large(format!(
-        "request body too large: the limit is {max_bytes} bytes (ingestion_body_limit)"
-    ))
+    ConnectError::too_large(format!("request body too large: the limit is {max_bytes} bytes"))
 }
 
-async fn drain(stream: &mut axum::body::BodyDataStream) {
+async fn drain(stream: &mut BodyDataStream) {
     let work = async {
         let mut drained = 0;
         while let Some(Ok(chunk)) = stream.next().await {
@@ -139,63 +211,6 @@ async fn drain(stream: &mut axum::body::BodyDataStream) {
     let _ = tokio::time::timeout(DRAIN_TIME, work).await;
 }
 
-/// Runs CPU work on `bytes` bytes: at once when they are few, else on the threads for blocking work.
-pub async fn heavy<T: Send + 'static>(
-    bytes: usize,
-    work: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,
-) -> Result<T, ConnectError> {
-    if bytes < HEAVY_FROM_BYTES {
-        return work();
-    }
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        Err(ConnectError::new(
-            Code::Internal,
-            format!("work on the body failed: {error}"),
-        ))
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    async fn read(budget: &BodyBudget, parts: Vec<&'static str>, max: usize) -> Result<HeldBody, ConnectError> {
-        let limits = ServerLimits {
-            body_bytes: max,
-            ..ServerLimits::default()
-        };
-        let stream = futures::stream::iter(parts.into_iter().map(Ok::<_, std::io::Error>));
-        budget.read(&HeaderMap::new(), Body::from_stream(stream), &limits).await
-    }
-
-    #[tokio::test]
-    async fn a_body_is_read_up_to_its_limit() {
-        let budget = BodyBudget::new(10_000);
-        assert_eq!(read(&budget, vec!["ab", "cd"], 4).await.unwrap().bytes, "abcd");
-        assert_eq!(read(&budget, vec!["ab", "cd"], 3).await.unwrap_err().status, 413);
-        assert_eq!(budget.units.available_permits(), 9);
-    }
-
-    #[tokio::test]
-    async fn all_bodies_together_have_a_limit() {
-        let budget = BodyBudget::new(2 * UNIT_BYTES);
-        let one = read(&budget, vec!["a"], 10).await.unwrap();
-        let two = read(&budget, vec!["b"], 10).await.unwrap();
-        assert_eq!(read(&budget, vec!["c"], 10).await.unwrap_err().status, 503);
-        drop(one);
-        assert!(read(&budget, vec!["c"], 10).await.is_ok());
-        drop(two);
-    }
-
-    #[tokio::test]
-    async fn a_body_that_does_not_come_is_given_up() {
-        let budget = BodyBudget::new(10_000);
-        let limits = ServerLimits {
-            body_timeout: Duration::from_millis(10),
-            ..ServerLimits::default()
-        };
-        let body = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
-        let error = budget.read(&HeaderMap::new(), body, &limits).await.unwrap_err();
-        assert_eq!(error.status, 408);
-    }
-}
+#[path = "body_tests.rs"]
+mod tests;

@@ -17,7 +17,7 @@ use crate::server::ServerState;
 use crate::server::tenant::tenant;
 use crate::store::StoreError;
 use crate::store::maintenance::deletion::Deletion;
-use crate::wire::connect::{Code, Compression, ConnectError};
+use crate::wire::connect::{Code, ConnectError};
 
 /// Shortest token, in bytes: what can be guessed is no protection.
 pub const SHORTEST_TOKEN_BYTES: usize = 16;
@@ -91,11 +91,9 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
             format!("the token is not for the tenant `{tenant}`"),
         ));
     }
-    let compression = Compression::read(&parts.headers)?;
-    let limits = &state.options.limits;
-    let held = state.bodies.read(&parts.headers, body, limits).await?;
-    let body = compression.decompress(held.bytes, limits.decompressed_body_bytes)?;
-    let question: Question = serde_json::from_slice(&body).map_err(|error| {
+    let limit = state.options.limits.question();
+    let body = state.intake.read(&parts.headers, body, limit).await?;
+    let question: Question = serde_json::from_slice(&body.bytes).map_err(|error| {
         ConnectError::invalid(format!(
             "the body must be a JSON object with `selector` and perhaps `from` and `to` in Unix milliseconds: {error}"
         ))

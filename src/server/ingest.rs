@@ -3,6 +3,7 @@
 //! In: a request of an SDK. Out: one profile to the store. Reading the formats is `wire::ingest`; a profile that is no pprof is 400 and one that is
 //! too large 413, where Pyroscope says 422 for both.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
@@ -12,10 +13,9 @@ use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode};
 
 use crate::server::ServerState;
-use crate::server::body::heavy;
 use crate::server::tenant::tenant;
-use crate::wire::connect::{Compression, ConnectError};
-use crate::wire::ingest::{self, IngestQuery};
+use crate::wire::connect::ConnectError;
+use crate::wire::ingest::{self, IngestQuery, Upload};
 
 /// The route.
 pub async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
@@ -29,28 +29,29 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
     let query = IngestQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
-    let compression = Compression::read(&parts.headers)?;
-    let limits = &state.options.limits;
-    let held = state.bodies.read(&parts.headers, body, limits).await?;
     let content_type = parts
         .headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    let max_body = limits.decompressed_body_bytes;
+    let limits = &state.options.limits;
     let max_profile = match limits.profile_bytes {
-        0 => max_body,
+        0 => limits.unpacked_body_bytes,
         limit => limit,
     };
-    let bytes = held.bytes;
-    let profile = heavy(bytes.len(), move || {
-        let body = compression.decompress(bytes, max_body)?;
-        ingest::read(&query, &content_type, body, max_profile)
-    })
-    .await?;
-    let errors = state.store.append(&tenant, vec![profile]).await;
-    drop(held.permit);
+    let body = state.intake.read(&parts.headers, body, limits.push()).await?;
+    let work_bytes = ingest::work_bytes(body.bytes.len(), max_profile);
+    let query = Arc::new(query);
+    let asked = query.clone();
+    let weigh = move |bytes| {
+        let upload = Upload::new(&asked, &content_type, bytes)?;
+        let weight = upload.weight(max_profile)?;
+        Ok((upload, weight))
+    };
+    let make = move |upload: Upload| upload.profile(&query, max_profile);
+    let (profile, charge) = state.intake.make(body, work_bytes, weigh, make).await?;
+    let errors = state.append(tenant, vec![profile], charge).await?;
     match errors.into_iter().next() {
         None => Ok(()),
         Some((_, error)) => Err(error.into()),

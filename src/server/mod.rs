@@ -1,13 +1,14 @@
 //! URLs: routes and status codes only. Protocols are in `wire`, data in `store`, answers in `query`.
 //!
-//! In: HTTP requests on one port. Out: calls of the store and the query engine, and their results as HTTP answers. [`router`] builds the routes, at
-//! `/` and under a prefix; [`listen`] serves them. `docs/http-api.md` describes every route.
+//! In: HTTP requests on one port. Out: calls of the store and the query engine, and their results as HTTP answers.
+//! [`router`] builds the routes, at `/` and under a prefix; `admin::listen` serves them. `docs/http-api.md` describes
+//! every route.
 
 mod body;
+mod budget;
 mod delete;
 mod error;
 mod ingest;
-pub mod listen;
 mod observe;
 mod page;
 pub mod postgres;
@@ -21,7 +22,9 @@ mod state;
 mod status;
 mod tenant;
 mod unary;
+mod workers;
 
+pub use crate::admin::listen;
 pub use delete::AdminToken;
 pub use observe::ServerMetrics;
 pub use ready::Readiness;

@@ -13,7 +13,6 @@ use serde::de::DeserializeOwned;
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{Labels, ProfileType};
 use crate::query::{Aggregation, SeriesQuery, StackQuery, TimeRange};
-use crate::server::body::heavy;
 use crate::server::unary::{Answer, unary};
 use crate::server::{ServerLimits, ServerState};
 use crate::wire::connect::{Code, ConnectError};
@@ -168,12 +167,13 @@ async fn stacktraces(
         }
         ProfileFormat::Pprof => {
             let bytes = state.engine.merge_profile(&tenant, query).await?;
-            let profile = heavy(bytes.len(), move || {
+            let read = state.workers.run(bytes.len(), move || {
                 prost::Message::decode(bytes.as_slice())
                     .map_err(|error| ConnectError::new(Code::Internal, format!("cannot read our own profile: {error}")))
-            })
-            .await?;
-            answer.pprof = Some(querier::PprofProfile { profile: Some(profile) });
+            });
+            answer.pprof = Some(querier::PprofProfile {
+                profile: Some(read.await?),
+            });
         }
         ProfileFormat::Tree => return Err(unimplemented("the format TREE is")),
         ProfileFormat::Dot => return Err(unimplemented("the format DOT is")),

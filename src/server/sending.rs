@@ -4,11 +4,14 @@
 //! In: the bytes. Out: a body, or 503 when the answers that nobody has read yet are too many. Small ones are not
 //! counted: a connection has buffers of that size in any case.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::header::CONTENT_LENGTH;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::query::{Deadline, QueryError, until};
 use crate::server::ServerState;
@@ -17,17 +20,36 @@ use crate::wire::connect::{Code, ConnectError};
 /// Bytes that are sent at a time, and that a slow client may hold for longer than the time limit.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// Unit of the budget: a semaphore counts in 32 bits at a time.
+const UNIT_BYTES: usize = 1024;
+
+/// The budget of all answers on their way.
+pub struct Answers(Arc<Semaphore>);
+
+impl Answers {
+    /// A budget of so many bytes.
+    pub fn new(bytes: usize) -> Self {
+        let units = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
+        Self(Arc::new(Semaphore::new(units)))
+    }
+
+    fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ConnectError> {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
+        self.0.clone().try_acquire_many_owned(units).map_err(|_| {
+            ConnectError::new(
+                Code::Unavailable,
+                "the answers that clients have not read yet are larger than the server may hold, try again",
+            )
+        })
+    }
+}
+
 /// The answer with this body.
 pub fn sending(state: &ServerState, body: Bytes) -> Result<Response, ConnectError> {
     if body.len() <= PIECE_BYTES {
         return Ok(body.into_response());
     }
-    let permit = state.answers.take(body.len()).map_err(|_| {
-        ConnectError::new(
-            Code::Unavailable,
-            "the answers that clients have not read yet are larger than the server may hold, try again",
-        )
-    })?;
+    let permit = state.answers.take(body.len())?;
     let length = body.len();
     let held = (body, permit);
     let pieces = (0..length).step_by(PIECE_BYTES).map(move |start| {

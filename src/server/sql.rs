@@ -16,7 +16,7 @@ use crate::query::QueryError;
 use crate::query::format::{Format, encode};
 use crate::server::ServerState;
 use crate::server::tenant::tenant;
-use crate::wire::connect::{CallHeaders, Code, Compression, ConnectError};
+use crate::wire::connect::{CallHeaders, Code, ConnectError};
 use crate::wire::sql::{self, SqlFormat};
 
 /// The route.
@@ -29,11 +29,10 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
     let wanted = SqlFormat::wanted(parts.uri.query(), &parts.headers)?;
     let timeout = CallHeaders::timeout(&parts.headers)?;
-    let compression = Compression::read(&parts.headers)?;
-    let limits = &state.options.limits;
-    let held = state.bodies.read(&parts.headers, body, limits).await?;
-    let body = compression.decompress(held.bytes, limits.decompressed_body_bytes)?;
-    let query = sql::read_query(&parts.headers, &body)?;
+    let limit = state.options.limits.question();
+    let body = state.intake.read(&parts.headers, body, limit).await?;
+    let query = sql::read_query(&parts.headers, &body.bytes)?;
+    drop(body);
     let format = match wanted {
         SqlFormat::Json => Format::Json,
         SqlFormat::Csv => Format::Csv,

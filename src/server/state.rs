@@ -8,12 +8,15 @@ use std::time::Duration;
 use crate::base::BoxFuture;
 use crate::profile::{RawProfile, SinkError, SinkErrorKind};
 use crate::query::QueryEngine;
-use crate::server::body::BodyBudget;
+use crate::server::body::{BodyLimit, Charge, Intake};
 use crate::server::page::page;
+use crate::server::sending::Answers;
+use crate::server::workers::Workers;
 use crate::server::{AdminToken, Readiness, ServerMetrics};
 use crate::store::maintenance::deletion::Deletion;
 use crate::store::maintenance::{Report, Work};
 use crate::store::{Store, StoreError};
+use crate::wire::connect::{Code, ConnectError};
 
 /// Where the profiles of all tenants are kept. The store is one; tests have others.
 pub trait ProfileStore: Send + Sync + 'static {
@@ -64,14 +67,22 @@ impl ProfileStore for Store {
 /// Sizes and times of the HTTP side. Limits of profiles and series are the store's, those of questions the engine's.
 #[derive(Debug, Clone)]
 pub struct ServerLimits {
-    /// Largest body as it comes over the wire; 413 beyond it. Pyroscope's `ingestion_body_limit_mb` is 256.
+    /// Largest push as it comes over the wire; 413 beyond it. Pyroscope's `ingestion_body_limit_mb` is 256.
     pub body_bytes: usize,
-    /// Largest body after `Content-Encoding` is undone; 413 beyond it.
-    pub decompressed_body_bytes: usize,
+    /// Largest push after `Content-Encoding` is undone; 413 beyond it.
+    pub unpacked_body_bytes: usize,
+    /// Largest question, as it comes and after `Content-Encoding` is undone; 413 beyond it.
+    pub question_bytes: usize,
     /// Largest single profile when uncompressed; 413 beyond it, 0 for none of its own. Only `/ingest` looks at it here, the store looks again.
     pub profile_bytes: usize,
-    /// Bytes of all bodies held at one time, and of all answers that clients have not read yet; 503 beyond either.
-    pub bodies_bytes: usize,
+    /// Memory of bodies, unpacked bodies and decoded messages of all requests together, in bytes; more wait, and get
+    /// 503 in the end.
+    pub memory_bytes: usize,
+    /// How long a request waits for memory at its last stage; at the one before it twice as long, at the first three
+    /// times.
+    pub memory_wait: Duration,
+    /// Bytes of all answers that clients have not read yet; 503 beyond it.
+    pub answers_bytes: usize,
     /// Time within which a body must have come; 408 after it.
     pub body_timeout: Duration,
     /// Nodes of a flame graph when the question does not say. Pyroscope: 8192.
@@ -84,12 +95,33 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes: 64 << 20,
-            decompressed_body_bytes: 128 << 20,
+            unpacked_body_bytes: 64 << 20,
+            question_bytes: 1 << 20,
             profile_bytes: 4 << 20,
-            bodies_bytes: 512 << 20,
+            memory_bytes: 256 << 20,
+            memory_wait: Duration::from_secs(5),
+            answers_bytes: 256 << 20,
             body_timeout: Duration::from_secs(60),
             flamegraph_nodes: 8192,
             max_flamegraph_nodes: 1 << 20,
+        }
+    }
+}
+
+impl ServerLimits {
+    /// Of a body with profiles.
+    pub(crate) fn push(&self) -> BodyLimit {
+        BodyLimit {
+            bytes: self.body_bytes,
+            unpacked_bytes: self.unpacked_body_bytes,
+        }
+    }
+
+    /// Of a body with a question.
+    pub(crate) fn question(&self) -> BodyLimit {
+        BodyLimit {
+            bytes: self.question_bytes,
+            unpacked_bytes: self.question_bytes,
         }
     }
 }
@@ -136,9 +168,10 @@ pub struct Inner {
     /// Whether the server is ready, and why not.
     pub readiness: Readiness,
     pub(crate) metrics: ServerMetrics,
-    pub(crate) bodies: BodyBudget,
-    /// Answers on their way. Apart from the bodies of requests: who does not read must not keep profiles out.
-    pub(crate) answers: BodyBudget,
+    pub(crate) intake: Intake,
+    pub(crate) workers: Workers,
+    /// Answers on their way. Apart from what requests bring: who does not read must not keep profiles out.
+    pub(crate) answers: Answers,
     pub(crate) page: crate::admin::page::Page,
 }
 
@@ -152,16 +185,39 @@ impl ServerState {
         metrics: ServerMetrics,
     ) -> Self {
         options.prefix = usable_prefix(&options.prefix);
+        let workers = Workers::new();
         Self(Arc::new(Inner {
             store,
             engine,
             readiness,
             metrics,
-            bodies: BodyBudget::new(options.limits.bodies_bytes),
-            answers: BodyBudget::new(options.limits.bodies_bytes),
+            intake: Intake::new(&options.limits, workers.clone()),
+            workers,
+            answers: Answers::new(options.limits.answers_bytes),
             page: page(options.with_collector),
             options,
         }))
+    }
+}
+
+impl ServerState {
+    /// Hands profiles to the store. Their memory is charged until the store has them, also when the caller does not
+    /// wait so long.
+    pub(crate) async fn append(
+        &self,
+        tenant: String,
+        profiles: Vec<RawProfile>,
+        charge: Charge,
+    ) -> Result<Vec<(usize, SinkError)>, ConnectError> {
+        let store = self.store.clone();
+        let appended = tokio::spawn(async move {
+            let errors = store.append(&tenant, profiles).await;
+            drop(charge);
+            errors
+        });
+        appended
+            .await
+            .map_err(|error| ConnectError::new(Code::Internal, format!("the request made the store fail: {error}")))
     }
 }
 

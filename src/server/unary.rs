@@ -2,6 +2,8 @@
 //!
 //! In: a request and a function of tenant and message. Out: an HTTP answer. A call's own work is in the function.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -11,10 +13,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::server::ServerState;
-use crate::server::body::heavy;
+use crate::server::body::{BodyLimit, Charge};
 use crate::server::sending::sending;
 use crate::server::tenant::tenant;
-use crate::wire::connect::{self, CallHeaders, Code, Codec, Compression, ConnectError};
+use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
+use crate::wire::weight;
 
 /// An answer: a message, or bytes that already are one in protobuf's binary form.
 pub enum Answer<M> {
@@ -26,7 +29,19 @@ pub enum Answer<M> {
     Large(M, fn(&M) -> Option<Vec<u8>>),
 }
 
-/// Runs a call.
+/// A call whose message is there.
+pub struct Call<Ask> {
+    /// What its headers say.
+    pub headers: CallHeaders,
+    /// Whom it is about.
+    pub tenant: String,
+    /// The message, or what is made of it.
+    pub ask: Ask,
+    /// The memory of the message.
+    pub charge: Charge,
+}
+
+/// Runs a call that asks something.
 pub async fn unary<Ask, Reply, Work>(
     state: ServerState,
     request: Request<Body>,
@@ -52,41 +67,70 @@ where
     Reply: prost::Message + Default + Serialize + DeserializeOwned + 'static,
     Work: Future<Output = Result<Answer<Reply>, ConnectError>>,
 {
-    let (parts, body) = request.into_parts();
-    let call = CallHeaders::read(&parts.headers)?;
-    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
-    let limits = &state.options.limits;
-    let held = state.bodies.read(&parts.headers, body, limits).await?;
-    let (compression, max_bytes) = (call.compression, limits.decompressed_body_bytes);
-    let bytes = held.bytes;
-    // A binary message that is not compressed is decoded in place: its long fields are slices of the body.
-    let cost = match (call.codec, compression) {
-        (Codec::Proto, Compression::Identity) => 0,
-        _ => bytes.len(),
-    };
-    let ask = heavy(cost, move || {
-        connect::decode::<Ask>(call.codec, compression.decompress(bytes, max_bytes)?)
-    })
-    .await?;
-    let work = work(state.clone(), tenant, ask);
-    let answer = match call.timeout {
-        None => work.await,
-        Some(timeout) => tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
-            Err(ConnectError::new(
-                Code::DeadlineExceeded,
-                format!(
-                    "the call took longer than the {} ms that its caller gave",
-                    timeout.as_millis()
-                ),
-            ))
-        }),
-    }?;
-    // The body's share of the budget is held until here: its bytes live in the profiles that the call handed over.
-    drop(held.permit);
-    respond(&state, call, answer).await
+    let limit = state.options.limits.question();
+    let call = receive(&state, request, limit, weight::question, Ok).await?;
+    let answer = in_time(call.headers.timeout, work(state.clone(), call.tenant, call.ask)).await?;
+    drop(call.charge);
+    respond(&state, call.headers, answer).await
 }
 
-async fn respond<Reply>(state: &ServerState, call: CallHeaders, answer: Answer<Reply>) -> Result<Response, ConnectError>
+/// Reads a call: headers, tenant, and the message, of which `make` makes what is wanted. `weigh` tells how much memory
+/// the message will take.
+pub async fn receive<Ask, Made>(
+    state: &ServerState,
+    request: Request<Body>,
+    limit: BodyLimit,
+    weigh: fn(Codec, &[u8]) -> Result<usize, ConnectError>,
+    make: impl FnOnce(Ask) -> Result<Made, ConnectError> + Send + 'static,
+) -> Result<Call<Made>, ConnectError>
+where
+    Ask: prost::Message + Default + DeserializeOwned,
+    Made: Send + 'static,
+{
+    let (parts, body) = request.into_parts();
+    let headers = CallHeaders::read(&parts.headers)?;
+    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let body = state.intake.read(&parts.headers, body, limit).await?;
+    let (codec, length) = (headers.codec, body.bytes.len());
+    let weigh = move |bytes: Bytes| {
+        let weight = weigh(codec, &bytes)?;
+        Ok((bytes, weight))
+    };
+    let make = move |bytes| make(connect::decode(codec, bytes)?);
+    let (ask, charge) = state.intake.make(body, length, weigh, make).await?;
+    Ok(Call {
+        headers,
+        tenant,
+        ask,
+        charge,
+    })
+}
+
+/// Runs work within the time that its caller gave, if any.
+pub async fn in_time<T>(
+    timeout: Option<Duration>,
+    work: impl Future<Output = Result<T, ConnectError>>,
+) -> Result<T, ConnectError> {
+    let Some(timeout) = timeout else {
+        return work.await;
+    };
+    tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
+        Err(ConnectError::new(
+            Code::DeadlineExceeded,
+            format!(
+                "the call took longer than the {} ms that its caller gave",
+                timeout.as_millis()
+            ),
+        ))
+    })
+}
+
+/// Writes an answer as its caller wants it.
+pub async fn respond<Reply>(
+    state: &ServerState,
+    call: CallHeaders,
+    answer: Answer<Reply>,
+) -> Result<Response, ConnectError>
 where
     Reply: prost::Message + Default + Serialize + DeserializeOwned + 'static,
 {
@@ -94,7 +138,7 @@ where
         Answer::Message(message) | Answer::Large(message, _) => message.encoded_len(),
         Answer::Encoded(bytes, _) => bytes.len(),
     };
-    let (body, compressed) = heavy(size, move || {
+    let written = state.workers.run(size, move || {
         let body = match (answer, call.codec) {
             (Answer::Large(message, json), Codec::Json) => match json(&message) {
                 Some(text) => text.into(),
@@ -111,8 +155,8 @@ where
             }
         };
         Ok(connect::compress(call.accepts_gzip, body))
-    })
-    .await?;
+    });
+    let (body, compressed) = written.await?;
     let mut response = sending(state, body)?;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(call.codec.content_type()));

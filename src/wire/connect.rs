@@ -303,43 +303,40 @@ impl Compression {
         }
     }
 
-    /// The body without its compression, at most `max_bytes` of it. Errors: 413 beyond the limit, 400 for damaged data.
-    pub fn decompress(self, body: Bytes, max_bytes: usize) -> Result<Bytes, ConnectError> {
-        let (name, out) = match self {
-            Compression::Identity if body.len() <= max_bytes => return Ok(body),
-            Compression::Identity => ("", Ok(body)),
-            Compression::Gzip => (
-                "gzip ",
-                read_bounded(flate2::read::MultiGzDecoder::new(body.as_ref()), body.len(), max_bytes),
-            ),
-            Compression::Zstd => (
-                "zstd ",
-                zstd::stream::read::Decoder::with_buffer(body.as_ref()).and_then(|mut decoder| {
-                    // 8 MiB is the largest window that a decoder must support (RFC 8878, 3.1.1.1.2).
-                    decoder.window_log_max(23)?;
-                    read_bounded(decoder, body.len(), max_bytes)
-                }),
-            ),
-        };
-        match out {
-            Ok(out) if out.len() <= max_bytes => Ok(out),
-            Ok(_) => Err(ConnectError::too_large(format!(
-                "the {name}body is larger than {max_bytes} bytes when decompressed"
-            ))),
-            Err(error) => Err(ConnectError::invalid(format!(
-                "cannot decompress the {name}body: {error}"
-            ))),
+    /// Its name, as in `Content-Encoding`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compression::Identity => "identity",
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
         }
+    }
+
+    /// The body without its compression; `None` when that is more than `max_bytes`, of which then no more is held than
+    /// these. Error: 400 for damaged data.
+    pub fn open(self, body: &[u8], max_bytes: usize) -> Result<Option<Vec<u8>>, ConnectError> {
+        let opened = match self {
+            Compression::Identity => read_bounded(body, max_bytes),
+            Compression::Gzip => read_bounded(flate2::read::MultiGzDecoder::new(body), max_bytes),
+            Compression::Zstd => zstd::stream::read::Decoder::with_buffer(body).and_then(|mut decoder| {
+                // 8 MiB is the largest window that a decoder must support (RFC 8878, 3.1.1.1.2).
+                decoder.window_log_max(23)?;
+                read_bounded(decoder, max_bytes)
+            }),
+        };
+        let name = self.name();
+        opened.map_err(|error| ConnectError::invalid(format!("cannot decompress the {name} body: {error}")))
     }
 }
 
-/// Reads up to one byte more than `max_bytes`, so that the caller sees the excess without holding it.
-fn read_bounded(reader: impl Read, compressed: usize, max_bytes: usize) -> std::io::Result<Bytes> {
-    let mut out = Vec::with_capacity(compressed.saturating_mul(3).min(max_bytes));
+/// Reads into a buffer that is there from the start: one that grows would be there twice when it is copied. What is not
+/// written to takes no memory.
+fn read_bounded(reader: impl Read, max_bytes: usize) -> std::io::Result<Option<Vec<u8>>> {
+    let mut out = Vec::with_capacity(max_bytes.saturating_add(1));
     reader
         .take((max_bytes as u64).saturating_add(1))
         .read_to_end(&mut out)?;
-    Ok(out.into())
+    Ok((out.len() <= max_bytes).then_some(out))
 }
 
 /// Body (already decompressed) to message. An empty JSON body is an error, as in protobuf's JSON; an empty binary one is the empty message.

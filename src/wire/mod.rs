@@ -15,3 +15,4 @@ pub mod proto;
 pub mod push;
 pub mod querier;
 pub mod sql;
+pub mod weight;

@@ -10,6 +10,11 @@ use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind};
 use crate::wire::call::{CallError, Caller};
 use crate::wire::proto::push::{PushRequest, PushResponse, RawProfileSeries, RawSample};
 use crate::wire::proto::types::LabelPair;
+use crate::wire::weight::MAX_PROFILES;
+
+/// Longest part of a client's text, and of a refusal, that an error repeats, in bytes: there may be as many refusals as
+/// profiles.
+const TOLD_BYTES: usize = 200;
 
 /// Route of the call.
 pub const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
@@ -26,10 +31,15 @@ pub struct PushBatch {
 }
 
 impl PushBatch {
-    /// Takes a request apart: each sample of each series is a profile. Wrong labels refuse a series, empty bytes a sample; the others stay.
-    /// A request without any sample is an error.
+    /// Takes a request apart: each sample of each series is a profile. Wrong labels refuse a series, empty bytes a
+    /// sample; the others stay. A request without any sample, or with more than [`MAX_PROFILES`], is an error.
     pub fn from_request(request: PushRequest) -> Result<Self, SinkError> {
         let mut batch = Self::default();
+        let profiles: usize = request.series.iter().map(|series| series.samples.len()).sum();
+        if profiles > MAX_PROFILES {
+            let message = format!("the push has {profiles} profiles, the limit is {MAX_PROFILES}: send it in parts");
+            return Err(SinkError::new(SinkErrorKind::TooLarge, message));
+        }
         for (index, series) in request.series.into_iter().enumerate() {
             let labels = labels(series.labels);
             for sample in series.samples {
@@ -107,8 +117,8 @@ impl PushOutcome {
             .refused
             .iter()
             .map(|(series, id, error)| match id.as_ref() {
-                "" => format!("series {series}: {error}"),
-                id => format!("series {series}, profile {id}: {error}"),
+                "" => format!("series {series}: {}", told(&error.message)),
+                id => format!("series {series}, profile {}: {}", told(id), told(&error.message)),
             })
             .collect();
         Err(SinkError::new(kind, lines.join("\n")))
@@ -125,15 +135,20 @@ fn retry_rank(kind: SinkErrorKind) -> u8 {
     }
 }
 
+/// The beginning of a text.
+fn told(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TOLD_BYTES)]
+}
+
 /// Labels of a series; a name given twice or an empty name is an error.
 fn labels(pairs: Vec<LabelPair>) -> Result<Labels, String> {
     let mut names = HashSet::with_capacity(pairs.len());
     for pair in &pairs {
         if pair.name.is_empty() {
-            return Err(format!("a label has no name (its value is `{}`)", pair.value));
+            return Err(format!("a label has no name (its value is `{}`)", told(&pair.value)));
         }
         if !names.insert(pair.name.as_str()) {
-            return Err(format!("label `{}` is there twice", pair.name));
+            return Err(format!("label `{}` is there twice", told(&pair.name)));
         }
     }
     drop(names);
@@ -236,6 +251,32 @@ mod tests {
             let error = PushBatch::from_request(PushRequest { series }).unwrap_err();
             assert_eq!(error.message, "no profiles received");
         }
+    }
+
+    #[test]
+    fn a_push_has_a_bounded_number_of_profiles_and_a_bounded_error() {
+        let mut request = to_request(&[profile("cpu", "")]);
+        let sample = request.series[0].samples[0].clone();
+        request.series[0].samples = vec![sample; MAX_PROFILES];
+        assert_eq!(
+            PushBatch::from_request(request.clone()).unwrap().profiles.len(),
+            MAX_PROFILES
+        );
+        let name = "x".repeat(1 << 20);
+        for _ in 0..2 {
+            request.series[0].labels.push(LabelPair {
+                name: name.clone(),
+                value: String::new(),
+            });
+        }
+        let (_, outcome) = PushBatch::from_request(request.clone()).unwrap().split();
+        let error = outcome.finish(Vec::new()).unwrap_err();
+        assert!(error.message.len() < MAX_PROFILES * 2 * TOLD_BYTES);
+        let more = request.series[0].samples[0].clone();
+        request.series[0].samples.push(more);
+        let error = PushBatch::from_request(request).unwrap_err();
+        assert_eq!(error.kind, SinkErrorKind::TooLarge);
+        assert!(error.message.contains("10001 profiles, the limit is 10000"), "{error}");
     }
 
     #[test]

@@ -1,18 +1,16 @@
 //! The collector's door: its listener as the `http` block protects it, TLS and basic authentication, changed by a reload while it is open.
 //!
-//! In: settings, prepared while a configuration is loaded and put in force with it; a bound socket. Out: connections that have passed the handshake, a router that asks for
-//! the password, and a way for our own components to that router without a socket. It fails closed: what cannot be prepared fails the load. Connections that
-//! are open stay as they were made; the password is asked for in every request.
+//! In: settings, prepared while a configuration is loaded and put in force with it. Out: the TLS in force for
+//! `admin::listen`, a router that asks for the password, and a way for our own components to that router without a
+//! socket. It fails closed: what cannot be prepared fails the load. Connections that are open stay as they were made;
+//! the password is asked for in every request.
 
 mod password;
 #[cfg(test)]
 mod tests;
 mod tls;
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -20,26 +18,16 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use bytes::Bytes;
 use parking_lot::RwLock;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
-use tokio_util::either::Either;
 use tower::ServiceExt as _;
 
-use crate::base::Shutdown;
+use crate::admin::listen::Tls;
 use crate::pipeline::component::ArgumentError;
 use crate::pipeline::http::{Apply, HttpSettings};
 use crate::pipeline::own_http::Answer;
 
 use password::{Auth, ask_for_password};
 
-/// How long a handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Handshakes at once; more connections wait in the kernel.
-const MOST_HANDSHAKES: usize = 64;
-/// Wait after a failed accept: the process has no file descriptors left, say.
-const AFTER_FAILURE: Duration = Duration::from_millis(100);
 /// Largest answer of our own that a component is given.
 const MAX_OWN_ANSWER: usize = 64 << 20;
 
@@ -70,12 +58,15 @@ impl Door {
         routes.layer(from_fn_with_state(self.clone(), ask_for_password))
     }
 
-    /// The socket as a listener of connections that have passed the handshake. One slow client holds up no other.
-    pub(crate) fn listen(&self, socket: TcpListener, shutdown: Shutdown) -> Passed {
-        let address = socket.local_addr();
-        let (passed, connections) = mpsc::channel(1);
-        tokio::spawn(accept(self.clone(), socket, passed, shutdown));
-        Passed { connections, address }
+    /// The TLS in force.
+    pub(crate) fn tls(&self) -> Tls {
+        let door = self.clone();
+        Arc::new(move || door.0.read().tls.clone())
+    }
+
+    /// True when requests need a password, be it for some paths only.
+    pub(crate) fn has_password(&self) -> bool {
+        self.0.read().auth.is_some()
     }
 }
 
@@ -95,72 +86,4 @@ pub(crate) fn from_within(routes: Router) -> Answer {
             }
         })
     })
-}
-
-/// A connection, plain or not.
-type Connection = Either<TcpStream, Box<TlsStream<TcpStream>>>;
-
-/// Connections that may be served.
-pub(crate) struct Passed {
-    connections: mpsc::Receiver<(Connection, SocketAddr)>,
-    address: io::Result<SocketAddr>,
-}
-
-impl axum::serve::Listener for Passed {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        match self.connections.recv().await {
-            Some(connection) => connection,
-            // The end: whoever serves stops by itself.
-            None => std::future::pending().await,
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        match &self.address {
-            Ok(address) => Ok(*address),
-            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-        }
-    }
-}
-
-async fn accept(door: Door, socket: TcpListener, passed: mpsc::Sender<(Connection, SocketAddr)>, shutdown: Shutdown) {
-    let room = Arc::new(Semaphore::new(MOST_HANDSHAKES));
-    loop {
-        let accepted = tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = passed.closed() => return,
-            accepted = socket.accept() => accepted,
-        };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::debug!(%error, "a connection could not be accepted");
-                tokio::time::sleep(AFTER_FAILURE).await;
-                continue;
-            }
-        };
-        let tls = door.0.read().tls.clone();
-        let Some(tls) = tls else {
-            if passed.send((Either::Left(stream), peer)).await.is_err() {
-                return;
-            }
-            continue;
-        };
-        let Ok(permit) = room.clone().acquire_owned().await else {
-            return;
-        };
-        let passed = passed.clone();
-        tokio::spawn(async move {
-            let handshake = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await;
-            drop(permit);
-            match handshake {
-                Ok(Ok(stream)) => _ = passed.send((Either::Right(Box::new(stream)), peer)).await,
-                Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
-                Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
-            }
-        });
-    }
 }

@@ -2,13 +2,16 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
 use bytes::Bytes;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use url::Url;
 
+use crate::admin::listen::{ListenOptions, Listener};
 use crate::app::door::{Door, from_within};
 use crate::base::Shutdown;
 use crate::components::ALL;
@@ -30,6 +33,10 @@ struct House {
 
 impl House {
     async fn open(config: &str) -> Self {
+        Self::open_with(config, ListenOptions::default()).await
+    }
+
+    async fn open_with(config: &str, listen: ListenOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in [("ca.pem", CA), ("cert.pem", CERTIFICATE), ("key.pem", KEY)] {
             std::fs::write(folder.path().join(name), text).unwrap();
@@ -42,8 +49,8 @@ impl House {
             ..Options::new(folder.path().join("data"))
         };
         let controller = Controller::new(ALL, options);
-        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = socket.local_addr().unwrap();
+        let listener = Listener::bind("127.0.0.1:0", listen).await.unwrap();
+        let address = listener.local_addr();
         let routes = Router::new()
             .route("/open", get(async || "open"))
             .route("/metrics", get(async || "metrics"))
@@ -57,11 +64,7 @@ impl House {
             shutdown: shutdown.clone(),
         };
         house.load(config).await.unwrap();
-        let listener = door.listen(socket, shutdown.clone());
-        tokio::spawn(async move {
-            let serve = axum::serve(listener, routes);
-            serve.with_graceful_shutdown(shutdown.cancelled_owned()).await
-        });
+        tokio::spawn(listener.with_tls(door.tls()).serve(routes, shutdown));
         house
     }
 
@@ -250,6 +253,70 @@ async fn a_renewed_certificate_needs_no_reload_and_a_broken_one_is_not_taken() {
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
     touch(CERTIFICATE, 1);
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
+}
+
+/// A client that says this and then nothing.
+async fn stuck(house: &House, said: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    stream.write_all(said).await.unwrap();
+    stream
+}
+
+/// Waits until the other side has closed the connection.
+async fn closed(mut stream: TcpStream) {
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut rest)).await;
+    assert!(ended.is_ok(), "the connection is held for ever");
+}
+
+/// The first bytes of a TLS handshake.
+const HELLO: &[u8] = &[22, 3, 1];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_say_nothing_or_do_not_finish_are_sent_away() {
+    let listen = ListenOptions {
+        header_timeout: Duration::from_millis(300),
+        handshake_timeout: Duration::from_millis(300),
+        ..ListenOptions::default()
+    };
+    let house = House::open_with("", listen).await;
+    for said in [&b""[..], b"GET /open HTTP/1.1\r\n"] {
+        closed(stuck(&house, said).await).await;
+    }
+    house.load(&tls("")).await.unwrap();
+    for said in [b"", HELLO] {
+        closed(stuck(&house, said).await).await;
+    }
+    assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn handshakes_wait_for_their_turn_and_silent_clients_take_none() {
+    let listen = ListenOptions {
+        max_handshakes: 1,
+        handshake_timeout: Duration::from_millis(500),
+        ..ListenOptions::default()
+    };
+    let house = House::open_with(&tls(""), listen).await;
+    let _silent = [stuck(&house, b"").await, stuck(&house, b"").await];
+    assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
+    // The one that stands in the way has its time, then the next is let in.
+    let stands = stuck(&house, HELLO).await;
+    assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
+    closed(stands).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_beyond_the_most_wait_until_one_has_ended() {
+    let listen = ListenOptions {
+        max_connections: 1,
+        header_timeout: Duration::from_millis(300),
+        ..ListenOptions::default()
+    };
+    let house = House::open_with("", listen).await;
+    let first = stuck(&house, b"").await;
+    assert_eq!(house.status("/open", None).await, 200);
+    closed(first).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

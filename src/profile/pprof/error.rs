@@ -108,6 +108,9 @@ pub enum DecodeErrorKind {
     /// A profile must say what its values are.
     #[error("profile has no sample types")]
     NoSampleTypes,
+    /// More kinds of values than are looked at.
+    #[error("profile has more than {0} sample types")]
+    SampleTypes(usize),
     /// One value a sample type.
     #[error("sample has {found} values, the profile has {expected} sample types")]
     ValueCount {

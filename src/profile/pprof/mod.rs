@@ -10,6 +10,7 @@ mod decode;
 mod encode;
 mod error;
 mod gzip;
+mod head;
 pub mod model;
 mod reader;
 mod stack_ids;
@@ -18,7 +19,8 @@ pub use count::sample_count;
 pub use decode::{decode, max_column_bytes};
 pub use encode::encode;
 pub use error::{DecodeError, DecodeErrorKind};
-pub use gzip::{GzipError, announced_size, gunzip, gzip, is_gzip};
+pub use gzip::{GzipError, MAX_RATIO, announced_size, gunzip, gzip, is_gzip, plain_length};
+pub use head::{Head, head, with_time};
 pub use model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 pub use stack_ids::{StackHasher, stack_ids};
 

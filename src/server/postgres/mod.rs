@@ -18,7 +18,7 @@ mod tls;
 mod types;
 mod wire;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::base::Shutdown;
-use crate::base::net::listen_reason;
+use crate::base::net::{is_this_machine, listen_reason};
 use crate::query::QueryEngine;
 use crate::server::postgres::arrivals::{Arrival, Arrivals};
 use crate::server::postgres::auth::Users;
@@ -222,11 +222,6 @@ impl PostgresServer {
             }
         }
     }
-}
-
-/// An address that other machines cannot reach.
-fn is_this_machine(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
 }
 
 async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, arrival: Arrival, shutdown: Shutdown) {

@@ -8,6 +8,9 @@ use memchr::memmem;
 /// Most parts of a form: the protocol has four.
 const MAX_PARTS: usize = 32;
 
+/// Most bytes of a part's headers: what a header of HTTP may have elsewhere, too.
+const MAX_HEAD_BYTES: usize = 8 << 10;
+
 /// One field.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Part {
@@ -49,6 +52,12 @@ pub fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, String> {
         let start = position + blanks;
         let head_length =
             memmem::find(rest, b"\r\n\r\n").ok_or_else(|| format!("part {} has no end of headers", parts.len() + 1))?;
+        if head_length > MAX_HEAD_BYTES {
+            return Err(format!(
+                "part {} has {head_length} bytes of headers, the limit is {MAX_HEAD_BYTES}",
+                parts.len() + 1
+            ));
+        }
         let head = String::from_utf8_lossy(rest.get(..head_length).unwrap_or_default());
         // The delimiter's line end may be that of the empty line, in a part without content.
         let content_start = start + head_length + 4;
@@ -118,8 +127,16 @@ mod tests {
                 "--x y\r\nContent-Disposition: form-data\r\n\r\ncontent\r\n--x y--",
             ),
             (TYPE, "--x y\r\nno end of headers\r\n--x y--"),
+            (
+                TYPE,
+                &format!("--x y\r\n{}\r\n\r\n\r\n--x y--", "a".repeat(MAX_HEAD_BYTES + 1)),
+            ),
+            (
+                TYPE,
+                &format!("--x y{}--", "\r\nname: name=a\r\n\r\n\r\n--x y".repeat(MAX_PARTS + 1)),
+            ),
         ] {
-            assert!(parse(kind, &Bytes::from_static(body.as_bytes())).is_err(), "{body}");
+            assert!(parse(kind, &Bytes::copy_from_slice(body.as_bytes())).is_err(), "{body}");
         }
         assert_eq!(parse(TYPE, &Bytes::from_static(b"--x y--")).unwrap(), []);
     }

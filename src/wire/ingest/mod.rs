@@ -1,8 +1,9 @@
 //! `/ingest`, the protocol of Pyroscope's older SDKs: parameters in the query, one profile in the body.
 //!
-//! In: query text, content type, body. Out: one [`RawProfile`]. Read are pprof, raw or in a form, and folded stacks as text; other formats are
-//! refused by name (422). A pprof is decoded here because its name follows from its sample types; its bytes go on as they came unless
-//! their time is missing.
+//! In: query text, content type, body. Out: one [`RawProfile`]. Read are pprof, raw or in a form, and folded stacks as
+//! text; other formats are refused by name (422). The head of a pprof is read here because its name follows from its
+//! sample types; its bytes go on as they came unless their time is missing. What is in the rest is the store's
+//! business.
 
 mod form;
 mod query;
@@ -39,8 +40,25 @@ struct SampleTypeConfig {
     display_name: String,
 }
 
-/// What the body holds.
-enum Upload {
+/// Most bytes of the part `sample_type_config` of a form: SDKs send some hundred.
+const MAX_CONFIG_BYTES: usize = 64 << 10;
+
+/// Bytes in memory for one byte of it: the worst is a setting of eight bytes, which has two texts in a table.
+const CONFIG_FACTOR: usize = 32;
+
+/// How many bytes the work on a body may touch: a profile in it may be compressed.
+pub fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
+    body_bytes.max(body_bytes.saturating_mul(pprof::MAX_RATIO).min(max_bytes))
+}
+
+/// One request, taken apart but not opened.
+pub struct Upload {
+    content: Content,
+    /// Bytes of memory that the settings of sample types take.
+    config_weight: usize,
+}
+
+enum Content {
     Pprof {
         profile: Bytes,
         config: HashMap<String, SampleTypeConfig>,
@@ -49,16 +67,40 @@ enum Upload {
     Text { body: Bytes, counted: bool },
 }
 
-/// Reads one request. `max_bytes` limits the uncompressed profile (413). A profile that is no pprof is 400, a format that is not read 422.
-pub fn read(
-    query: &IngestQuery,
-    content_type: &str,
-    body: Bytes,
-    max_bytes: usize,
-) -> Result<RawProfile, ConnectError> {
-    match upload(query, content_type, body)? {
-        Upload::Pprof { profile, config } => read_pprof(query, profile, &config, max_bytes),
-        Upload::Text { body, counted } => read_text(query, &body, counted, max_bytes),
+impl Upload {
+    /// Finds out what a body holds. A format that is not read is 422.
+    pub fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
+        if query.format.is_empty() || query.format == "pprof" {
+            let is_form = content_type.contains("multipart/form-data");
+            if is_form && other_format(query, content_type).is_none() {
+                return form_upload(content_type, body);
+            }
+        }
+        Ok(Self {
+            content: content(query, content_type, body)?,
+            config_weight: 0,
+        })
+    }
+
+    /// How many bytes of memory [`Upload::profile`] takes at most. What is too large is refused here.
+    pub fn weight(&self, max_bytes: usize) -> Result<usize, ConnectError> {
+        let content = match &self.content {
+            // Uncompressed, with its time, and compressed again.
+            Content::Pprof { profile, .. } => 3 * pprof::plain_length(profile, max_bytes).map_err(unopened)?,
+            Content::Text { body, .. } if body.len() > max_bytes => return Err(too_large(max_bytes)),
+            Content::Text { body, counted } => {
+                text::weight(body, *counted).map_err(|reason| ConnectError::too_large(reason.to_string()))?
+            }
+        };
+        Ok(content.saturating_add(self.config_weight))
+    }
+
+    /// Reads the profile. `max_bytes` limits it uncompressed (413). A profile that is no pprof is 400.
+    pub fn profile(self, query: &IngestQuery, max_bytes: usize) -> Result<RawProfile, ConnectError> {
+        match self.content {
+            Content::Pprof { profile, config } => read_pprof(query, profile, &config, max_bytes),
+            Content::Text { body, counted } => read_text(query, &body, counted, max_bytes),
+        }
     }
 }
 
@@ -68,19 +110,18 @@ fn read_pprof(
     config: &HashMap<String, SampleTypeConfig>,
     max_bytes: usize,
 ) -> Result<RawProfile, ConnectError> {
-    let plain = pprof::gunzip(&body, max_bytes).map_err(|error| match error {
-        GzipError::TooLarge { .. } => ConnectError::too_large(error.to_string()),
-        GzipError::Corrupt(_) => ConnectError::invalid(error.to_string()),
-    })?;
-    let mut profile = pprof::decode(&plain)
+    let plain = pprof::gunzip(&body, max_bytes).map_err(unopened)?;
+    let head = pprof::head(&plain)
         .map_err(|error| ConnectError::invalid(format!("cannot read the profile as pprof: {error}")))?;
-    let name = profile_name(&profile, config);
-    let pprof = if profile.time_nanos < FIRST_CREDIBLE_NANOS {
-        profile.time_nanos = query.from_nanos;
-        if profile.duration_nanos == 0 {
-            profile.duration_nanos = query.until_nanos.saturating_sub(query.from_nanos).max(0);
-        }
-        Bytes::from(pprof::gzip(&pprof::encode(&profile)))
+    let name = profile_name(&head.kinds, config);
+    let pprof = if head.time_nanos < FIRST_CREDIBLE_NANOS {
+        let asked = query.until_nanos.saturating_sub(query.from_nanos).max(0);
+        let duration = if head.duration_nanos == 0 {
+            asked
+        } else {
+            head.duration_nanos
+        };
+        Bytes::from(pprof::gzip(&pprof::with_time(&plain, query.from_nanos, duration)))
     } else {
         body
     };
@@ -93,7 +134,7 @@ fn read_pprof(
 
 fn read_text(query: &IngestQuery, body: &[u8], counted: bool, max_bytes: usize) -> Result<RawProfile, ConnectError> {
     if body.len() > max_bytes {
-        return Err(ConnectError::too_large(format!("profile exceeds {max_bytes} bytes")));
+        return Err(too_large(max_bytes));
     }
     let kind = TextType::of(query).map_err(|reason| ConnectError::invalid(reason).with_status(422))?;
     let invalid = |reason| ConnectError::invalid(format!("cannot read the profile as folded stacks: {reason}"));
@@ -109,28 +150,41 @@ fn read_text(query: &IngestQuery, body: &[u8], counted: bool, max_bytes: usize) 
     })
 }
 
-fn upload(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Upload, ConnectError> {
-    let format = query.format.as_str();
+fn unopened(error: GzipError) -> ConnectError {
+    match error {
+        GzipError::TooLarge { .. } => ConnectError::too_large(error.to_string()),
+        GzipError::Corrupt(_) => ConnectError::invalid(error.to_string()),
+    }
+}
+
+fn too_large(max_bytes: usize) -> ConnectError {
+    ConnectError::too_large(format!("profile exceeds {max_bytes} bytes"))
+}
+
+/// Name of the format when it is one that is not read.
+fn other_format(query: &IngestQuery, content_type: &str) -> Option<&'static str> {
     let named = OTHER_FORMATS
         .iter()
-        .find(|(name, kind)| *name == format || (!kind.is_empty() && content_type.contains(kind)));
-    if let Some((name, _)) = named {
+        .find(|(name, kind)| *name == query.format || (!kind.is_empty() && content_type.contains(kind)));
+    named.map(|(name, _)| *name)
+}
+
+fn content(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Content, ConnectError> {
+    if let Some(name) = other_format(query, content_type) {
         return Err(unreadable(name));
     }
+    let format = query.format.as_str();
     match format {
-        "lines" => return Ok(Upload::Text { body, counted: false }),
-        "groups" | "collapsed" => return Ok(Upload::Text { body, counted: true }),
+        "lines" => return Ok(Content::Text { body, counted: false }),
+        "groups" | "collapsed" => return Ok(Content::Text { body, counted: true }),
         "" | "pprof" => {}
         _ => return Err(ConnectError::invalid(format!("format `{format}` is unknown")).with_status(422)),
     }
-    if content_type.contains("multipart/form-data") {
-        return form_upload(content_type, body);
-    }
     // Without a format the protocol means folded stacks; SDKs that post bare pprof bytes are told by the bytes.
     if format.is_empty() && !pprof::is_gzip(&body) && !looks_like_pprof(&body) {
-        return Ok(Upload::Text { body, counted: true });
+        return Ok(Content::Text { body, counted: true });
     }
-    Ok(Upload::Pprof {
+    Ok(Content::Pprof {
         profile: body,
         config: HashMap::new(),
     })
@@ -149,7 +203,7 @@ fn form_upload(content_type: &str, body: Bytes) -> Result<Upload, ConnectError> 
     let parts = form::parse(content_type, &body)
         .map_err(|reason| ConnectError::invalid(format!("cannot read the form: {reason}")))?;
     let mut profile = None;
-    let mut config = HashMap::new();
+    let (mut config, mut config_weight) = (HashMap::new(), 0);
     for part in parts {
         match part.name.as_str() {
             "profile" => profile = Some(part.content),
@@ -159,7 +213,14 @@ fn form_upload(content_type: &str, body: Bytes) -> Result<Upload, ConnectError> 
                 )
                 .with_status(422));
             }
+            "sample_type_config" if part.content.len() > MAX_CONFIG_BYTES => {
+                return Err(ConnectError::too_large(format!(
+                    "the form has a `sample_type_config` of {} bytes, the limit is {MAX_CONFIG_BYTES}",
+                    part.content.len()
+                )));
+            }
             "sample_type_config" => {
+                config_weight = part.content.len() * CONFIG_FACTOR;
                 config = serde_json::from_slice(&part.content).map_err(|error| {
                     ConnectError::invalid(format!("cannot read `sample_type_config` of the form: {error}"))
                 })?;
@@ -169,16 +230,15 @@ fn form_upload(content_type: &str, body: Bytes) -> Result<Upload, ConnectError> 
         }
     }
     let profile = profile.ok_or_else(|| ConnectError::invalid("the form has no field `profile`"))?;
-    Ok(Upload::Pprof { profile, config })
+    Ok(Upload {
+        content: Content::Pprof { profile, config },
+        config_weight,
+    })
 }
 
 /// `__name__` of a profile, from its sample types under the names that the SDK wants them shown.
-fn profile_name(profile: &pprof::Profile<'_>, config: &HashMap<String, SampleTypeConfig>) -> String {
-    let shown: Vec<&str> = profile
-        .sample_types
-        .iter()
-        .map(|sample_type| shown_name(sample_type.kind, config))
-        .collect();
+fn profile_name(kinds: &[&str], config: &HashMap<String, SampleTypeConfig>) -> String {
+    let shown: Vec<&str> = kinds.iter().map(|kind| shown_name(kind, config)).collect();
     if shown.contains(&"wall") {
         return "wall".to_owned();
     }

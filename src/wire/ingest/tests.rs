@@ -9,6 +9,12 @@ fn query(text: &str) -> IngestQuery {
     IngestQuery::parse(text, NOW).unwrap()
 }
 
+fn read(query: &IngestQuery, content_type: &str, body: Bytes, max_bytes: usize) -> Result<RawProfile, ConnectError> {
+    let upload = Upload::new(query, content_type, body)?;
+    upload.weight(max_bytes)?;
+    upload.profile(query, max_bytes)
+}
+
 fn with_types<'a>(kinds: &[&'a str]) -> Profile<'a> {
     Profile {
         sample_types: kinds.iter().map(|kind| ValueType { kind, unit: "count" }).collect(),
@@ -78,7 +84,7 @@ fn the_name_follows_from_the_sample_types() {
         (&["exceptions"], "exceptions"),
         (&["a", "b"], "b"),
     ] {
-        assert_eq!(profile_name(&with_types(kinds), &HashMap::new()), name, "{kinds:?}");
+        assert_eq!(profile_name(kinds, &HashMap::new()), name, "{kinds:?}");
     }
 }
 
@@ -140,6 +146,14 @@ fn wrong_bodies_are_refused_with_their_reason() {
             400,
             "sample_type_config",
         ),
+        (
+            "",
+            FORM,
+            form(&[("profile", &plain), ("sample_type_config", &[b' '; 70_000])]),
+            413,
+            "70000 bytes",
+        ),
+        ("format=groups", "", vec![b'\n'; 1 << 19].into(), 413, "lines"),
         ("", FORM, form(&[("jfr", b"x")]), 422, "jfr"),
         ("", "multipart/form-data", Bytes::new(), 400, "boundary"),
     ] {
@@ -147,6 +161,24 @@ fn wrong_bodies_are_refused_with_their_reason() {
         assert_eq!(error.status, status, "{text} {kind}: {error}");
         assert!(error.message.contains(reason), "{text} {kind}: {error}");
     }
+}
+
+#[test]
+fn an_upload_tells_what_it_will_take_before_it_is_opened() {
+    let weight = |body: Vec<u8>, max| {
+        Upload::new(&query("name=a&format=pprof"), "", body.into())
+            .unwrap()
+            .weight(max)
+    };
+    let zeros = || pprof::gzip(&vec![0u8; 1 << 20]);
+    assert_eq!(weight(zeros(), 1 << 20).unwrap(), 3 << 20);
+    assert_eq!(weight([zeros(), zeros()].concat(), 2 << 20).unwrap(), 6 << 20);
+    assert_eq!(weight(zeros(), (1 << 20) - 1).unwrap_err().status, 413);
+    assert_eq!(weight(vec![10; 100], 1 << 20).unwrap(), 300);
+    assert_eq!(
+        [(10, 1 << 20), (10_000, 1 << 20), (2 << 20, 1 << 20)].map(|(body, max)| work_bytes(body, max)),
+        [10_320, 1 << 20, 2 << 20]
+    );
 }
 
 #[test]

@@ -13,6 +13,42 @@ const SECOND_NANOS: i64 = 1_000_000_000;
 /// Longest line, as in Pyroscope; there the rest of the body is dropped without a word, here the line is an error.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
+/// Most stacks, frames and names of a text: each is an entry of a column, or of several. The store takes 16,000 stacks
+/// of 1,000 frames unless told otherwise.
+const MAX_STACKS: usize = 1 << 18;
+const MAX_FRAMES: usize = 1 << 22;
+const MAX_NAMES: usize = 1 << 16;
+
+/// Bytes in memory for one of each: in columns that have room for twice as many, in the table of names, and in the
+/// profile that is written of them.
+const STACK_BYTES: usize = 64;
+const FRAME_BYTES: usize = 16;
+const NAME_BYTES: usize = 512;
+
+/// More of something than a text may have.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the text has {found} {what}, the limit is {limit}")]
+pub struct TooMany {
+    found: usize,
+    what: &'static str,
+    limit: usize,
+}
+
+/// How many bytes of memory the profile of a text takes at most, told without making it.
+pub fn weight(text: &[u8], counted: bool) -> Result<usize, TooMany> {
+    let stacks = 1 + memchr::memchr_iter(b'\n', text).count();
+    let frames = stacks + memchr::memchr_iter(b';', text).count();
+    for (found, what, limit) in [(stacks, "lines", MAX_STACKS), (frames, "frames", MAX_FRAMES)] {
+        if found > limit {
+            return Err(TooMany { found, what, limit });
+        }
+    }
+    // The shortest line with a name of its own: the name, a blank and a count, the end of the line.
+    let shortest = if counted { 3 } else { 2 };
+    let names = frames.min(text.len() / shortest + 1).min(MAX_NAMES);
+    Ok(2 * text.len() + stacks * STACK_BYTES + frames * FRAME_BYTES + names * NAME_BYTES)
+}
+
 /// What a text profile is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextType {
@@ -114,6 +150,9 @@ impl TextType {
                     .or_insert_with(|| push_function(&mut profile, name));
                 profile.sample_locations.push(location);
             }
+            if functions.len() > MAX_NAMES {
+                return Err(format!("there are more than {MAX_NAMES} names"));
+            }
             profile.sample_starts.push(profile.sample_locations.len() as u32);
             profile.label_starts.push(0);
             profile.values.push(count.saturating_mul(self.scale));
@@ -140,4 +179,35 @@ fn push_function<'a>(profile: &mut Profile<'a>, name: &'a str) -> u32 {
         ..Location::default()
     });
     index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_weighed_by_lines_frames_and_names() {
+        let weight = |text: &str| weight(text.as_bytes(), true);
+        let line = 64 + 16 + 512;
+        assert_eq!(weight("main 1"), Ok(12 + line));
+        assert_eq!(weight("main;work 1"), Ok(22 + line + 16 + 512));
+        let many = "a 1\n".repeat(MAX_STACKS);
+        assert_eq!(
+            weight(&many).unwrap_err().to_string(),
+            "the text has 262145 lines, the limit is 262144"
+        );
+        assert_eq!(weight(&";".repeat(MAX_FRAMES)).unwrap_err().what, "frames");
+    }
+
+    #[test]
+    fn names_have_a_limit() {
+        let query = IngestQuery::parse("name=a", 0).unwrap();
+        let of = |count: usize| {
+            let text: String = (0..count).map(|name| format!("{name:x} 1\n")).collect();
+            let found = TextType::of(&query).unwrap().profile(&text, true, &query);
+            found.map(|profile| profile.functions.len())
+        };
+        assert_eq!(of(MAX_NAMES), Ok(MAX_NAMES));
+        assert_eq!(of(MAX_NAMES + 1), Err("there are more than 65536 names".to_owned()));
+    }
 }

@@ -1,0 +1,194 @@
+//! Requests that a page of a stranger makes a browser send: refused, on every port that listens with `listen`.
+//!
+//! In: a request, and the address at which its connection arrived. Out: the request goes on, or 403 and why. A page may
+//! send its visitor's browser to `localhost`, where nobody asks for a password, in two ways:
+//!
+//! - **Across sites**: it posts a form, or loads an address as an image. The browser says so in `Sec-Fetch-Site`, or in
+//!   `Origin` or `Referer`. Links to our pages are followed.
+//! - **As the same site** (DNS rebinding): the name of its own site becomes `127.0.0.1`, so that to the browser we are
+//!   that site. The name is in `Host`. So on a loopback address a browser may only use names of this machine,
+//!   addresses, and what `--http.allowed-host` allows.
+//!
+//! Programs send none of this and are let through; who sends a header of a browser without being one gains nothing by
+//! it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+
+/// Starts of paths on which a GET does or costs something, or on which a component answers: no link from elsewhere
+/// leads there.
+const NOT_FOR_LINKS: [&str; 3] = ["/-/", "/debug/", "/api/v0/component/"];
+
+/// Names of a port besides those of this machine. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct AllowedHosts(Arc<[String]>);
+
+/// The address at which a connection arrived.
+#[derive(Debug, Clone, Copy)]
+pub struct ArrivedAt(pub SocketAddr);
+
+impl AllowedHosts {
+    /// These names, without ports.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        Self(names.into_iter().map(|name| name.to_ascii_lowercase()).collect())
+    }
+
+    fn has(&self, host: &str) -> bool {
+        self.0.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
+    }
+}
+
+/// The name of a host as `--http.allowed-host` takes it; the error says what is wrong.
+pub fn host_name(text: &str) -> Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if text.is_empty() || !text.bytes().all(is_plain) {
+        return Err("use the name of a host without a port, such as profiles.example.com".to_owned());
+    }
+    Ok(text.trim_end_matches('.').to_ascii_lowercase())
+}
+
+/// These routes without what pages of strangers ask for.
+pub fn guard(routes: Router, allowed: AllowedHosts) -> Router {
+    routes.layer(from_fn_with_state(allowed, refuse_strangers))
+}
+
+async fn refuse_strangers(State(allowed): State<AllowedHosts>, request: Request, next: Next) -> Response {
+    match check(&request, &allowed) {
+        Ok(()) => next.run(request).await,
+        Err(reason) => {
+            tracing::debug!(
+                path = request.uri().path(),
+                reason,
+                "request of a page of a stranger refused"
+            );
+            (StatusCode::FORBIDDEN, format!("{reason}\n")).into_response()
+        }
+    }
+}
+
+fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), String> {
+    let headers = request.headers();
+    let authority = request.uri().authority().cloned().or_else(|| host_header(headers));
+    if let Some(ArrivedAt(address)) = request.extensions().get()
+        && address.ip().to_canonical().is_loopback()
+        && is_of_browser(headers)
+        && let Some(authority) = &authority
+        && !is_of_this_machine(authority.host())
+        && !allowed.has(name(authority.host()))
+    {
+        return Err(format!(
+            "`{authority}` is no name of this machine: a page of a stranger may have given it our address. \
+             If the name is yours, start with --http.allowed-host {}",
+            name(authority.host())
+        ));
+    }
+    match other_site(headers, authority.as_ref(), allowed) {
+        Some(site) if !is_followed_link(request) => Err(format!(
+            "the browser sends this request for another site ({site}), and only pages of this one may. \
+             If that site is this one behind a proxy, start with --http.allowed-host and its name"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// True when a browser sent it. Scripts of a page can leave out `Origin` and `Referer` and plain HTTP has no
+/// `Sec-Fetch-Site`, but every browser tells its languages.
+fn is_of_browser(headers: &HeaderMap) -> bool {
+    let telling = [header::ORIGIN, header::REFERER, header::ACCEPT_LANGUAGE];
+    headers.contains_key("sec-fetch-site") || telling.iter().any(|name| headers.contains_key(name))
+}
+
+fn host_header(headers: &HeaderMap) -> Option<Authority> {
+    headers.get(header::HOST)?.to_str().ok()?.parse().ok()
+}
+
+/// `localhost`, a name under it, or an address: none of them can be given to us by a stranger.
+fn is_of_this_machine(host: &str) -> bool {
+    let host = name(host);
+    let is_local = host.eq_ignore_ascii_case("localhost") || ends_with(host, ".localhost");
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    is_local || address.unwrap_or(host).parse::<IpAddr>().is_ok()
+}
+
+fn ends_with(text: &str, end: &str) -> bool {
+    let at = text.len().saturating_sub(end.len());
+    text.get(at..).is_some_and(|rest| rest.eq_ignore_ascii_case(end))
+}
+
+/// A host without the dot that may end it.
+fn name(host: &str) -> &str {
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+/// The other site for which a browser sends the request, if it says so. The newest of the three headers knows best; no
+/// script can write any of them.
+fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &AllowedHosts) -> Option<String> {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let origin = text("origin").or_else(|| text("referer"));
+    if let Some(site) = text("sec-fetch-site") {
+        let is_own = matches!(site, "same-origin" | "none");
+        return (!is_own).then(|| origin.unwrap_or(site).to_owned());
+    }
+    let origin = origin?;
+    let own = |site: &Site| {
+        // Of a proxy that does not pass on the name under which it was asked.
+        let forwarded = headers.get("x-forwarded-host").and_then(|value| value.to_str().ok());
+        let forwarded = forwarded.and_then(|hosts| hosts.split(',').next()?.trim().parse().ok());
+        let named = [authority.cloned(), forwarded];
+        named.iter().flatten().any(|authority| site.is_at(authority)) || allowed.has(name(site.authority.host()))
+    };
+    match Site::read(origin) {
+        Some(site) if own(&site) => None,
+        _ => Some(origin.to_owned()),
+    }
+}
+
+/// Scheme and authority of an origin or of an address.
+struct Site {
+    authority: Authority,
+    default_port: u16,
+}
+
+impl Site {
+    /// `None` for `null`, which is what a browser says of a page that has no site, and for what is no address.
+    fn read(text: &str) -> Option<Self> {
+        let (scheme, rest) = text.split_once("://")?;
+        let default_port = match scheme {
+            "http" => 80,
+            "https" => 443,
+            _ => return None,
+        };
+        let authority = rest.split(['/', '?', '#']).next()?.parse().ok()?;
+        Some(Self {
+            authority,
+            default_port,
+        })
+    }
+
+    fn is_at(&self, other: &Authority) -> bool {
+        let port = |authority: &Authority| authority.port_u16().unwrap_or(self.default_port);
+        self.authority.host().eq_ignore_ascii_case(other.host()) && port(&self.authority) == port(other)
+    }
+}
+
+/// A link or an address that leads to a page: reading does no harm, and no other page sees the answer.
+fn is_followed_link(request: &Request) -> bool {
+    let is = |name: &str, wanted: &str| request.headers().get(name).is_none_or(|value| value == wanted);
+    let path = request.uri().path();
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        && is("sec-fetch-mode", "navigate")
+        && is("sec-fetch-dest", "document")
+        && !request.headers().contains_key(header::ORIGIN)
+        && !NOT_FOR_LINKS.iter().any(|start| path.starts_with(start))
+}
+
+#[cfg(test)]
+#[path = "browser_tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+//! Bodies against their limits: of size, of time, of all of them together.
+
+use std::io::Write as _;
+
+use super::*;
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// 16 MiB in all: small bodies are up to 128 KiB, the largest 4 MiB, unpacked too.
+fn limits() -> ServerLimits {
+    ServerLimits {
+        memory_bytes: 16 * MIB,
+        body_bytes: 4 * MIB,
+        unpacked_body_bytes: 4 * MIB,
+        memory_wait: Duration::from_millis(1),
+        ..ServerLimits::default()
+    }
+}
+
+fn intake() -> Intake {
+    Intake::new(&limits(), Workers::new())
+}
+
+fn limit(bytes: usize) -> BodyLimit {
+    BodyLimit {
+        bytes,
+        unpacked_bytes: bytes,
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Reads parts whose whole length is not announced.
+async fn read(intake: &Intake, parts: Vec<Vec<u8>>, max: usize) -> Result<TakenBody, ConnectError> {
+    let stream = futures::stream::iter(parts.into_iter().map(Ok::<_, std::io::Error>));
+    intake
+        .read(&HeaderMap::new(), Body::from_stream(stream), limit(max))
+        .await
+}
+
+async fn read_gzip(intake: &Intake, plain: &[u8], max: usize) -> Result<TakenBody, ConnectError> {
+    let headers = HeaderMap::from_iter([(http::header::CONTENT_ENCODING, "gzip".parse().unwrap())]);
+    intake.read(&headers, gzip(plain).into(), limit(max)).await
+}
+
+impl Intake {
+    fn free_bytes(&self) -> usize {
+        let budget = &self.budget;
+        [&budget.arriving, &budget.unpacked, &budget.decoded]
+            .map(|stage| stage.free_bytes())
+            .iter()
+            .sum()
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_read_up_to_its_limit() {
+    let intake = intake();
+    let two = || vec![b"ab".to_vec(), b"cd".to_vec()];
+    assert_eq!(read(&intake, two(), 4).await.unwrap().bytes, "abcd");
+    assert_eq!(read(&intake, two(), 3).await.unwrap_err().status, 413);
+    assert_eq!(intake.free_bytes(), 16 * MIB);
+}
+
+#[tokio::test]
+async fn a_body_holds_as_much_as_it_turned_out_to_have() {
+    let intake = intake();
+    for (length, held) in [(1, KIB), (100 * KIB, 100 * KIB), (3 * MIB + 1, 3 * MIB + KIB)] {
+        let parts = vec![0; length].chunks(50 * KIB).map(<[u8]>::to_vec).collect();
+        let body = read(&intake, parts, 4 * MIB).await.unwrap();
+        assert_eq!(body.bytes.len(), length);
+        assert_eq!(intake.free_bytes(), 16 * MIB - held, "{length}");
+    }
+    assert_eq!(intake.free_bytes(), 16 * MIB);
+}
+
+#[tokio::test]
+async fn an_unpacked_body_is_counted_by_what_it_became_and_no_longer_by_what_came() {
+    let intake = intake();
+    for (length, held) in [
+        (10, KIB),
+        (100 * KIB, 100 * KIB),
+        (3 * MIB, 3 * MIB),
+        (4 * MIB, 4 * MIB),
+    ] {
+        let body = read_gzip(&intake, &vec![7; length], 4 * MIB).await.unwrap();
+        assert_eq!(body.bytes.len(), length);
+        assert_eq!(intake.free_bytes(), 16 * MIB - held, "{length}");
+    }
+    let error = read_gzip(&intake, &vec![7; 4 * MIB + 1], 4 * MIB).await.unwrap_err();
+    assert_eq!(error.status, 413);
+    assert!(error.message.contains("larger than 4194304"), "{error}");
+    assert_eq!(intake.free_bytes(), 16 * MIB);
+}
+
+#[tokio::test]
+async fn large_bodies_that_fill_their_share_leave_that_of_the_small_ones() {
+    let intake = intake();
+    let held = read_gzip(&intake, &vec![7; 3 * MIB], 4 * MIB).await.unwrap();
+    let refused = read_gzip(&intake, &vec![7; 3 * MIB], 4 * MIB).await.unwrap_err();
+    assert_eq!((refused.status, refused.code), (503, Code::Unavailable));
+    assert!(read_gzip(&intake, &[7; 100 * KIB], 4 * MIB).await.is_ok());
+    drop(held);
+    assert!(read_gzip(&intake, &vec![7; 3 * MIB], 4 * MIB).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_made_of_a_body_is_weighed_before_it_is_made() {
+    let intake = intake();
+    let body = read(&intake, vec![b"abc".to_vec()], 10).await.unwrap();
+    let weigh = |bytes: Bytes| Ok((bytes, 2 * MIB));
+    let (made, charge) = intake.make(body, 3, weigh, |bytes| Ok(bytes.len())).await.unwrap();
+    assert_eq!((made, intake.free_bytes()), (3, 14 * MIB - KIB));
+    let body = read(&intake, vec![b"abc".to_vec()], 10).await.unwrap();
+    let refused = intake.make(body, 3, weigh, |_| -> Result<(), _> { panic!("there is no room") });
+    assert_eq!(refused.await.unwrap_err().status, 503);
+    drop(charge);
+    assert_eq!(intake.free_bytes(), 16 * MIB);
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_given_up() {
+    let limits = ServerLimits {
+        body_timeout: Duration::from_millis(10),
+        ..limits()
+    };
+    let intake = Intake::new(&limits, Workers::new());
+    let body = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
+    let error = intake.read(&HeaderMap::new(), body, limit(10)).await.unwrap_err();
+    assert_eq!(error.status, 408);
+    assert_eq!(intake.free_bytes(), 16 * MIB);
+}

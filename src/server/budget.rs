@@ -1,0 +1,207 @@
+//! One budget in bytes for what requests bring: bodies as they come, bodies when unpacked, messages when decoded.
+//!
+//! In: how many bytes are wanted, and for which stage. Out: a [`Held`] that counts them until it is dropped, or 503
+//! after a wait. What is counted is memory, not the length on the wire: half a megabyte of gzip may be 64 MiB, and an
+//! empty message of two bytes 72.
+//!
+//! Why nobody waits for ever, and an honest client not long:
+//!
+//! - A request goes through the stages in order: it arrives, it is unpacked, it is decoded. While it holds bytes of a
+//!   stage it never waits for the same share of that stage nor for an earlier stage. Whoever has all that it needs
+//!   waits for nothing of the budget and gives back in the end, so the last stage always moves, hence the one before
+//!   it, hence the first.
+//! - All that may be needed in a stage is taken in one step, before the work: a body of unknown length takes the most
+//!   that it may have, and gives back what it did not need. So two requests never hold a half each and wait for the
+//!   other half.
+//! - Each stage has two shares, for small and for large requests. However many large ones wait, small ones have a share
+//!   that is theirs. In a share the first to come is the first served (tokio's semaphore is fair).
+//! - A wait ends after a time, with 503 and `Retry-After`. It is longer for a stage further in front, so that whoever
+//!   waits there sees those before it served or sent away.
+//!
+//! A large body that comes slowly keeps its bytes until the time for a body is over. That delays other large ones only.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::server::ServerLimits;
+use crate::wire::connect::{Code, ConnectError};
+
+/// Unit of the budget: a semaphore counts in 32 bits at a time.
+const UNIT_BYTES: usize = 1024;
+
+/// Parts of the whole, for small and large requests, of each stage. Together they are [`PARTS`].
+const ARRIVING: [usize; 2] = [2, 4];
+const UNPACKED: [usize; 2] = [2, 4];
+const DECODED: [usize; 2] = [1, 3];
+const PARTS: usize = 16;
+
+/// A request is small in a stage when so many of its kind fit into the share of the small ones.
+const SMALL_ONES: usize = 16;
+
+/// The budget of a server.
+#[derive(Debug)]
+pub struct Budget {
+    /// Bodies as they come over the wire.
+    pub arriving: Stage,
+    /// Bodies whose compression is undone.
+    pub unpacked: Stage,
+    /// Messages and profiles made of them.
+    pub decoded: Stage,
+}
+
+impl Budget {
+    /// The budget of these limits. A share that is smaller than one request may be is made as large as that.
+    pub fn new(limits: &ServerLimits) -> Self {
+        let (all, wait) = (limits.memory_bytes, limits.memory_wait);
+        Self {
+            arriving: Stage::new(all, ARRIVING, limits.body_bytes, wait * 3),
+            unpacked: Stage::new(all, UNPACKED, limits.unpacked_body_bytes, wait * 2),
+            decoded: Stage::new(all, DECODED, 0, wait),
+        }
+    }
+}
+
+/// One stage.
+#[derive(Debug)]
+pub struct Stage {
+    small: Share,
+    large: Share,
+    wait: Duration,
+}
+
+/// Bytes for one kind of request.
+#[derive(Debug)]
+struct Share {
+    units: Arc<Semaphore>,
+    all: u32,
+}
+
+/// Bytes of the budget; given back when dropped.
+#[derive(Debug)]
+pub struct Held(OwnedSemaphorePermit);
+
+impl Stage {
+    fn new(all: usize, parts: [usize; 2], largest: usize, wait: Duration) -> Self {
+        let [small, large] = parts.map(|parts| all / PARTS * parts);
+        Self {
+            small: Share::new(small),
+            large: Share::new(large.max(largest)),
+            wait,
+        }
+    }
+
+    /// The most bytes of a small request.
+    pub fn small_bytes(&self) -> usize {
+        self.small.all as usize * UNIT_BYTES / SMALL_ONES
+    }
+
+    /// Takes bytes, waiting for them in line. Who wants more than there ever are waits until it is alone.
+    pub async fn take(&self, bytes: usize) -> Result<Held, ConnectError> {
+        let share = if bytes <= self.small_bytes() {
+            &self.small
+        } else {
+            &self.large
+        };
+        let wanted = units(bytes).min(share.all);
+        let taken = share.units.clone().acquire_many_owned(wanted);
+        match tokio::time::timeout(self.wait, taken).await {
+            Ok(Ok(permit)) => Ok(Held(permit)),
+            _ => Err(ConnectError::new(
+                Code::Unavailable,
+                format!(
+                    "the requests in work hold all the memory that they may: {bytes} bytes more were not to be had within {} ms, try again",
+                    self.wait.as_millis()
+                ),
+            )),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn free_bytes(&self) -> usize {
+        (self.small.units.available_permits() + self.large.units.available_permits()) * UNIT_BYTES
+    }
+}
+
+impl Share {
+    fn new(bytes: usize) -> Self {
+        let all = units(bytes).clamp(1, u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX));
+        Self {
+            units: Arc::new(Semaphore::new(all as usize)),
+            all,
+        }
+    }
+}
+
+impl Held {
+    /// Gives back what is held beyond `bytes`.
+    pub fn keep(&mut self, bytes: usize) {
+        let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
+        drop(self.0.split(more));
+    }
+}
+
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 32 KiB for small requests of up to 2 KiB, 64 KiB for large ones.
+    fn stage(wait: Duration) -> Stage {
+        Stage::new(256 << 10, UNPACKED, 0, wait)
+    }
+
+    #[tokio::test]
+    async fn what_is_not_to_be_had_in_time_is_refused_and_comes_back_when_dropped() {
+        let stage = stage(Duration::from_millis(1));
+        let held = stage.take(64 << 10).await.unwrap();
+        let error = stage.take(3 << 10).await.unwrap_err();
+        assert_eq!((error.status, error.code), (503, Code::Unavailable));
+        assert!(error.message.contains("3072 bytes"), "{error}");
+        drop(held);
+        assert!(stage.take(3 << 10).await.is_ok());
+        assert_eq!(stage.free_bytes(), 96 << 10);
+    }
+
+    #[tokio::test]
+    async fn small_requests_have_a_share_that_large_ones_cannot_take() {
+        let stage = stage(Duration::from_millis(1));
+        let _large = stage.take(64 << 10).await.unwrap();
+        let small: Vec<_> = futures::future::join_all((0..16).map(|_| stage.take(2 << 10))).await;
+        assert!(small.iter().all(Result::is_ok));
+        assert!(stage.take(1).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_served_in_turn_and_what_is_not_needed_is_given_back() {
+        let stage = stage(Duration::from_secs(60));
+        let mut first = stage.take(usize::MAX).await.unwrap();
+        let mut second = std::pin::pin!(stage.take(40 << 10));
+        let mut third = std::pin::pin!(stage.take(3 << 10));
+        assert!(futures::poll!(&mut second).is_pending());
+        // There is room for the third, and the second was there before.
+        first.keep(50 << 10);
+        assert!(futures::poll!(&mut third).is_pending());
+        assert!(futures::poll!(&mut second).is_pending());
+        first.keep(4 << 10);
+        assert!(second.await.is_ok());
+        assert!(third.await.is_ok());
+    }
+
+    #[test]
+    fn a_share_holds_the_largest_request_that_the_limits_allow() {
+        let limits = ServerLimits {
+            body_bytes: 512 << 20,
+            ..ServerLimits::default()
+        };
+        assert_eq!(Budget::new(&limits).arriving.large.all, 512 << 10);
+        assert_eq!(
+            [ARRIVING, UNPACKED, DECODED].as_flattened().iter().sum::<usize>(),
+            PARTS
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! How much memory a message will take, told before it is made.
+//!
+//! In: the body of a call. Out: an upper bound in bytes, or the limit that the body is beyond. An empty message inside
+//! another is two bytes on the wire and up to a hundred in memory, so what repeats is counted first: in a push, whose
+//! bodies are large, field by field; in a question, whose bodies are small, by a factor.
+
+use prost::DecodeError;
+use prost::bytes::Buf as _;
+use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
+
+use crate::wire::connect::{Codec, ConnectError};
+
+/// Most profiles of one push, and most series. Senders put tens or hundreds into one: ours 256, Alloy one. Each has an
+/// entry in several lists until it is stored.
+pub const MAX_PROFILES: usize = 10_000;
+
+/// Most labels of one push, those of all series together: 30 a series, as many as a series may have, for more than a
+/// thousand series.
+pub const MAX_LABELS: usize = 50_000;
+
+/// Most bytes of names, values and ids of one push: 160 for each of its labels. They are copied, while profiles are
+/// parts of the body.
+pub const MAX_TEXT_BYTES: usize = 8 << 20;
+
+/// Largest push as JSON, where profiles are copied, too. Programs push in binary.
+pub const MAX_JSON_BYTES: usize = 32 << 20;
+
+/// A series, a profile or a label as message, and as what is made of it. The messages have at most 72 bytes; lists that
+/// grow have room for twice as many.
+const ENTRY_BYTES: usize = 256;
+
+/// A text is there as field of the message, shared, and for a moment in an error.
+const TEXT_COPIES: usize = 3;
+
+/// Bytes in memory for one of a question: the worst is an empty text of two bytes, which has 24, in a list that has
+/// room for twice as many.
+const QUESTION_FACTOR: usize = 40;
+
+/// Of a `PushRequest`.
+pub fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
+    let counts = match codec {
+        Codec::Proto => Counts::of(body)
+            .map_err(|error| ConnectError::invalid(format!("cannot read the body as protobuf: {error}")))?,
+        Codec::Json => return json_push(body),
+    };
+    counts.check()?;
+    Ok((counts.profiles + counts.series + counts.labels) * ENTRY_BYTES + counts.text_bytes * TEXT_COPIES)
+}
+
+/// Of a question of any kind.
+pub fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
+    Ok(body.len().saturating_mul(QUESTION_FACTOR))
+}
+
+/// Every message of JSON begins with a brace. What braces in texts add does no harm: limits are far from what is usual.
+fn json_push(body: &[u8]) -> Result<usize, ConnectError> {
+    if body.len() > MAX_JSON_BYTES {
+        return Err(ConnectError::too_large(format!(
+            "a push of {} bytes of JSON is too large, the limit is {MAX_JSON_BYTES}: push in binary",
+            body.len()
+        )));
+    }
+    let messages = memchr::memchr_iter(b'{', body).count();
+    let most = 2 * MAX_PROFILES + MAX_LABELS;
+    if messages > most {
+        return Err(ConnectError::too_large(format!(
+            "the push has {messages} series, profiles and labels, the limit is {most}"
+        )));
+    }
+    Ok(messages * ENTRY_BYTES + body.len())
+}
+
+/// What repeats in a `PushRequest`.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    series: usize,
+    profiles: usize,
+    /// Annotations, which are read and not used, among them.
+    labels: usize,
+    text_bytes: usize,
+}
+
+impl Counts {
+    /// Counts until the end or until there is too much of anything.
+    fn of(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut counts = Self::default();
+        fields(body, &mut |tag, series| {
+            let (1, Some(series)) = (tag, series) else {
+                return Ok(true);
+            };
+            counts.series += 1;
+            fields(series, &mut |tag, inner| {
+                match (tag, inner) {
+                    (1 | 3, Some(pair)) => {
+                        counts.labels += 1;
+                        counts.text_bytes += pair.len();
+                    }
+                    (2, Some(sample)) => {
+                        counts.profiles += 1;
+                        fields(sample, &mut |tag, id| {
+                            counts.text_bytes += id.filter(|_| tag != 1).map_or(0, <[u8]>::len);
+                            Ok(true)
+                        })?;
+                    }
+                    _ => {}
+                }
+                Ok(counts.check().is_ok())
+            })?;
+            Ok(counts.check().is_ok())
+        })?;
+        Ok(counts)
+    }
+
+    fn check(&self) -> Result<(), ConnectError> {
+        for (found, limit, what) in [
+            (self.series, MAX_PROFILES, "series"),
+            (self.profiles, MAX_PROFILES, "profiles"),
+            (self.labels, MAX_LABELS, "labels"),
+            (self.text_bytes, MAX_TEXT_BYTES, "bytes of labels and ids"),
+        ] {
+            if found > limit {
+                return Err(ConnectError::too_large(format!(
+                    "the push has more than {limit} {what}: send it in parts"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Calls `each` with the number and, where it has a length, the content of every field until it wants no more.
+fn fields(
+    mut message: &[u8],
+    each: &mut dyn FnMut(u32, Option<&[u8]>) -> Result<bool, DecodeError>,
+) -> Result<(), DecodeError> {
+    while message.has_remaining() {
+        let (tag, wire) = decode_key(&mut message)?;
+        let content = if wire == WireType::LengthDelimited {
+            let start = message;
+            skip_field(wire, tag, &mut message, DecodeContext::default())?;
+            let mut whole = &start[..start.len() - message.len()];
+            decode_varint(&mut whole)?;
+            Some(whole)
+        } else {
+            skip_field(wire, tag, &mut message, DecodeContext::default())?;
+            None
+        };
+        if !each(tag, content)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::wire::proto::push::{PushRequest, RawProfileSeries, RawSample};
+    use crate::wire::proto::types::LabelPair;
+
+    fn request() -> PushRequest {
+        let pair = |name: &str, value: &str| LabelPair {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
+        let sample = |length: usize, id: &str| RawSample {
+            raw_profile: vec![7; length].into(),
+            id: id.to_owned(),
+        };
+        let series = RawProfileSeries {
+            labels: vec![pair("__name__", "cpu"), pair("service_name", "shop")],
+            samples: vec![sample(1000, "one"), sample(10, "")],
+            annotations: Vec::new(),
+        };
+        PushRequest {
+            series: vec![series, RawProfileSeries::default()],
+        }
+    }
+
+    #[test]
+    fn a_push_is_weighed_by_what_repeats_and_by_its_texts() {
+        let counts = Counts::of(&request().encode_to_vec()).unwrap();
+        let expected = Counts {
+            series: 2,
+            profiles: 2,
+            labels: 2,
+            // Two of framing for each text of a label.
+            text_bytes: 8 + 3 + 4 + 12 + 4 + 4 + 3,
+        };
+        assert_eq!(counts, expected);
+        assert_eq!(
+            push(Codec::Proto, &request().encode_to_vec()).unwrap(),
+            6 * 256 + 38 * 3
+        );
+        let json = serde_json::to_vec(&request()).unwrap();
+        assert_eq!(push(Codec::Json, &json).unwrap(), 7 * 256 + json.len());
+    }
+
+    #[test]
+    fn a_push_of_empty_messages_is_refused_with_the_limit() {
+        let series = |content: &[u8], length: u32| {
+            let mut bytes = vec![0x0a];
+            prost::encoding::encode_varint(length.into(), &mut bytes);
+            bytes.extend_from_slice(content);
+            bytes
+        };
+        let inner = |field: u8, count: usize| series(&[field, 0].repeat(count), 2 * count as u32);
+        let text = PushRequest {
+            series: vec![RawProfileSeries {
+                samples: vec![RawSample {
+                    id: "x".repeat(MAX_TEXT_BYTES + 1),
+                    ..RawSample::default()
+                }],
+                ..RawProfileSeries::default()
+            }],
+        };
+        for (body, reason) in [
+            ([0x0a, 0].repeat(MAX_PROFILES + 1), "10000 series"),
+            (inner(0x12, MAX_PROFILES + 1), "10000 profiles"),
+            (inner(0x0a, MAX_LABELS + 1), "50000 labels"),
+            (inner(0x1a, MAX_LABELS + 1), "50000 labels"),
+            (text.encode_to_vec(), "8388608 bytes"),
+        ] {
+            let error = push(Codec::Proto, &body).unwrap_err();
+            assert_eq!(error.status, 413);
+            assert!(error.message.contains(reason), "{error}");
+        }
+        assert!(push(Codec::Proto, &[0x0a, 0].repeat(MAX_PROFILES)).is_ok());
+        let error = push(Codec::Json, &b"{".repeat(2 * MAX_PROFILES + MAX_LABELS + 1)).unwrap_err();
+        assert_eq!(error.status, 413);
+        let error = push(Codec::Json, &vec![b' '; MAX_JSON_BYTES + 1]).unwrap_err();
+        assert_eq!(error.status, 413);
+    }
+
+    #[test]
+    fn what_is_no_message_is_said() {
+        for body in [&b"garbage"[..], &[0x0a, 5, 1], &[0x0a, 2, 0x12, 9]] {
+            let error = push(Codec::Proto, body).unwrap_err();
+            assert_eq!(error.status, 400);
+            assert!(error.message.contains("protobuf"), "{error}");
+        }
+    }
+
+    #[test]
+    fn messages_are_not_larger_than_they_are_weighed() {
+        let most = size_of::<RawProfileSeries>()
+            .max(size_of::<RawSample>())
+            .max(size_of::<LabelPair>());
+        assert!(2 * most <= ENTRY_BYTES, "{most}");
+    }
+}
