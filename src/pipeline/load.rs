@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::lang::decode::Evaluate;
 use crate::lang::diagnostic::Severity;
 use crate::lang::schema::Arguments;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
@@ -186,7 +185,7 @@ impl Inner {
             None => LoggingSettings::default(),
             Some(text) => {
                 let names = root.names(&self.engine.common, None);
-                logging::settings(text, &Evaluate(&names)).unwrap_or_else(|found| {
+                logging::settings(text, &names.evaluate()).unwrap_or_else(|found| {
                     diagnostics.extend(found);
                     LoggingSettings::default()
                 })
@@ -196,7 +195,7 @@ impl Inner {
             None => false,
             Some(text) => {
                 let names = root.names(&self.engine.common, None);
-                live::settings(text, &Evaluate(&names)).unwrap_or_else(|found| {
+                live::settings(text, &names.evaluate()).unwrap_or_else(|found| {
                     diagnostics.extend(found);
                     false
                 })
@@ -256,7 +255,7 @@ impl Inner {
             return Ok((self.on_http)(&HttpSettings::default()).ok());
         };
         let names = root.names(&self.engine.common, None);
-        let settings = http::settings(text, &Evaluate(&names))?;
+        let settings = http::settings(text, &names.evaluate())?;
         let apply = (self.on_http)(&settings).map_err(|wrong| http::refused(text, &wrong))?;
         Ok(Some(apply))
     }
@@ -268,7 +267,7 @@ impl Inner {
             None => None,
             Some(text) => {
                 let names = root.names(&self.engine.common, None);
-                remote::settings(text, self.engine.catalog.http_client(), &Evaluate(&names))?
+                remote::settings(text, self.engine.catalog.http_client(), &names.evaluate())?
             }
         };
         match (&self.on_remote, text) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lang::decode::Defaults;
+use crate::lang::decode::{Defaults, Evaluate};
 use crate::lang::eval::Scope;
 use crate::lang::value::Value;
 use crate::pipeline::graph::{CONSTANTS, Graph, MODULE_PATH, prefixes};
@@ -33,6 +33,14 @@ pub(crate) struct Names<'a> {
 }
 
 impl Names<'_> {
+    /// Evaluates bodies with these names.
+    pub(crate) fn evaluate(&self) -> Evaluate<'_> {
+        Evaluate {
+            scope: self,
+            defaults: Some(&self.common.defaults),
+        }
+    }
+
     fn find(&self, path: &[&str]) -> Option<(Value, usize)> {
         for (id, length) in prefixes(path) {
             if let Some(index) = self.graph.find(&id) {
@@ -53,10 +61,6 @@ impl Scope for Names<'_> {
             Some(MODULE_PATH) => Some((Value::String(self.module_path.clone()), 1)),
             _ => None,
         })
-    }
-
-    fn defaults(&self) -> Option<&Defaults> {
-        Some(&self.common.defaults)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: a block and the names it sees. Out: its arguments, or what is wrong with them. Nothing runs and nothing is remembered.
 
-use crate::lang::decode::{Evaluate, decode};
+use crate::lang::decode::decode;
 use crate::lang::schema::{Arguments, Schema};
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, codes};
@@ -49,7 +49,7 @@ pub(crate) fn export(text: &SourceBlock, names: &Names<'_>) -> Result<Value, Dia
 /// The body of a block of the engine's own.
 pub(crate) fn body(text: &SourceBlock, schema: &'static Schema, names: &Names<'_>) -> Result<Arguments, Diagnostics> {
     let SourceBlock { source, block } = text;
-    let decoded = decode(source, block.header(), &block.body, schema, &Evaluate(names));
+    let decoded = decode(source, block.header(), &block.body, schema, &names.evaluate());
     decoded.diagnostics.into_result(decoded.arguments)
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use crate::lang::Diagnostics;
 use crate::lang::codes;
-use crate::lang::decode::Evaluate;
 use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
 use crate::pipeline::component::{Definition, HealthState};
@@ -147,7 +146,7 @@ impl<'a> Propagate<'a> {
         let Custom { declare, instance } = module;
         let mut result = Ok(());
         if evaluate {
-            let called = decode_call(text, declare.analysis(), &Evaluate(names));
+            let called = decode_call(text, declare.analysis(), &names.evaluate());
             result = called.diagnostics.into_result(());
             let mut current = instance.arguments.lock();
             if result.is_ok() && *current != called.arguments {

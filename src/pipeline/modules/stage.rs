@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::lang::decode::Evaluate;
 use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, codes};
@@ -392,7 +391,7 @@ impl<'a> Stage<'a> {
         let Some(known) = declare.analysis() else {
             return Err(Diagnostics::new());
         };
-        let called = decode_call(text, Some(known), &Evaluate(names));
+        let called = decode_call(text, Some(known), &names.evaluate());
         called.diagnostics.into_result(())?;
         let spec = Spec {
             path: join(&instance.path, &node.id),
