@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::base::{BoxFuture, Shutdown};
 use crate::lang::schema::{Arguments, Attribute, Kind, RECEIVER};
 use crate::lang::value::{Capsule, Number, Value};
-use crate::pipeline::live::{Entry, ProfileFacts};
+use crate::pipeline::component::live::{Entry, ProfileFacts};
 use crate::pipeline::component::{
     ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
 };
