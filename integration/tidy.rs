@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod circles;
+mod names;
+
 /// A folder (or file) right under `src/`, and the ones it may import. Rows stand in the order of `src/lib.rs`; no arrow points
 /// up or sideways.
 const MAY_IMPORT: [(&str, &[&str]); 16] = [
@@ -46,8 +49,8 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
     ("cli", &["*"]),
 ];
 
-/// A folder inside a layer, the ones beside it that it may import, and what it may import of other layers. Names go by whole paths: what the
-/// layer's own `mod.rs` re-exports is for those outside.
+/// A folder inside a layer, the ones beside it that it may import, and what it may import of other layers. Names go by
+/// whole paths: what the layer's own `mod.rs` re-exports is for those outside.
 const MAY_IMPORT_INSIDE: [(&str, &[&str], &[&str]); 3] = [
     ("pipeline::component", &[], &["base", "telemetry", "lang", "profile"]),
     (
