@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use alluvium::pipeline::live::{Entry, LiveHandle, ProfileFacts};
+use alluvium::pipeline::component::live::{Entry, LiveHandle, ProfileFacts};
 use alluvium::profile::{Labels, RawProfile};
 
 fn main() {

@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod circles;
+mod names;
+
 /// A folder (or file) right under `src/`, and the ones it may import. Rows stand in the order of `src/lib.rs`; no arrow points
 /// up or sideways.
 const MAY_IMPORT: [(&str, &[&str]); 16] = [
@@ -44,6 +47,22 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
     ),
     ("app", &["*"]),
     ("cli", &["*"]),
+];
+
+/// A folder inside a layer, the ones beside it that it may import, and what it may import of other layers. Names go by
+/// whole paths: what the layer's own `mod.rs` re-exports is for those outside.
+const MAY_IMPORT_INSIDE: [(&str, &[&str], &[&str]); 3] = [
+    ("pipeline::component", &[], &["base", "telemetry", "lang", "profile"]),
+    (
+        "pipeline::check",
+        &["pipeline::component"],
+        &["base", "telemetry", "lang"],
+    ),
+    (
+        "pipeline::run",
+        &["pipeline::component", "pipeline::check"],
+        &["base", "telemetry", "lang"],
+    ),
 ];
 
 /// An outside crate and the only places that may name it, with the reason.
@@ -193,6 +212,32 @@ fn no_layer_imports_up_or_sideways() {
 }
 
 #[test]
+fn no_folder_inside_a_layer_imports_up_or_sideways() {
+    let mut found = Findings::default();
+    for file in rust_files() {
+        let own = MAY_IMPORT_INSIDE
+            .iter()
+            .find(|(folder, ..)| file.path.starts_with(&format!("src/{}/", folder.replace("::", "/"))));
+        let Some((folder, beside, outside)) = own else { continue };
+        let layer = folder.split("::").next().unwrap_or_default();
+        for (line, import) in crate_paths(&file.code) {
+            if import != layer && !outside.contains(&import.as_str()) {
+                let rule = format!("`{folder}` may not import `{import}`");
+                found.add(&file.path, line, &rule, file.line(line));
+            }
+        }
+        for (line, import) in paths_behind(&format!("crate::{layer}::"), &file.code) {
+            let import = format!("{layer}::{import}");
+            if import != *folder && !beside.contains(&import.as_str()) {
+                let rule = format!("`{folder}` may not import `{import}`");
+                found.add(&file.path, line, &rule, file.line(line));
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
 fn names_outside_a_module_are_reached_from_the_crate() {
     let mut found = Findings::default();
     for file in rust_files() {
@@ -201,15 +246,24 @@ fn names_outside_a_module_are_reached_from_the_crate() {
                 found.add(&file.path, at + 1, "use `crate::` instead of climbing twice", line);
             }
         }
-        // In `src/x/mod.rs` a climb outside an inner module reaches the whole crate, unseen by the table above.
+        // In `src/x/mod.rs` a climb outside an inner module reaches the whole crate, unseen by the tables above.
         let is_top = file.path.strip_prefix("src/").is_some_and(|rest| {
-            rest.strip_suffix("/mod.rs").is_some_and(|folder| !folder.contains('/')) || !rest.contains('/')
+            let is_folder = |folder: &str| {
+                let path = folder.replace('/', "::");
+                !folder.contains('/') || MAY_IMPORT_INSIDE.iter().any(|(inside, ..)| *inside == path)
+            };
+            rest.strip_suffix("/mod.rs").is_some_and(is_folder) || !rest.contains('/')
         });
         if is_top {
             for (at, line) in file.code.lines().enumerate() {
                 let outside = !line.starts_with(char::is_whitespace);
                 if outside && words(line).any(|(word, _)| word == "super") {
-                    found.add(&file.path, at + 1, "use `crate::` at the top of a layer", line);
+                    found.add(
+                        &file.path,
+                        at + 1,
+                        "use `crate::` at the top of a layer or of a folder with rules of its own",
+                        line,
+                    );
                 }
             }
         }
@@ -410,8 +464,12 @@ fn is_test(path: &str) -> bool {
 
 /// Line and first segment of every path that begins with `crate::`, groups in braces opened up.
 fn crate_paths(code: &str) -> Vec<(usize, String)> {
+    paths_behind("crate::", code)
+}
+
+/// Line and next segment of every path that begins with `prefix`, groups in braces opened up.
+fn paths_behind(prefix: &str, code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    let prefix = "crate::";
     for (at, _) in code.match_indices(prefix) {
         let before = code[..at].chars().next_back();
         if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$' || c == ':') {

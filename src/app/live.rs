@@ -15,7 +15,8 @@ use crate::admin::live::{Form, LiveState, Refusal, SEPARATOR};
 use crate::app::web::Controllers;
 use crate::base::Shutdown;
 use crate::pipeline::Controller;
-use crate::pipeline::live::{Batch, WatchError};
+use crate::pipeline::component::live::Batch;
+use crate::pipeline::run::live::WatchError;
 
 /// The routes' view of what runs; streams end at `shutdown`.
 pub fn state(controllers: &Controllers, shutdown: &Shutdown) -> LiveState {

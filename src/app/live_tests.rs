@@ -12,7 +12,7 @@ use crate::app::live::{push_json, state};
 use crate::base::Shutdown;
 use crate::components;
 use crate::components::common::testing::{Server, serve};
-use crate::pipeline::live::Entry;
+use crate::pipeline::component::live::Entry;
 use crate::pipeline::{Controller, Options};
 use crate::wire::client::{ClientOptions, HttpClient};
 

@@ -13,6 +13,8 @@ mod output;
 pub mod record;
 pub mod remote;
 pub mod run;
+#[cfg(feature = "server")]
+mod size;
 pub mod sql;
 #[cfg(feature = "server")]
 pub mod storage;

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::app::config;
 use crate::app::storage::{AzureSection, GcsSection, HttpSection, S3Section, SecretText, StorageSection};
 use crate::base::duration;
-use crate::cli::serve::bytes;
+use crate::cli::size::bytes;
 use crate::store::bucket::options::{AzureOptions, GcsOptions, HttpOptions, S3Encryption, S3Options};
 use crate::store::bucket::{BucketOptions, Provider, Secret};
 

@@ -16,8 +16,8 @@ use crate::ebpf::events::{Clock, News, SampleRing, SideBand, online_cpus};
 use crate::ebpf::object::{KernelSide, StartError};
 use crate::ebpf::perf_sample::{self, Sample};
 use crate::ebpf::records::time_of;
-use crate::ebpf::state::Work;
 use crate::ebpf::window::{Accounts, Window};
+use crate::ebpf::work::{Batch, Work};
 
 /// How long records gather.
 const POLL: Duration = Duration::from_millis(100);
@@ -27,34 +27,6 @@ const CALM_POLL: Duration = Duration::from_millis(250);
 const CALM: usize = 10 << 10;
 /// How often the rate and the CPUs are looked at.
 const GOVERN: Duration = Duration::from_secs(5);
-/// Bytes that a piece of news counts for.
-const NEWS_BYTES: usize = 128;
-
-/// What was read in one go.
-#[derive(Default)]
-pub struct Batch {
-    bytes: Vec<u8>,
-    /// Time and place of each record, in order of time.
-    order: Vec<(u64, usize, usize)>,
-    /// News, in order of time.
-    pub news: Vec<(u64, News)>,
-    /// Records that could not be read.
-    pub malformed: u64,
-}
-
-impl Batch {
-    /// Time and bytes of the records, in order of time.
-    pub fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.order
-            .iter()
-            .filter_map(|(time, from, to)| Some((*time, self.bytes.get(*from..*to)?)))
-    }
-
-    /// What it counts for in the backlog.
-    pub fn size(&self) -> usize {
-        self.bytes.len() + self.news.len() * NEWS_BYTES
-    }
-}
 
 /// What the polling thread is asked for.
 pub enum Order {

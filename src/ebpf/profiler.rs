@@ -9,56 +9,14 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-use crate::ebpf::budget::Budget;
 use crate::ebpf::cost::{Cost, Governor};
 use crate::ebpf::events::online_cpus;
 use crate::ebpf::foreign::Opener;
 use crate::ebpf::object::{KernelMaps, LoadSettings, StartError, load};
 use crate::ebpf::poll::{Order, Poller, Source};
+use crate::ebpf::settings::{Choice, Settings};
 use crate::ebpf::state::State;
 use crate::ebpf::window::Window;
-
-/// How a profiler works.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings {
-    /// Ticks a second of busy CPU time, on each CPU.
-    pub hertz: u32,
-    /// Take kernel stacks too.
-    pub kernel_stacks: bool,
-    /// Put the name of the thread into each stack, as its outermost frame.
-    pub comm: bool,
-    /// Which processes.
-    pub scope: Scope,
-    /// Bound of memory.
-    pub budget: Budget,
-    /// Bound of CPU: a share of one CPU, above which the rate is lowered; `None`: no bound.
-    pub cpu_limit: Option<f64>,
-    /// How stacks are taken.
-    pub engine: Choice,
-    /// Copy each user stack beside the frames that the BPF program found, into [`Window::copies`]: for comparing its walk with others. Many times the cost.
-    pub copies: bool,
-}
-
-/// Which processes are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// All of the machine.
-    All,
-    /// This one and those that it starts from now on.
-    Process(u32),
-    /// Those that this one starts from now on.
-    ChildrenOf(u32),
-}
-
-/// How stacks are to be taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Choice {
-    /// By the BPF program, or where the kernel refuses that, by perf events alone.
-    #[default]
-    Best,
-    /// By perf events alone.
-    Events,
-}
 
 /// How stacks are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,21 +25,6 @@ pub enum Engine {
     Program,
     /// By perf events alone, and why.
     Events(String),
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            hertz: 19,
-            kernel_stacks: true,
-            comm: false,
-            scope: Scope::All,
-            budget: Budget::default(),
-            cpu_limit: None,
-            engine: Choice::Best,
-            copies: false,
-        }
-    }
 }
 
 /// A thread of the profiler ended too early: by a panic, which is in the log.
@@ -249,6 +192,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::ebpf::settings::Scope;
 
     /// Keeps a thread busy until it is dropped, and says how much CPU it used.
     fn spin(stop: &Arc<AtomicBool>) -> JoinHandle<u64> {

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::ebpf::copies::Copies;
@@ -16,34 +16,14 @@ use crate::ebpf::files::{FileId, Files};
 use crate::ebpf::foreign::Opener;
 use crate::ebpf::object::KernelMaps;
 use crate::ebpf::pending::{Pass, Pending, Waiting};
-use crate::ebpf::poll::Batch;
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::process::{Process, push_kernel, push_user};
-use crate::ebpf::profiler::{Scope, Settings};
 use crate::ebpf::records::{Record, User};
+use crate::ebpf::settings::{Scope, Settings};
 use crate::ebpf::told::Told;
 use crate::ebpf::window::{Accounts, Filling, Frame, ProcessInfo, Window};
+use crate::ebpf::work::{Batch, Work};
 use crate::unwind::Stop;
-
-/// What the worker is given to do.
-pub enum Work {
-    /// Look at what was read.
-    Batch(Batch),
-    /// End the window and answer with it.
-    Take {
-        /// What the polling thread knows of the accounts.
-        accounts: Accounts,
-        /// Ticks a second at present.
-        hertz: u32,
-        /// It is the last one: nothing may wait for the next.
-        is_last: bool,
-        /// Where the window goes.
-        reply: Sender<Window>,
-    },
-    /// Wait until the other side is dropped.
-    #[cfg(test)]
-    Hold(Receiver<()>),
-}
 
 /// All that the worker knows.
 pub struct State {

@@ -6,9 +6,8 @@
 use std::sync::Arc;
 
 use crate::base::duration;
-use crate::lang::fields::Fields;
 use crate::lang::schema::{Kind, TARGETS};
-use crate::lang::value::{Number, Value};
+use crate::lang::value::{Fields, Number, Value};
 
 /// A value does not fit a type.
 #[derive(Debug, Clone, PartialEq, Eq)]

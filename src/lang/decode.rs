@@ -13,11 +13,10 @@ use crate::lang::codes;
 use crate::lang::convert::{ConversionError, Step, convert};
 use crate::lang::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::lang::eval::{NoScope, Scope, evaluate};
-use crate::lang::fields::Fields;
 use crate::lang::parser::parse_expression;
 use crate::lang::schema::{ArgumentBlock, Arguments, Attribute, Block, Kind, Schema};
 use crate::lang::source::{Source, Span};
-use crate::lang::value::{Number, Value};
+use crate::lang::value::{Fields, Number, Value};
 
 /// Turns the expression of an attribute into a value of its type.
 pub trait Resolve {
@@ -31,18 +30,33 @@ pub trait Resolve {
 }
 
 /// Evaluates in a scope: every value is known.
-pub struct Evaluate<'a>(pub &'a dyn Scope);
+pub struct Evaluate<'a> {
+    /// The scope.
+    pub scope: &'a dyn Scope,
+    /// Defaults that were worked out before, when there are many bodies.
+    pub defaults: Option<&'a Defaults>,
+}
+
+impl Evaluate<'_> {
+    /// Evaluates with nothing but the standard library.
+    fn alone() -> Self {
+        Self {
+            scope: &NoScope,
+            defaults: None,
+        }
+    }
+}
 
 impl Resolve for Evaluate<'_> {
     fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic> {
-        let value = evaluate(source, expression, self.0)?;
+        let value = evaluate(source, expression, self.scope)?;
         convert(&value, kind)
             .map(Some)
             .map_err(|error| wrong_type(source, expression, &error))
     }
 
     fn defaults(&self) -> Option<&Defaults> {
-        self.0.defaults()
+        self.defaults
     }
 }
 
@@ -465,7 +479,7 @@ fn default_value(attribute: &Attribute, overrides: &[(&'static str, &'static str
         out.extend(diagnostics);
         return Value::Null;
     }
-    match Evaluate(&NoScope).resolve(&source, &expression, &attribute.kind) {
+    match Evaluate::alone().resolve(&source, &expression, &attribute.kind) {
         Ok(value) => value.unwrap_or_default(),
         Err(diagnostic) => {
             out.push(diagnostic);
@@ -498,10 +512,7 @@ mod tests {
         ] {
             let source = Source::new("", text);
             let (expression, _) = parse_expression(&source);
-            let parsed = Evaluate(&NoScope)
-                .resolve(&source, &expression, &kind)
-                .unwrap()
-                .unwrap();
+            let parsed = Evaluate::alone().resolve(&source, &expression, &kind).unwrap().unwrap();
             assert_eq!(convert(&literal(text).unwrap(), &kind), Ok(parsed), "{text}");
         }
         for text in ["010", "1.5", "-1", "[1]", "\"a\\n\"", "1 + 1", "\"a\" + \"b\"", ""] {

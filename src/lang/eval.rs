@@ -8,23 +8,16 @@ use std::sync::Arc;
 use crate::lang::ast::{Expression, ExpressionKind, Identifier};
 use crate::lang::codes::{self, Code};
 use crate::lang::convert::value_name;
-use crate::lang::decode::Defaults;
 use crate::lang::diagnostic::{Diagnostic, nearest};
-use crate::lang::fields::Fields;
 use crate::lang::source::{Source, Span};
 use crate::lang::stdlib;
 use crate::lang::token::TokenKind;
-use crate::lang::value::{Number, Value};
+use crate::lang::value::{Fields, Number, Value};
 
 /// What expressions may refer to.
 pub trait Scope {
     /// The value that a prefix of the path names, and how many parts the prefix has.
     fn lookup(&self, path: &[&str]) -> Option<(Value, usize)>;
-
-    /// Defaults of schemas that were worked out before, when there are many bodies.
-    fn defaults(&self) -> Option<&Defaults> {
-        None
-    }
 }
 
 /// A scope with nothing in it but the standard library.

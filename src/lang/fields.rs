@@ -1,18 +1,23 @@
-//! The fields of an object or of a body: names with values, sorted by name.
+//! The fields of an object or of a body: names with what they stand for, sorted by name. `value::Fields` are those of
+//! values.
 //!
-//! A sorted list and no tree: most have a handful of fields, and a running configuration holds tens of thousands of them. Finding is a binary search; building from
-//! many pairs sorts once; inserting one by one is for small ones.
+//! A sorted list and no tree: most have a handful of fields, and a running configuration holds tens of thousands of
+//! them. Finding is a binary search; building from many pairs sorts once; inserting one by one is for small ones.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::lang::value::Value;
-
 /// Names with values, each name once, sorted by name.
-#[derive(Clone, Default, PartialEq)]
-pub struct Fields(Vec<(Arc<str>, Value)>);
+#[derive(Clone, PartialEq)]
+pub struct SortedFields<V>(Vec<(Arc<str>, V)>);
 
-impl Fields {
+impl<V> Default for SortedFields<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V> SortedFields<V> {
     /// No fields.
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -24,7 +29,7 @@ impl Fields {
     }
 
     /// The value of a field.
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&V> {
         let place = self.place(name).ok()?;
         self.0.get(place).map(|(_, value)| value)
     }
@@ -35,7 +40,7 @@ impl Fields {
     }
 
     /// Sets a field; the value before, if there was one.
-    pub fn insert(&mut self, name: Arc<str>, value: Value) -> Option<Value> {
+    pub fn insert(&mut self, name: Arc<str>, value: V) -> Option<V> {
         match self.place(&name) {
             Ok(place) => self
                 .0
@@ -49,13 +54,13 @@ impl Fields {
     }
 
     /// Removes a field; its value, if it was there.
-    pub fn remove(&mut self, name: &str) -> Option<Value> {
+    pub fn remove(&mut self, name: &str) -> Option<V> {
         let place = self.place(name).ok()?;
         Some(self.0.remove(place).1)
     }
 
     /// The fields in the order of their names.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Arc<str>, &Value)> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Arc<str>, &V)> + ExactSizeIterator {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
@@ -65,7 +70,7 @@ impl Fields {
     }
 
     /// The values in the order of their names.
-    pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator {
         self.0.iter().map(|(_, value)| value)
     }
 
@@ -90,8 +95,8 @@ impl Fields {
 }
 
 /// Of several pairs of one name the last counts.
-impl FromIterator<(Arc<str>, Value)> for Fields {
-    fn from_iter<I: IntoIterator<Item = (Arc<str>, Value)>>(pairs: I) -> Self {
+impl<V> FromIterator<(Arc<str>, V)> for SortedFields<V> {
+    fn from_iter<I: IntoIterator<Item = (Arc<str>, V)>>(pairs: I) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         if !pairs.is_sorted_by(|left, right| left.0 < right.0) {
             // Stable: what came last stays last.
@@ -109,22 +114,22 @@ impl FromIterator<(Arc<str>, Value)> for Fields {
     }
 }
 
-impl Extend<(Arc<str>, Value)> for Fields {
-    fn extend<I: IntoIterator<Item = (Arc<str>, Value)>>(&mut self, pairs: I) {
+impl<V> Extend<(Arc<str>, V)> for SortedFields<V> {
+    fn extend<I: IntoIterator<Item = (Arc<str>, V)>>(&mut self, pairs: I) {
         *self = std::mem::take(&mut self.0).into_iter().chain(pairs).collect();
     }
 }
 
-impl IntoIterator for Fields {
-    type Item = (Arc<str>, Value);
-    type IntoIter = std::vec::IntoIter<(Arc<str>, Value)>;
+impl<V> IntoIterator for SortedFields<V> {
+    type Item = (Arc<str>, V);
+    type IntoIter = std::vec::IntoIter<(Arc<str>, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
     }
 }
 
-impl fmt::Debug for Fields {
+impl<V: fmt::Debug> fmt::Debug for SortedFields<V> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_map().entries(self.iter()).finish()
     }
@@ -137,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::lang::value::Number;
+    use crate::lang::value::{Fields, Number, Value};
 
     fn number(value: i64) -> Value {
         Value::Number(Number::Int(value))

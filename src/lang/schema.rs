@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lang::fields::Fields;
-use crate::lang::value::{Number, Value};
+use crate::lang::value::{Fields, Number, Value};
 
 /// The body of a block: its attributes and inner blocks, each list sorted by name.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::lang::fields::Fields;
+use crate::lang::fields::SortedFields;
 
 /// A value. Cheap to clone: everything large is shared.
 #[derive(Clone, Default)]
@@ -29,6 +29,9 @@ pub enum Value {
     /// A Go-side value without syntax: a receiver.
     Capsule(Capsule),
 }
+
+/// The fields of an object or of a body.
+pub type Fields = SortedFields<Value>;
 
 /// A number. Alloy keeps three kinds and converts between them where a field asks for it.
 #[derive(Clone, Copy, Debug)]

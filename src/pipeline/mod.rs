@@ -1,33 +1,12 @@
-//! Trees to running components: the graph, its evaluation, reload, health.
+//! Trees to running components.
 //!
-//! Takes the definitions of components as data and never names one. [`validate`] checks a configuration without running it; a
-//! [`Controller`] runs one.
+//! [`component`] is the contract between engine and components, [`check`] says what is wrong with a configuration
+//! without running it, and [`run`] runs one. Takes the definitions of components as data and never names one.
 
+pub mod check;
 pub mod component;
-mod controller;
-mod engine;
-pub mod foreign;
-pub mod graph;
-pub mod http;
-mod lints;
-pub mod live;
-mod load;
-mod logging;
-mod metrics;
-pub mod modules;
-mod names;
-mod node;
-pub mod own_http;
-mod plan;
-mod redact;
-pub mod remote;
-pub mod settings;
-pub mod status;
-mod stop;
-mod validate;
+pub mod run;
 
-pub use controller::{Controller, LastLoad, Options};
-pub use logging::LoggingSettings;
-pub use node::RestartPolicy;
-pub use redact::redact;
-pub use validate::validate;
+pub use check::settings::logging::LoggingSettings;
+pub use check::{redact, validate};
+pub use run::{Controller, LastLoad, Options, RestartPolicy};

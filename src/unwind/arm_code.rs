@@ -5,8 +5,8 @@
 
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef};
 
-use crate::unwind::eh_frame::{CompileError, bounded};
 use crate::unwind::row::{Row, Rule, Table};
+use crate::unwind::section::{CompileError, bounded};
 
 /// `mov x8, 139; svc 0`: how a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
 const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];

@@ -9,31 +9,11 @@ use object::{Object, ObjectSection, ReadRef};
 use crate::unwind::arm_code;
 use crate::unwind::cfi_row::compile_row;
 use crate::unwind::row::{Arch, Row, Rule, Table};
-
-/// The table could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum CompileError {
-    /// The file is no ELF file, or a section cannot be read.
-    #[error("cannot read the ELF file: {0}")]
-    Elf(#[from] object::Error),
-    /// The call frame information is malformed.
-    #[error("malformed call frame information: {0}")]
-    Frames(#[from] gimli::Error),
-    /// More rows than a table may have.
-    #[error("more than {0} rules")]
-    TooLarge(usize),
-    /// More bytes than are read or run.
-    #[error("more than {0} bytes of call frame information")]
-    TooLong(u64),
-    /// Stacks of its machine are not walked.
-    #[error("machine {0:?} is not supported")]
-    Machine(object::Architecture),
-}
+pub use crate::unwind::section::CompileError;
+use crate::unwind::section::bounded;
 
 /// Rows at most: of the largest binaries seen (browsers), some millions would be 30 MB.
 const MAX_ROWS: usize = 4_000_000;
-/// Bytes of a section at most; the largest seen have 30 MB.
-const MAX_SECTION: u64 = 128 << 20;
 /// Bytes of instructions that are run at most, those of common entries once for each function: a small file can name a long one a million times.
 const MAX_WORK: u64 = 512 << 20;
 
@@ -132,14 +112,6 @@ fn bridge_gaps<'data, R: ReadRef<'data>>(arch: Arch, file: &object::File<'data, 
     {
         rows.push(end_row);
     }
-}
-
-/// The bytes of a section, unless there are too many of them.
-pub fn bounded<'data, S: ObjectSection<'data>>(section: &S) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
-    if section.compressed_file_range()?.uncompressed_size > MAX_SECTION {
-        return Err(CompileError::TooLong(MAX_SECTION));
-    }
-    Ok(section.uncompressed_data()?)
 }
 
 fn compile_section<'a, S>(

@@ -9,6 +9,7 @@ pub mod eh_frame;
 pub mod go;
 pub mod packed;
 pub mod row;
+mod section;
 pub mod walk;
 
 pub use packed::{Line, Packed};

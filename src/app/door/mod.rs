@@ -22,9 +22,10 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
 use crate::admin::listen::Tls;
+use crate::pipeline::check::settings::http::HttpSettings;
 use crate::pipeline::component::ArgumentError;
-use crate::pipeline::http::{Apply, HttpSettings};
-use crate::pipeline::own_http::Answer;
+use crate::pipeline::component::own_http::Answer;
+use crate::pipeline::run::prepare::Apply;
 
 use password::{Auth, ask_for_password};
 

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use sha2::{Digest, Sha256};
 
 use crate::app::door::Door;
-use crate::pipeline::http::AuthSettings;
+use crate::pipeline::check::settings::http::AuthSettings;
 
 /// Who is let in where.
 pub(super) struct Auth {

@@ -16,7 +16,7 @@ use crate::app::door::{Door, from_within};
 use crate::base::Shutdown;
 use crate::components::ALL;
 use crate::lang::Diagnostics;
-use crate::pipeline::own_http::OwnHttp;
+use crate::pipeline::component::own_http::OwnHttp;
 use crate::pipeline::{Controller, Options};
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
 

@@ -16,8 +16,8 @@ use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
+use crate::pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
 use crate::pipeline::component::ArgumentError;
-use crate::pipeline::http::{ClientAuth, PemText, TlsSettings};
 
 /// What the block asks for, with its certificates read.
 pub(super) fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, ArgumentError> {

@@ -5,19 +5,21 @@
 
 mod client;
 mod complete;
+mod format;
 mod session;
 
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::cli::remote::ServerArgs;
 
 #[cfg(feature = "server")]
 pub use client::DataFolder;
 pub use client::{SqlClient, SqlServer};
+pub use format::Format;
 
 /// Arguments of `alluvium sql`.
 #[derive(Debug, Clone, Args)]
@@ -57,30 +59,6 @@ pub struct SqlArgs {
     /// Which server.
     #[command(flatten)]
     pub server: ServerArgs,
-}
-
-/// Forms of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Aligned columns for people.
-    Table,
-    /// What the server gives as JSON.
-    Json,
-    /// Comma-separated values with a header.
-    Csv,
-    /// An Arrow IPC stream.
-    Arrow,
-    /// A Parquet file.
-    Parquet,
-    /// The pprof profile that the statement makes: SELECT * FROM pprof(...).
-    Pprof,
-}
-
-impl Format {
-    /// Bytes that are not for a terminal.
-    fn is_binary(self) -> bool {
-        matches!(self, Format::Arrow | Format::Parquet | Format::Pprof)
-    }
 }
 
 /// Runs one statement, or a session.

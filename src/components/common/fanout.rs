@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 
 use crate::lang::schema::Arguments;
 use crate::pipeline::component::Context;
-use crate::pipeline::live::{Edge, Entry, LiveHandle, ProfileFacts};
+use crate::pipeline::component::live::{Edge, Entry, LiveHandle, ProfileFacts};
 use crate::profile::sink::Receiver;
 use crate::profile::{RawProfile, SinkError, SinkErrorKind};
 

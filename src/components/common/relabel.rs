@@ -13,7 +13,7 @@ use crate::components::common::re2::{self, Template};
 use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
 use crate::lang::value::Capsule;
 use crate::pipeline::component::ArgumentError;
-use crate::pipeline::live::{Change, Entry, LiveHandle, Step};
+use crate::pipeline::component::live::{Change, Entry, LiveHandle, Step};
 
 /// Capsule kind of the `rules` export; the capsule wraps [`Rules`].
 pub const RULES: &str = "relabel.Rules";

@@ -15,8 +15,8 @@ use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::folder_watcher::FolderWatcher;
 use crate::lang::schema::{Arguments, Attribute, Kind};
 use crate::lang::value::Value;
+use crate::pipeline::component::import::{CONTENT, FOLDER};
 use crate::pipeline::component::{ArgumentError, Component, ComponentError, Context, HealthState};
-use crate::pipeline::modules::library::{CONTENT, FOLDER};
 
 /// Changes that come within this time are read together, as in Alloy.
 const SETTLE: Duration = Duration::from_millis(30);

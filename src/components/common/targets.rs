@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::lang::value::Value;
-use crate::pipeline::live::{Entry, LiveHandle};
+use crate::pipeline::component::live::{Entry, LiveHandle};
 
 /// Labels of one target.
 pub type Target = BTreeMap<Arc<str>, Arc<str>>;

@@ -1,6 +1,7 @@
 //! The sources of modules: `import.file`, `import.string`, `import.http`, `import.git`.
 //!
-//! Each exports the texts that it found and their folder, which `pipeline::modules` reads. They are blocks of the configuration language, built and run as components are.
+//! Each exports the texts that it found and their folder, which `pipeline::run` reads. They are blocks of the
+//! configuration language, built and run as components are.
 
 pub mod file;
 pub mod git;

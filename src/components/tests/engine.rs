@@ -12,7 +12,7 @@ use prost::Message as _;
 use crate::base::Shutdown;
 use crate::components::ALL;
 use crate::components::common::testing::{eventually, serve};
-use crate::pipeline::own_http::OwnHttp;
+use crate::pipeline::component::own_http::OwnHttp;
 use crate::pipeline::{Controller, Options};
 use crate::wire::proto::push::PushRequest;
 

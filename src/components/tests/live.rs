@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 use crate::base::Shutdown;
 use crate::components::ALL;
 use crate::components::common::testing::{eventually, serve};
-use crate::pipeline::live::{Stamped, Watch, WatchError};
+use crate::pipeline::component::live::{Stamped, Watch};
+use crate::pipeline::run::live::WatchError;
 use crate::pipeline::{Controller, Options};
 
 /// Reads entries until `wanted` is among them; all that came before are lost to the caller.

@@ -9,9 +9,8 @@ use std::path::Path;
 use crate::components::ALL;
 use crate::components::common::http_client;
 use crate::lang::schema::{Attribute, Block, Kind, Schema};
+use crate::pipeline::check::foreign;
 use crate::pipeline::component::Definition;
-use crate::pipeline::foreign;
-use crate::pipeline::graph::stability_name;
 
 const BEGIN: &str = "<!-- written by a test from the definition: begin -->";
 const END: &str = "<!-- written by a test from the definition: end -->";
@@ -48,7 +47,7 @@ fn known() -> String {
     let mut out = String::new();
     for definition in ALL.iter().filter(|definition| definition.build.is_none()) {
         let _ = writeln!(out, "## {}\n\n{}\n", definition.name, definition.doc);
-        let _ = writeln!(out, "Stability: {}.\n", stability_name(definition.stability));
+        let _ = writeln!(out, "Stability: {}.\n", definition.stability.name());
         let names: Vec<&str> = definition.exports.iter().map(|export| export.name).collect();
         let exports = |name: &&Attribute| format!("`{}`, {}", name.name, kind(name.kind));
         let list: Vec<String> = definition.exports.iter().map(|export| exports(&export)).collect();

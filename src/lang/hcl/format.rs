@@ -1,8 +1,11 @@
-//! `fmt` for HCL: the layout of `terraform fmt`, worked out on tokens, so that nothing but white space changes and comments stay where they are.
+//! `fmt` for HCL: the layout of `terraform fmt`, worked out on tokens, so that nothing but white space changes and
+//! comments stay where they are.
 //!
-//! Two blanks a level; `=` of neighbour lines aligned, and comments behind them; one blank around operators; at most one empty line, none at the ends of a
-//! body. A line keeps what it holds. The result is checked to mean what the text meant.
+//! Two blanks a level; `=` of neighbour lines aligned, and comments behind them; one blank around operators; at most
+//! one empty line, none at the ends of a body. A line keeps what it holds. The result is checked to mean what the text
+//! meant.
 
+use super::parse::parse;
 use super::tokens::{Kind, Token, tokens};
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::source::Source;
@@ -20,10 +23,10 @@ struct Line<'a> {
 
 /// The canonical text of an HCL configuration, or what is wrong with it.
 pub fn fmt(path: &str, text: &str) -> Result<String, Diagnostics> {
-    let (file, diagnostics) = super::parse(&Source::new(path, text));
+    let (file, diagnostics) = parse(&Source::new(path, text));
     diagnostics.into_result(())?;
     let formatted = lay_out(text);
-    let (again, diagnostics) = super::parse(&Source::new(path, formatted.as_str()));
+    let (again, diagnostics) = parse(&Source::new(path, formatted.as_str()));
     // Only white space was touched; should that ever not be so, the author's text is the better one.
     if diagnostics.has_errors() || again != file || lay_out(&formatted) != formatted {
         return Ok(text.to_owned());

@@ -1,7 +1,7 @@
 //! The tree of `hcl-edit` to ours.
 //!
-//! Nothing is guessed: a construct either means the same in both languages or is reported. Literals become the text that Alloy would write for them, because
-//! that is what the tree holds.
+//! Nothing is guessed: a construct either means the same in both languages or is reported. Literals become the text
+//! that Alloy would write for them, because that is what the tree holds.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use hcl_edit::structure::{self, BlockLabel, Structure};
 use hcl_edit::template::{Element, Template};
 use hcl_edit::{Span as _, Spanned};
 
-use super::{POWER, holds_components, tokens};
+use super::spelling::{POWER, holds_components};
+use super::tokens;
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Identifier, Statement};
 use crate::lang::codes;
 use crate::lang::diagnostic::{Diagnostic, Diagnostics};

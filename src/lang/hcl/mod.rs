@@ -1,73 +1,17 @@
 //! The second front end: HCL text to the same tree that Alloy syntax gives.
 //!
-//! `hcl-edit` parses; [`lower`] maps its tree to ours with the places of the HCL text, so that every later message points there; [`tokens`] finds comments
-//! and feeds the formatter in [`format`], which lays a text out as `terraform fmt` does. What HCL has and Alloy has not (conditionals, `for`, splats,
-//! directives in templates) is refused with its place. How blocks are spelled is in `docs/reference/hcl.md`.
+//! `hcl-edit` parses; [`lower`] maps its tree to ours with the places of the HCL text, so that every later message
+//! points there; [`tokens`] finds comments and feeds the formatter in [`format`], which lays a text out as `terraform
+//! fmt` does. What HCL has and Alloy has not (conditionals, `for`, splats, directives in templates) is refused with its
+//! place. How blocks are spelled is in `docs/reference/hcl.md`.
 
 mod format;
 mod lower;
+mod parse;
+mod spelling;
 pub(crate) mod tokens;
 
-use crate::lang::ast::File;
-use crate::lang::codes;
-use crate::lang::diagnostic::{Diagnostic, Diagnostics};
-use crate::lang::source::{Source, Span};
-
 pub use format::fmt;
-
-/// Function that stands for the operator `^`, which HCL does not have.
-pub(crate) const POWER: &str = "pow";
-
-/// True for a text that is to be read as HCL: its name ends in `.hcl`.
-pub fn is_hcl(path: &str) -> bool {
-    path.ends_with(".hcl")
-}
-
-/// True when blocks in the body of `block` (or at the top, for `None`) are components and the like: their last label is always a label. Elsewhere a single
-/// label is a part of the name, as in `profile "process_cpu" { }`.
-pub(crate) fn holds_components(outer: bool, block: &str) -> bool {
-    outer && matches!(block, "declare" | "foreach" | "template")
-}
-
-/// Parses a whole file. Of a text that is not HCL the first mistake is reported; what has no equal in Alloy is reported every time.
-pub fn parse(source: &Source) -> (File, Diagnostics) {
-    let text = source.text();
-    let empty = |diagnostics| {
-        let file = File {
-            source: source.clone(),
-            body: Vec::new(),
-            comments: Vec::new(),
-        };
-        (file, diagnostics)
-    };
-    let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
-    if let Some(at) = tokens::too_deep(text) {
-        let message = format!("nested more than {} deep", tokens::MAX_DEPTH);
-        let span = Span::new(at, at + 1);
-        return empty(Diagnostic::error(codes::TOO_DEEP, source, span, message).into());
-    }
-    match hcl_edit::parser::parse_body(&text[start..]) {
-        Ok(body) => lower::lower(source, start, &body),
-        Err(error) => {
-            if let Some(span) = tokens::open_string(text) {
-                let message = "not valid HCL: string without its closing quote";
-                return empty(Diagnostic::error(codes::BAD_HCL, source, span, message).into());
-            }
-            let at = start + error.location().offset().min(text.len() - start);
-            let end = text[floor(text, at)..]
-                .chars()
-                .next()
-                .map_or(at, |letter| at + letter.len_utf8());
-            let message = error.message().replace('\n', "; ");
-            let message = format!("not valid HCL: {}", message.trim_end_matches("; "));
-            empty(Diagnostic::error(codes::BAD_HCL, source, Span::new(at, end), message).into())
-        }
-    }
-}
-
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
+pub use parse::parse;
+pub use spelling::is_hcl;
+pub(crate) use spelling::{POWER, holds_components};

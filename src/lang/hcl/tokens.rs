@@ -1,6 +1,7 @@
 //! HCL cut into tokens: what the formatter and the search for comments need, no more.
 //!
-//! A string with everything in it is one token, so is a heredoc. Wrong text gives wrong tokens, never an error: the parser has the say.
+//! A string with everything in it is one token, so is a heredoc. Wrong text gives wrong tokens, never an error: the
+//! parser has the say.
 
 use crate::lang::source::{Source, Span};
 

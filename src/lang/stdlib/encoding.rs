@@ -4,7 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 
-use super::{count, fail, lists, text};
+use super::arguments::{count, fail, text};
+use super::lists;
 use crate::lang::convert::{format_number, value_name};
 use crate::lang::value::{FunctionError, Number, Value};
 

@@ -8,8 +8,8 @@ use std::iter::Peekable;
 use std::str::Chars;
 use std::sync::Arc;
 
+use super::arguments::{fail, text};
 use super::encoding::holds_secret;
-use super::{fail, text};
 use crate::lang::convert::{format_number, value_name};
 use crate::lang::value::{FunctionError, Number, Value};
 

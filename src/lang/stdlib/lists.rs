@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{array, count, fail, text};
+use super::arguments::{array, count, fail, text};
 use crate::lang::convert::value_name;
-use crate::lang::fields::Fields;
-use crate::lang::value::{FunctionError, Number, Value};
+use crate::lang::value::{Fields, FunctionError, Number, Value};
 
 pub fn concat(arguments: &[Value]) -> Result<Value, FunctionError> {
     let lists = (0..arguments.len())

@@ -3,15 +3,15 @@
 //! Functions are pure but for `sys.env`, which reads the environment of the process. `constants` is not here: its values (host name, version) belong to
 //! the program, which passes them in the scope. Strings are UTF-8: a function whose result would be other bytes says so.
 
+mod arguments;
 mod encoding;
 mod format;
 mod json_path;
 mod lists;
 
-use std::sync::Arc;
-
 use crate::lang::convert;
 use crate::lang::value::{Function, FunctionError, Value};
+use arguments::{array, count, fail, text};
 
 /// Functions by full name, sorted. Experimental ones are marked.
 const FUNCTIONS: &[(Function, bool)] = &[
@@ -120,46 +120,6 @@ fn find(name: &str) -> Option<Function> {
         .iter()
         .find(|(function, _)| function.name == name)
         .map(|(function, _)| *function)
-}
-
-// === Helpers of all functions ===
-
-fn fail(argument: usize, message: impl Into<String>) -> FunctionError {
-    FunctionError {
-        argument: Some(argument),
-        message: message.into(),
-    }
-}
-
-fn count(arguments: &[Value], wanted: usize) -> Result<(), FunctionError> {
-    if arguments.len() == wanted {
-        return Ok(());
-    }
-    Err(FunctionError {
-        argument: None,
-        message: format!("expected {wanted} args, got {}", arguments.len()),
-    })
-}
-
-/// A string argument; null is the empty string, as every zero value of Go.
-fn text(arguments: &[Value], index: usize) -> Result<Arc<str>, FunctionError> {
-    if let Some(Value::Null) = arguments.get(index) {
-        return Ok("".into());
-    }
-    convert::string(arguments.get(index).unwrap_or(&Value::Null)).map_err(|error| fail(index, error.message))
-}
-
-fn array(arguments: &[Value], index: usize) -> Result<&[Value], FunctionError> {
-    match arguments.get(index) {
-        Some(Value::Array(items)) => Ok(items),
-        other => Err(fail(
-            index,
-            format!(
-                "expected array, got {}",
-                convert::value_name(other.unwrap_or(&Value::Null))
-            ),
-        )),
-    }
 }
 
 // === Strings ===

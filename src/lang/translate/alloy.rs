@@ -1,7 +1,6 @@
 //! A tree as Alloy text; `fmt` does the layout.
 
-use super::writer::{Page, Writer};
-use super::{binding, refuse};
+use super::writer::{Page, Writer, binding, refuse};
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::eval::unquote;

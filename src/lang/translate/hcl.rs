@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::writer::{Page, Writer};
-use super::{binding, refuse};
+use super::writer::{Page, Writer, binding, refuse};
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::eval::{self, traversal, unquote};

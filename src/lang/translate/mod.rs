@@ -11,11 +11,10 @@ mod hcl;
 mod tests;
 mod writer;
 
-use crate::lang::ast::{Expression, ExpressionKind, File};
+use crate::lang::ast::File;
 use crate::lang::codes;
 use crate::lang::diagnostic::{Diagnostic, Diagnostics};
 use crate::lang::source::{Source, Span};
-use crate::lang::token::TokenKind;
 use crate::lang::{format, hcl as front, meaning, parse};
 
 /// The HCL text of an Alloy configuration.
@@ -69,23 +68,4 @@ fn convert(
         return Err(unfaithful("it would not mean the same"));
     }
     Ok(written)
-}
-
-/// What has no place in the other syntax.
-fn refuse(source: &Source, span: Span, message: impl Into<String>) -> Diagnostics {
-    Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
-}
-
-/// True when the parts of a list began on lines of their own.
-fn over_lines(source: &Source, open: usize, first: Option<Span>) -> bool {
-    first.is_some_and(|first| source.line(open) != source.line(first.start))
-}
-
-/// How tightly an expression binds, by the operators of a language: higher is tighter, 100 for everything that needs no parentheses.
-fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
-    match &expression.kind {
-        ExpressionKind::Binary { operator, .. } => of(*operator),
-        ExpressionKind::Unary { .. } => 50,
-        _ => 100,
-    }
 }

@@ -4,11 +4,12 @@
 //! implementations, `alloy` and `hcl`.
 
 use super::comments::Comments;
-use super::over_lines;
-use crate::lang::ast::{Attribute, Block, Expression, Field, File, Statement};
-use crate::lang::diagnostic::Diagnostics;
+use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
+use crate::lang::codes;
+use crate::lang::diagnostic::{Diagnostic, Diagnostics};
 use crate::lang::hcl::holds_components;
 use crate::lang::source::{Source, Span};
+use crate::lang::token::TokenKind;
 
 /// The text that is being written.
 pub struct Page<'a> {
@@ -201,4 +202,23 @@ pub trait Writer<'a>: Sized {
         page.out.push(close);
         Ok(())
     }
+}
+
+/// What has no place in the other syntax.
+pub(super) fn refuse(source: &Source, span: Span, message: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
+}
+
+/// How tightly an expression binds, by the operators of a language: higher is tighter, 100 for everything that needs no parentheses.
+pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
+    match &expression.kind {
+        ExpressionKind::Binary { operator, .. } => of(*operator),
+        ExpressionKind::Unary { .. } => 50,
+        _ => 100,
+    }
+}
+
+/// True when the parts of a list began on lines of their own.
+fn over_lines(source: &Source, open: usize, first: Option<Span>) -> bool {
+    first.is_some_and(|first| source.line(open) != source.line(first.start))
 }

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use pyroscope::backend::{Backend, BackendConfig, Pprof, PprofConfig, ReportData, StackFrame};
 
-use super::ProfilingError;
+use super::error::ProfilingError;
 use super::pprof::{Frame, Writer};
 
 /// Rate of sampling: Go's.

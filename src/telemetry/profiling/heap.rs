@@ -7,7 +7,7 @@
 use std::io::Read;
 use std::time::{Duration, SystemTime};
 
-use super::ProfilingError;
+use super::error::{ProfilingError, blocking};
 use super::pprof::Writer;
 use super::symbols::Symbols;
 
@@ -24,7 +24,7 @@ pub async fn dump() -> Result<String, ProfilingError> {
             "the heap cannot be profiled: the sampling of allocations is off (`prof_active:false`)",
         ));
     }
-    super::blocking("heap", move || {
+    blocking("heap", move || {
         let mut file = control.dump().map_err(failed)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;

@@ -4,6 +4,7 @@
 //! process. Symbols are looked up off the async threads and remembered. The routes are in `admin`; nothing here knows HTTP.
 
 mod cpu;
+mod error;
 mod heap;
 mod pprof;
 mod symbols;
@@ -16,34 +17,9 @@ use parking_lot::Mutex;
 use crate::base::Shutdown;
 
 pub use cpu::SAMPLES_PER_SECOND;
+pub use error::{LONGEST, ProfilingError};
 
-/// The longest CPU profile that is taken.
-pub const LONGEST: Duration = Duration::from_secs(300);
-
-/// Why there is no profile.
-#[derive(Debug, thiserror::Error)]
-pub enum ProfilingError {
-    /// Another CPU profile is being taken.
-    #[error("a CPU profile of this process is being taken already: try again when it is done")]
-    Busy,
-    /// The duration is zero or too long.
-    #[error("a CPU profile takes from 1 to {longest} seconds, not {asked}", longest = LONGEST.as_secs())]
-    Duration {
-        /// What was asked for, in seconds.
-        asked: u64,
-    },
-    /// This program was built or started without it.
-    #[error("{0}")]
-    Unavailable(&'static str),
-    /// It should have worked.
-    #[error("the {what} profile failed: {reason}")]
-    Failed {
-        /// `CPU` or `heap`.
-        what: &'static str,
-        /// What the profiler said.
-        reason: String,
-    },
-}
+use error::blocking;
 
 /// Takes profiles of this process. Clones share the memory of symbols and the lock.
 #[derive(Clone)]
@@ -91,19 +67,6 @@ impl Profiling {
         let shared = self.shared.clone();
         blocking("heap", move || heap::to_pprof(&dump, &mut shared.symbols.lock())).await
     }
-}
-
-async fn blocking<T: Send + 'static>(
-    what: &'static str,
-    work: impl FnOnce() -> Result<T, ProfilingError> + Send + 'static,
-) -> Result<T, ProfilingError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| {
-        Err(ProfilingError::Failed {
-            what,
-            reason: error.to_string(),
-        })
-    })
 }
 
 #[cfg(test)]

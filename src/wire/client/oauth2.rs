@@ -1,42 +1,25 @@
 //! OAuth 2 client credentials (RFC 6749 section 4.4): a token is asked for once and used until shortly before it ends.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
-use url::Url;
 
-use crate::wire::client::{ClientError, ClientOptions, HttpClient, Secret, basic, error_chain};
+use crate::wire::client::connections::connections;
+use crate::wire::client::error::{ClientError, error_chain};
+use crate::wire::client::options::{OAuth2, basic};
 
 /// A token is renewed this long before it ends, so that it does not end on its way.
 const RENEW_BEFORE: Duration = Duration::from_secs(10);
 /// Longest wait for the token server.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where tokens come from.
-#[derive(Clone, Debug)]
-pub struct OAuth2 {
-    /// Id of the client.
-    pub client_id: Arc<str>,
-    /// Its secret.
-    pub client_secret: Secret,
-    /// What the token is to allow.
-    pub scopes: Vec<Arc<str>>,
-    /// The token server.
-    pub token_url: Url,
-    /// Further parameters of the request.
-    pub endpoint_params: BTreeMap<Arc<str>, Arc<str>>,
-    /// The client for the token server.
-    pub options: ClientOptions,
-}
-
 /// The token of one client; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct TokenCache {
-    client: Option<Arc<HttpClient>>,
+    client: Option<reqwest::Client>,
     token: Arc<tokio::sync::Mutex<Option<Token>>>,
 }
 
@@ -55,7 +38,7 @@ struct Answer {
 impl TokenCache {
     pub fn new(oauth2: &OAuth2) -> Result<Self, ClientError> {
         Ok(Self {
-            client: Some(Arc::new(HttpClient::new(&oauth2.options)?)),
+            client: Some(connections(&oauth2.options)?),
             token: Arc::default(),
         })
     }
@@ -107,7 +90,7 @@ impl From<Refusal> for ClientError {
     }
 }
 
-async fn ask(client: &HttpClient, oauth2: &OAuth2, secret: &str, in_header: bool) -> Result<Answer, Refusal> {
+async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, in_header: bool) -> Result<Answer, Refusal> {
     let url = &oauth2.token_url;
     let failed = |error: &reqwest::Error| Refusal::Failed(format!("cannot ask {url}: {}", error_chain(error)));
     let mut form = vec![("grant_type".to_owned(), "client_credentials".to_owned())];
@@ -125,7 +108,6 @@ async fn ask(client: &HttpClient, oauth2: &OAuth2, secret: &str, in_header: bool
         .extend_pairs(form)
         .finish();
     let mut request = client
-        .client()
         .post(url.clone())
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .timeout(TIMEOUT)

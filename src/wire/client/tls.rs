@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::wire::client::ClientError;
+use crate::wire::client::error::ClientError;
 
 /// Certificates of a client.
 #[derive(Clone, Debug, Default)]

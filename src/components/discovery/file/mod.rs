@@ -16,10 +16,10 @@ use crate::components::common::folder_watcher::FolderWatcher;
 use crate::components::common::targets;
 use crate::lang::schema::{Arguments, Attribute, Kind, Schema, TARGETS};
 use crate::lang::value::{Number, Value};
+use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{
     ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
 };
-use crate::pipeline::live::LiveHandle;
 
 mod metrics;
 mod reader;

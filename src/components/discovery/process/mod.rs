@@ -18,8 +18,8 @@ use crate::components::common::targets::{self, Target};
 use crate::ebpf::proc::pids;
 use crate::lang::schema::Arguments;
 use crate::lang::value::{Number, Value};
+use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::pipeline::live::LiveHandle;
 
 mod arguments;
 pub mod scan;

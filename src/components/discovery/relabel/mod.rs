@@ -13,10 +13,10 @@ use crate::components::common::relabel::{RULE_BLOCK, RULES, Rules};
 use crate::components::common::targets;
 use crate::lang::schema::{Arguments, Attribute, Kind, Schema, TARGETS};
 use crate::lang::value::{Number, Value};
+use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{
     ArgumentError, Component, ComponentError, Context, Definition, ExportsSender, HealthSender, HealthState, Stability,
 };
-use crate::pipeline::live::LiveHandle;
 
 /// The component's definition.
 pub const DEFINITION: Definition = Definition {

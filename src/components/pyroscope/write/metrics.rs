@@ -1,23 +1,12 @@
-//! Metrics of `pyroscope.write`. Alloy's names where Alloy has the metric; the queue's are ours.
+//! What `pyroscope.write` counts of its requests. Alloy's names where Alloy has the metric.
 
-use std::fmt;
-use std::sync::{Arc, Weak};
-
-use parking_lot::RwLock;
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
-use crate::components::pyroscope::write::queue::{Queue, Waiting};
 use crate::telemetry::metrics::Scope;
 
 type Labels = Vec<(&'static str, String)>;
-/// Queues by URL of their endpoint.
-type Queues = Arc<RwLock<Vec<(String, Weak<Queue>)>>>;
-/// Name, help and value of a gauge of a queue.
-type GaugeRow = (&'static str, &'static str, fn(&Waiting) -> f64);
 
 /// Bounds of the latency histogram in seconds: from a server on this machine to the default timeout of 10 s and beyond.
 const LATENCY_SECONDS: [f64; 12] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
@@ -64,7 +53,6 @@ pub struct WriteMetrics {
     retries: Family<Labels, Counter>,
     requests: Family<Labels, Counter>,
     latency: Family<Labels, Histogram, fn() -> Histogram>,
-    queues: Queues,
 }
 
 impl Default for WriteMetrics {
@@ -78,7 +66,6 @@ impl Default for WriteMetrics {
             retries: Family::default(),
             requests: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(LATENCY_SECONDS)),
-            queues: Arc::default(),
         }
     }
 }
@@ -128,27 +115,6 @@ impl WriteMetrics {
             "Seconds that a request to the endpoint took",
             metrics.latency.clone(),
         );
-        let gauges: [GaugeRow; 3] = [
-            (
-                "pyroscope_write_queue_profiles",
-                "Profiles that wait for the endpoint",
-                |waiting| waiting.profiles as f64,
-            ),
-            (
-                "pyroscope_write_queue_bytes",
-                "Bytes that wait for the endpoint",
-                |waiting| waiting.bytes as f64,
-            ),
-            (
-                "pyroscope_write_queue_oldest_age_seconds",
-                "Age of the oldest profile that waits for the endpoint",
-                |waiting| waiting.oldest_age.as_secs_f64(),
-            ),
-        ];
-        for (name, help, value) in gauges {
-            let queues = metrics.queues.clone();
-            scope.register(name, help, QueueGauge { queues, value });
-        }
         metrics
     }
 
@@ -168,11 +134,6 @@ impl WriteMetrics {
             all: self.clone(),
             endpoint: endpoint.to_owned(),
         }
-    }
-
-    /// The queues whose state the gauges show.
-    pub fn show_queues(&self, queues: impl IntoIterator<Item = (String, Weak<Queue>)>) {
-        *self.queues.write() = queues.into_iter().collect();
     }
 }
 
@@ -218,34 +179,5 @@ impl EndpointMetrics {
     /// What was sent and dropped so far.
     pub fn totals(&self) -> (u64, u64) {
         (self.sent_profiles.get(), self.dropped_profiles.get())
-    }
-}
-
-/// A gauge that looks at the queues when it is read.
-struct QueueGauge {
-    queues: Queues,
-    value: fn(&Waiting) -> f64,
-}
-
-impl fmt::Debug for QueueGauge {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("QueueGauge")
-    }
-}
-
-impl EncodeMetric for QueueGauge {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
-        for (endpoint, queue) in self.queues.read().iter() {
-            let Some(queue) = queue.upgrade() else { continue };
-            let labels = [("endpoint", endpoint.as_str())];
-            encoder
-                .encode_family(&labels)?
-                .encode_gauge(&(self.value)(&queue.waiting()))?;
-        }
-        Ok(())
-    }
-
-    fn metric_type(&self) -> MetricType {
-        MetricType::Gauge
     }
 }

@@ -14,14 +14,15 @@ use tokio::task::JoinSet;
 use crate::base::{BoxFuture, Shutdown};
 use crate::lang::schema::{Arguments, Attribute, Kind, RECEIVER};
 use crate::lang::value::{Capsule, Number, Value};
+use crate::pipeline::component::live::{Entry, ProfileFacts};
 use crate::pipeline::component::{
     ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
 };
-use crate::pipeline::live::{Entry, ProfileFacts};
 use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
 
 mod arguments;
+mod gauges;
 mod metrics;
 mod queue;
 mod sender;
@@ -29,6 +30,7 @@ mod sender;
 mod tests;
 
 use arguments::{EndpointArguments, WriteArguments, is_label_name};
+use gauges::QueueGauges;
 use metrics::{DropReason, WriteMetrics};
 use queue::{Queue, record};
 use sender::{EndpointState, Sender};
@@ -54,6 +56,7 @@ pub const DEFINITION: Definition = Definition {
 struct Write {
     context: Context,
     metrics: WriteMetrics,
+    gauges: QueueGauges,
     state: RwLock<State>,
     /// Wakes the run loop: the endpoints changed.
     changed: Notify,
@@ -76,6 +79,7 @@ struct Endpoint {
 fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
     let component = Arc::new(Write {
         metrics: WriteMetrics::new(&context.metrics),
+        gauges: QueueGauges::new(&context.metrics),
         context,
         state: RwLock::default(),
         changed: Notify::new(),
@@ -113,7 +117,7 @@ impl Write {
         for endpoint in &endpoints {
             endpoint.sender.queue.set_limits(endpoint.sender.arguments.limits);
         }
-        self.metrics.show_queues(endpoints.iter().map(|endpoint| {
+        self.gauges.show(endpoints.iter().map(|endpoint| {
             let sender = &endpoint.sender;
             (sender.arguments.url_text.to_string(), Arc::downgrade(&sender.queue))
         }));

@@ -15,7 +15,7 @@ use crate::base::Shutdown;
 use crate::components::pyroscope::write::arguments::EndpointArguments;
 use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
 use crate::components::pyroscope::write::queue::{Batch, Queue};
-use crate::pipeline::live::{Entry, LiveHandle, Outcome as LiveOutcome};
+use crate::pipeline::component::live::{Entry, LiveHandle, Outcome as LiveOutcome};
 use crate::profile::RawProfile;
 use crate::wire::call::{CallError, Caller};
 use crate::wire::client::HttpClient;

@@ -1,0 +1,413 @@
+//! No circle of files: what uses what can be read from the top down.
+//!
+//! In: the sources under `src/` without their tests. Out: every set of files of which each needs the others, with the
+//! lines that tie it. A path is followed through re-exports to the file that defines the name, so a `mod.rs` that only
+//! declares and re-exports ties nothing. What is tied by types alone (a method of a value whose type is never named) is
+//! not seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::names::{Import, imports, is_mentioned, items, paths, without_tests};
+use super::{Source, is_test, rust_files};
+
+/// Circles that are still there, each in a layer that is being worked on. A circle is excused when all its files are in
+/// one row; a row without a circle has to go.
+const CIRCLES: [&[&str]; 11] = [
+    &["src/app/door/mod.rs", "src/app/door/password.rs"],
+    &["src/app/remote/mod.rs", "src/app/remote/session.rs"],
+    &[
+        "src/query/answer.rs",
+        "src/query/catalog.rs",
+        "src/query/cells.rs",
+        "src/query/engine.rs",
+        "src/query/explain.rs",
+        "src/query/export.rs",
+        "src/query/flame.rs",
+        "src/query/flat.rs",
+        "src/query/format.rs",
+        "src/query/functions/diff.rs",
+        "src/query/functions/flamegraph.rs",
+        "src/query/functions/mod.rs",
+        "src/query/functions/pprof.rs",
+        "src/query/functions/pprof_sum.rs",
+        "src/query/functions/profile.rs",
+        "src/query/functions/top.rs",
+        "src/query/lookup.rs",
+        "src/query/series.rs",
+        "src/query/session.rs",
+        "src/query/sql.rs",
+        "src/query/sums.rs",
+        "src/query/timeline.rs",
+    ],
+    &[
+        "src/query/heads.rs",
+        "src/query/provider.rs",
+        "src/query/runtime.rs",
+        "src/query/scan.rs",
+    ],
+    &[
+        "src/server/body.rs",
+        "src/server/delete.rs",
+        "src/server/observe.rs",
+        "src/server/state.rs",
+    ],
+    &[
+        "src/server/postgres/auth.rs",
+        "src/server/postgres/connection.rs",
+        "src/server/postgres/extended.rs",
+        "src/server/postgres/mod.rs",
+        "src/server/postgres/startup.rs",
+        "src/server/postgres/tls.rs",
+    ],
+    &[
+        "src/store/config.rs",
+        "src/store/engine.rs",
+        "src/store/maintenance/exchange.rs",
+        "src/store/maintenance/mod.rs",
+        "src/store/maintenance/runner.rs",
+        "src/store/maintenance/vacuum.rs",
+        "src/store/sync.rs",
+    ],
+    &["src/store/delta/commit.rs", "src/store/delta/sums.rs"],
+    &[
+        "src/store/head/known.rs",
+        "src/store/head/mod.rs",
+        "src/store/head/partition.rs",
+    ],
+    &["src/store/ingest.rs", "src/store/split.rs"],
+    &["src/store/maintenance/parts.rs", "src/store/maintenance/rewrite.rs"],
+];
+
+/// How far a name is followed through re-exports.
+const MOST_RE_EXPORTS: usize = 8;
+
+#[test]
+fn no_files_use_each_other_in_a_circle() {
+    let circles = Tree::of(&rust_files()).circles();
+    let mut wrong = String::new();
+    for circle in &circles {
+        if !CIRCLES.iter().any(|row| circle.is_within(row)) {
+            let _ = writeln!(wrong, "{circle}");
+        }
+    }
+    for row in CIRCLES {
+        if !circles.iter().any(|circle| circle.is_within(row)) {
+            let _ = writeln!(wrong, "no circle any more, take it out of CIRCLES: {row:?}");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// Files of which each uses the others, by whatever way.
+struct Circle {
+    files: BTreeSet<String>,
+    /// `path:line` and the text of every line by which one of them uses another.
+    ties: Vec<(String, String)>,
+}
+
+impl Circle {
+    fn is_within(&self, row: &[&str]) -> bool {
+        self.files.iter().all(|file| row.contains(&file.as_str()))
+    }
+}
+
+impl std::fmt::Display for Circle {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(out, "{} files use each other in a circle:", self.files.len())?;
+        for (place, text) in &self.ties {
+            writeln!(out, "  {place}\n      {text}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The modules of the library.
+struct Tree<'a> {
+    /// By path from the crate: `["store", "head"]`.
+    modules: BTreeMap<Vec<String>, Module<'a>>,
+}
+
+/// A file, read for its names.
+struct Module<'a> {
+    source: &'a Source,
+    /// The code without its tests.
+    code: String,
+    /// Items that it defines at its top.
+    items: BTreeSet<String>,
+    imports: Vec<Import>,
+}
+
+impl<'a> Tree<'a> {
+    fn of(sources: &'a [Source]) -> Self {
+        let mut modules = BTreeMap::new();
+        let mut tests = BTreeSet::new();
+        for source in sources {
+            let Some(path) = module_path(&source.path) else {
+                continue;
+            };
+            let (code, test_modules) = without_tests(&source.code);
+            tests.extend(test_modules.into_iter().map(|name| child(&path, &name)));
+            if is_test(&source.path) {
+                continue;
+            }
+            let module = Module {
+                source,
+                items: items(&code),
+                imports: imports(&code),
+                code,
+            };
+            modules.insert(path, module);
+        }
+        modules.retain(|path, _| !tests.iter().any(|test| path.starts_with(test)));
+        Self { modules }
+    }
+
+    fn circles(&self) -> Vec<Circle> {
+        let uses: BTreeMap<&Vec<String>, _> = self.modules.keys().map(|path| (path, self.uses(path))).collect();
+        let reach: BTreeMap<_, _> = uses.keys().map(|path| (*path, reachable(path, &uses))).collect();
+        let mut circles = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (path, reached) in &reach {
+            if !reached.contains(*path) || !seen.insert(*path) {
+                continue;
+            }
+            let members: BTreeSet<_> = reached.iter().filter(|other| reach[*other].contains(*path)).collect();
+            seen.extend(members.iter().copied());
+            let mut ties = Vec::new();
+            for from in &members {
+                let source = self.modules[**from].source;
+                for (line, to) in &uses[**from] {
+                    let place = format!("{}:{line}", source.path);
+                    if members.contains(&to) && ties.last().is_none_or(|(last, _)| *last != place) {
+                        ties.push((place, source.line(*line).trim().to_owned()));
+                    }
+                }
+            }
+            let files = members.iter().map(|path| self.modules[**path].source.path.clone());
+            circles.push(Circle {
+                files: files.collect(),
+                ties,
+            });
+        }
+        circles
+    }
+
+    /// Lines of a module and the other modules that they use.
+    fn uses(&self, from: &Vec<String>) -> BTreeSet<(usize, &Vec<String>)> {
+        let module = &self.modules[from];
+        let mut uses = BTreeSet::new();
+        let mut add = |line: usize, path: &[String]| {
+            let target = self.resolve(path, MOST_RE_EXPORTS);
+            uses.extend(target.filter(|target| *target != from).map(|target| (line, target)));
+        };
+        for import in &module.imports {
+            let Some(path) = self.absolute(from, &import.path) else {
+                continue;
+            };
+            // A module that is imported is used where its name stands; a name that is only passed on is not used here.
+            let is_module = import.name != "*" && self.modules.contains_key(&path);
+            let is_only_passed_on = import.is_re_export && !is_mentioned(&module.code, &import.name);
+            if !is_module && !is_only_passed_on {
+                add(import.line, &path);
+            }
+        }
+        for (line, path) in paths(&module.code) {
+            // `Imported::new`: the `use` line has said it.
+            let mut own = module.imports.iter().filter(|import| import.name == path[0]);
+            let is_imported_item = own.any(|import| {
+                let target = self.absolute(from, &import.path);
+                target.is_some_and(|target| !self.modules.contains_key(&target))
+            });
+            if let Some(path) = self.absolute(from, &path).filter(|_| !is_imported_item) {
+                add(line, &path);
+            }
+        }
+        uses
+    }
+
+    /// A path as seen in a module, from the crate on; none when it leads outside.
+    fn absolute(&self, from: &[String], path: &[String]) -> Option<Vec<String>> {
+        let (first, rest) = path.split_first()?;
+        let mut whole = match first.as_str() {
+            "crate" => Vec::new(),
+            "self" => from.to_vec(),
+            "super" => from.split_last()?.1.to_vec(),
+            name => {
+                let below = child(from, name);
+                if self.modules.contains_key(&below) {
+                    below
+                } else {
+                    let module = self.modules.get(from)?;
+                    let import = module.imports.iter().find(|import| import.name == name)?;
+                    // `use name::x as name` leads to itself.
+                    if import.path.first() == Some(first) {
+                        return None;
+                    }
+                    self.absolute(from, &import.path)?
+                }
+            }
+        };
+        for name in rest {
+            match name.as_str() {
+                "self" => {}
+                "super" => _ = whole.pop(),
+                _ => whole.push(name.clone()),
+            }
+        }
+        Some(whole)
+    }
+
+    /// The module that defines what a path from the crate names.
+    fn resolve(&self, path: &[String], re_exports: usize) -> Option<&Vec<String>> {
+        let depth = (0..=path.len())
+            .rev()
+            .find(|depth| self.modules.contains_key(&path[..*depth]))?;
+        let (at, module) = self.modules.get_key_value(&path[..depth])?;
+        let Some((name, rest)) = path[depth..].split_first() else {
+            return Some(at);
+        };
+        if module.items.contains(name) || re_exports == 0 {
+            return Some(at);
+        }
+        for import in module
+            .imports
+            .iter()
+            .filter(|import| import.name == *name || import.name == "*")
+        {
+            let Some(mut target) = self.absolute(at, &import.path) else {
+                continue;
+            };
+            if import.name == "*" {
+                target.push(name.clone());
+                if !self.defines(&target) {
+                    continue;
+                }
+            }
+            target.extend(rest.iter().cloned());
+            if let Some(found) = self.resolve(&target, re_exports - 1) {
+                return Some(found);
+            }
+        }
+        Some(at)
+    }
+
+    /// True when the last name of a path is known in the module before it.
+    fn defines(&self, path: &[String]) -> bool {
+        let Some((name, module)) = path.split_last() else {
+            return false;
+        };
+        self.modules.get(module).is_some_and(|module| {
+            module.items.contains(name) || module.imports.iter().any(|import| import.name == *name)
+        })
+    }
+}
+
+/// Everything that is used from somewhere, by whatever way.
+fn reachable<'p>(
+    from: &Vec<String>,
+    uses: &BTreeMap<&'p Vec<String>, BTreeSet<(usize, &'p Vec<String>)>>,
+) -> BTreeSet<&'p Vec<String>> {
+    let mut reached = BTreeSet::new();
+    let mut waiting = vec![from];
+    while let Some(path) = waiting.pop() {
+        for (_, target) in &uses[path] {
+            if reached.insert(*target) {
+                waiting.push(target);
+            }
+        }
+    }
+    reached
+}
+
+/// `src/store/head/mod.rs` is `store::head`; programs have no modules that others use.
+fn module_path(path: &str) -> Option<Vec<String>> {
+    let rest = path.strip_prefix("src/")?.strip_suffix(".rs")?;
+    let rest = rest.strip_suffix("/mod").unwrap_or(rest);
+    match rest {
+        "main" => None,
+        "lib" => Some(Vec::new()),
+        _ => Some(rest.split('/').map(str::to_owned).collect()),
+    }
+}
+
+fn child(path: &[String], name: &str) -> Vec<String> {
+    let mut below = path.to_vec();
+    below.push(name.to_owned());
+    below
+}
+
+#[test]
+fn a_circle_is_found_through_re_exports_and_told_with_its_lines() {
+    let files = [
+        ("src/lib.rs", "pub mod a;\n"),
+        (
+            "src/a/mod.rs",
+            "mod one;\nmod two;\nmod three;\npub use one::One;\npub use two::{Two as Second, two};\n",
+        ),
+        (
+            "src/a/one.rs",
+            "use crate::a::{\n    Second,\n};\npub struct One(Second);\n",
+        ),
+        (
+            "src/a/two.rs",
+            "use super::three;\npub struct Two;\npub fn two() { three::go() }\n",
+        ),
+        (
+            "src/a/three.rs",
+            "pub fn go() { let one = crate::a::One; }\n#[cfg(test)]\nmod tests {\n    use crate::a::two;\n}\n",
+        ),
+    ];
+    let circles = circles_of(&files);
+    assert_eq!(circles.len(), 1);
+    let places: Vec<&str> = circles[0].ties.iter().map(|(place, _)| place.as_str()).collect();
+    assert_eq!(places, ["src/a/one.rs:2", "src/a/three.rs:1", "src/a/two.rs:3"]);
+    assert!(circles[0].is_within(&["src/a/one.rs", "src/a/two.rs", "src/a/three.rs"]));
+    assert!(!circles[0].is_within(&["src/a/one.rs", "src/a/two.rs"]));
+}
+
+#[test]
+fn a_folder_that_only_re_exports_and_a_use_in_tests_are_no_circle() {
+    let files = [
+        (
+            "src/a/mod.rs",
+            "mod one;\nmod two;\npub use one::One;\npub use two::*;\n",
+        ),
+        ("src/a/one.rs", "use crate::a::Two;\npub struct One(Two);\n"),
+        (
+            "src/a/two.rs",
+            "pub struct Two;\n#[cfg(test)]\nmod tests {\n    use crate::a::One;\n}\n",
+        ),
+    ];
+    assert!(circles_of(&files).is_empty());
+}
+
+#[test]
+fn who_takes_all_names_of_a_file_and_a_folder_with_code_of_its_own_can_be_in_a_circle() {
+    let files = [
+        ("src/a/one.rs", "use super::two::*;\npub struct One(Two);\n"),
+        (
+            "src/a/two.rs",
+            "pub struct Two;\nfn up() -> super::one::One { todo!() }\n",
+        ),
+    ];
+    assert_eq!(circles_of(&files).len(), 1);
+    let files = [
+        ("src/a/mod.rs", "mod one;\nuse one::One;\npub struct All(One);\n"),
+        (
+            "src/a/one.rs",
+            "pub struct One;\nimpl One { fn up(&self) -> super::All { todo!() } }\n",
+        ),
+    ];
+    assert_eq!(circles_of(&files).len(), 1);
+}
+
+fn circles_of(files: &[(&str, &str)]) -> Vec<Circle> {
+    let source = |(path, text): &(&str, &str)| Source {
+        path: (*path).to_owned(),
+        text: (*text).to_owned(),
+        code: super::without_comments_and_strings(text),
+    };
+    let sources: Vec<Source> = files.iter().map(source).collect();
+    Tree::of(&sources).circles()
+}

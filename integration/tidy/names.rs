@@ -1,0 +1,229 @@
+//! The names in the code of one file: what it defines, what it imports, and the paths that it writes out.
+//!
+//! In: code without comments and strings. Knows nothing of other files.
+
+use std::collections::BTreeSet;
+
+use super::words;
+
+/// One name of a `use`.
+pub struct Import {
+    /// Counted from 1.
+    pub line: usize,
+    /// As written: may begin with `crate`, `self`, `super`, or a module below.
+    pub path: Vec<String>,
+    /// The name by which it is known here; `*` for all names.
+    pub name: String,
+    /// `pub use`, to whomever.
+    pub is_re_export: bool,
+}
+
+/// The code with what is only for tests blanked out, and the names of the modules of tests that stand in files of their own.
+pub fn without_tests(code: &str) -> (String, Vec<String>) {
+    let mut kept = String::with_capacity(code.len());
+    let mut modules = Vec::new();
+    let mut rest = code;
+    while let Some(start) = rest.find("#[cfg(test)]") {
+        let (before, item) = rest.split_at(start);
+        kept.push_str(before);
+        let end = end_of_item(item);
+        let (item, after) = item.split_at(end);
+        if let Some(name) = item.strip_suffix(';').and_then(|item| item.split("mod ").nth(1)) {
+            modules.push(name.trim().to_owned());
+        }
+        kept.extend(item.chars().filter(|c| *c == '\n'));
+        rest = after;
+    }
+    kept.push_str(rest);
+    (kept, modules)
+}
+
+/// Where an item ends that begins with an attribute: behind its first `;` or its braces, or before the end of what is around it.
+fn end_of_item(item: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, c) in item.char_indices() {
+        match c {
+            '{' | '(' | '[' => depth += 1,
+            '}' | ')' | ']' if depth == 0 => return at,
+            '}' if depth == 1 => return at + 1,
+            '}' | ')' | ']' => depth -= 1,
+            ';' | ',' if depth == 0 => return at + 1,
+            _ => {}
+        }
+    }
+    item.len()
+}
+
+/// Names of the items at the top of a file.
+pub fn items(code: &str) -> BTreeSet<String> {
+    let kinds = [
+        "fn",
+        "struct",
+        "enum",
+        "union",
+        "trait",
+        "type",
+        "const",
+        "static",
+        "mod",
+        "macro_rules",
+    ];
+    let mut items = BTreeSet::new();
+    for line in code.lines().filter(|line| !line.starts_with(char::is_whitespace)) {
+        let is_declaration = line.trim_end().ends_with(';') && words(line).any(|(word, _)| word == "mod");
+        let mut words = words(line)
+            .map(|(word, _)| word)
+            .skip_while(|word| !kinds.contains(word));
+        // `const fn name`: the last of the kinds stands before the name.
+        let name = words.find(|word| !kinds.contains(word) && *word != "mut" && *word != "unsafe");
+        if !is_declaration {
+            items.extend(name.map(str::to_owned));
+        }
+    }
+    items
+}
+
+/// Every name that the `use` lines of a file bring.
+pub fn imports(code: &str) -> Vec<Import> {
+    let mut imports = Vec::new();
+    for (start, end) in use_items(code) {
+        let before = code[..start].trim_end();
+        let is_re_export = before.ends_with("pub") || before.ends_with(')');
+        let line = code[..start].matches('\n').count() + 1;
+        leaves(&code[start + "use".len()..end], &[], &mut |offset, path, name| {
+            let line = line + code[start + "use".len()..][..offset].matches('\n').count();
+            imports.push(Import {
+                line,
+                path: path.to_vec(),
+                name,
+                is_re_export,
+            });
+        });
+    }
+    imports
+}
+
+/// Where `use` items begin, and their `;`.
+fn use_items(code: &str) -> Vec<(usize, usize)> {
+    let mut items = Vec::new();
+    for (word, start) in words(code) {
+        let rest = &code[start..];
+        // `impl X + use<'a>` is none.
+        if word == "use" && rest["use".len()..].starts_with(char::is_whitespace) {
+            items.extend(rest.find(';').map(|end| (start, start + end)));
+        }
+    }
+    items
+}
+
+/// The leaves of a tree of names behind `use`: where each stands, its path, and its name here.
+fn leaves(tree: &str, prefix: &[String], found: &mut dyn FnMut(usize, &[String], String)) {
+    let mut path = prefix.to_vec();
+    let mut renamed = None;
+    let mut at = 0;
+    let mut last = 0;
+    while at < tree.len() {
+        let rest = &tree[at..];
+        if let Some(group) = rest.strip_prefix('{') {
+            let end = closing(group);
+            let mut start = 0;
+            for part in top_level_parts(&group[..end]) {
+                let offset = at + 1 + start;
+                leaves(part, &path, &mut |inner, path, name| found(offset + inner, path, name));
+                start += part.len() + 1;
+            }
+            return;
+        }
+        if rest.starts_with('*') {
+            found(at, &path, "*".to_owned());
+            return;
+        }
+        match words(rest).next() {
+            Some((word, 0)) => {
+                last = at;
+                at += word.len();
+                if word == "as" {
+                    renamed = words(&tree[at..]).next().map(|(name, _)| name.to_owned());
+                    break;
+                }
+                path.push(word.to_owned());
+            }
+            _ => at += rest.chars().next().map_or(1, char::len_utf8),
+        }
+    }
+    if path.len() > prefix.len() {
+        if path.last().is_some_and(|name| name == "self") {
+            path.pop();
+        }
+        let name = renamed.or_else(|| path.last().cloned()).unwrap_or_default();
+        found(last, &path, name);
+    }
+}
+
+/// Where the brace closes that was opened before the text.
+fn closing(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => return at,
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// The text cut at its commas outside of braces.
+fn top_level_parts(text: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// Line and segments of every path of two names or more outside of `use` items.
+pub fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
+    let skipped = use_items(code);
+    let mut paths: Vec<(usize, Vec<String>)> = Vec::new();
+    let (mut line, mut counted) = (1, 0);
+    let mut end_of_last = None;
+    for (word, start) in words(code) {
+        if skipped.iter().any(|(from, to)| (*from..*to).contains(&start)) {
+            continue;
+        }
+        line += code[counted..start].matches('\n').count();
+        counted = start;
+        let before = &code[..start];
+        let continues = before.strip_suffix("::").map(str::len);
+        match (continues, end_of_last, paths.last_mut()) {
+            (Some(end), Some(last), Some((_, path))) if end == last => path.push(word.to_owned()),
+            // Behind `<T as Trait>::` or `::`: what it is of is not known here.
+            (Some(_), ..) => {}
+            _ if before.ends_with('$') => {}
+            _ => paths.push((line, vec![word.to_owned()])),
+        }
+        end_of_last = Some(start + word.len());
+    }
+    paths.retain(|(_, path)| path.len() > 1);
+    paths
+}
+
+/// True when a name stands anywhere but in `use` items and where a module is declared.
+pub fn is_mentioned(code: &str, name: &str) -> bool {
+    let skipped = use_items(code);
+    words(code).any(|(word, at)| {
+        let is_declared = code[..at].trim_end().ends_with("mod");
+        word == name && !is_declared && !skipped.iter().any(|(from, to)| (*from..*to).contains(&at))
+    })
+}

@@ -1,0 +1,57 @@
+//! What the polling thread hands to the worker.
+
+#[cfg(test)]
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::Sender;
+
+use crate::ebpf::events::News;
+use crate::ebpf::window::{Accounts, Window};
+
+/// Bytes that a piece of news counts for.
+const NEWS_BYTES: usize = 128;
+
+/// What the worker is given to do.
+pub enum Work {
+    /// Look at what was read.
+    Batch(Batch),
+    /// End the window and answer with it.
+    Take {
+        /// What the polling thread knows of the accounts.
+        accounts: Accounts,
+        /// Ticks a second at present.
+        hertz: u32,
+        /// It is the last one: nothing may wait for the next.
+        is_last: bool,
+        /// Where the window goes.
+        reply: Sender<Window>,
+    },
+    /// Wait until the other side is dropped.
+    #[cfg(test)]
+    Hold(Receiver<()>),
+}
+
+/// What was read in one go.
+#[derive(Default)]
+pub struct Batch {
+    pub(super) bytes: Vec<u8>,
+    /// Time and place of each record, in order of time.
+    pub(super) order: Vec<(u64, usize, usize)>,
+    /// News, in order of time.
+    pub news: Vec<(u64, News)>,
+    /// Records that could not be read.
+    pub malformed: u64,
+}
+
+impl Batch {
+    /// Time and bytes of the records, in order of time.
+    pub fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.order
+            .iter()
+            .filter_map(|(time, from, to)| Some((*time, self.bytes.get(*from..*to)?)))
+    }
+
+    /// What it counts for in the backlog.
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.news.len() * NEWS_BYTES
+    }
+}

@@ -1,0 +1,50 @@
+//! HCL text to the tree.
+
+use super::{lower, tokens};
+use crate::lang::ast::File;
+use crate::lang::codes;
+use crate::lang::diagnostic::{Diagnostic, Diagnostics};
+use crate::lang::source::{Source, Span};
+
+/// Parses a whole file. Of a text that is not HCL the first mistake is reported; what has no equal in Alloy is reported every time.
+pub fn parse(source: &Source) -> (File, Diagnostics) {
+    let text = source.text();
+    let empty = |diagnostics| {
+        let file = File {
+            source: source.clone(),
+            body: Vec::new(),
+            comments: Vec::new(),
+        };
+        (file, diagnostics)
+    };
+    let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    if let Some(at) = tokens::too_deep(text) {
+        let message = format!("nested more than {} deep", tokens::MAX_DEPTH);
+        let span = Span::new(at, at + 1);
+        return empty(Diagnostic::error(codes::TOO_DEEP, source, span, message).into());
+    }
+    match hcl_edit::parser::parse_body(&text[start..]) {
+        Ok(body) => lower::lower(source, start, &body),
+        Err(error) => {
+            if let Some(span) = tokens::open_string(text) {
+                let message = "not valid HCL: string without its closing quote";
+                return empty(Diagnostic::error(codes::BAD_HCL, source, span, message).into());
+            }
+            let at = start + error.location().offset().min(text.len() - start);
+            let end = text[floor(text, at)..]
+                .chars()
+                .next()
+                .map_or(at, |letter| at + letter.len_utf8());
+            let message = error.message().replace('\n', "; ");
+            let message = format!("not valid HCL: {}", message.trim_end_matches("; "));
+            empty(Diagnostic::error(codes::BAD_HCL, source, Span::new(at, end), message).into())
+        }
+    }
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}

@@ -1,0 +1,47 @@
+//! Arguments of functions as the types that functions want, and what is said of those that are not.
+
+use std::sync::Arc;
+
+use crate::lang::convert;
+use crate::lang::value::{FunctionError, Value};
+
+/// An error about one argument.
+pub(super) fn fail(argument: usize, message: impl Into<String>) -> FunctionError {
+    FunctionError {
+        argument: Some(argument),
+        message: message.into(),
+    }
+}
+
+/// Fails when there are more or fewer arguments than wanted.
+pub(super) fn count(arguments: &[Value], wanted: usize) -> Result<(), FunctionError> {
+    if arguments.len() == wanted {
+        return Ok(());
+    }
+    Err(FunctionError {
+        argument: None,
+        message: format!("expected {wanted} args, got {}", arguments.len()),
+    })
+}
+
+/// A string argument; null is the empty string, as every zero value of Go.
+pub(super) fn text(arguments: &[Value], index: usize) -> Result<Arc<str>, FunctionError> {
+    if let Some(Value::Null) = arguments.get(index) {
+        return Ok("".into());
+    }
+    convert::string(arguments.get(index).unwrap_or(&Value::Null)).map_err(|error| fail(index, error.message))
+}
+
+/// A list argument.
+pub(super) fn array(arguments: &[Value], index: usize) -> Result<&[Value], FunctionError> {
+    match arguments.get(index) {
+        Some(Value::Array(items)) => Ok(items),
+        other => Err(fail(
+            index,
+            format!(
+                "expected array, got {}",
+                convert::value_name(other.unwrap_or(&Value::Null))
+            ),
+        )),
+    }
+}

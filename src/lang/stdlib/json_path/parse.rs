@@ -1,0 +1,305 @@
+//! The text of a path to its steps, and of the filters in it to conditions.
+//!
+//! Operators of a filter `[?(...)]`, weakest first: `||`, `&&`, comparisons (`== != < <= > >= =~`, `in`, `has`,
+//! `empty`), `+ -`, `* /`, and `!` before a value. Operands are paths from the element (`@`) or the document (`$`),
+//! which give their first match, numbers, quoted strings, `/regex/`, `true`, `false`, `null`, lists and parentheses.
+
+use regex::Regex;
+use serde_json::Value as Json;
+
+use super::path::{Filter, Selector, Step};
+
+/// Deepest nesting of parentheses and negations.
+const MAX_DEPTH: usize = 50;
+
+/// Reads a path.
+pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
+    let mut rest = path.trim();
+    rest = rest.strip_prefix('$').unwrap_or(rest);
+    let mut steps = Vec::new();
+    let mut first = true;
+    while !rest.is_empty() {
+        let deep = rest.starts_with("..");
+        let bare = first && !rest.starts_with(['.', '[']);
+        first = false;
+        rest = if deep {
+            &rest[2..]
+        } else {
+            rest.strip_prefix('.').unwrap_or(rest)
+        };
+        let selectors = if let Some(inner) = rest.strip_prefix('[') {
+            let end = closing(inner).ok_or_else(|| format!("`[` without `]` in path `{path}`"))?;
+            rest = &inner[end + 1..];
+            union(&inner[..end])?
+        } else {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            let name = &rest[..end];
+            rest = &rest[end..];
+            if name.is_empty() && !bare {
+                return Err(format!("a name is missing in path `{path}`"));
+            }
+            if let Some(other) = name.chars().find(|character| name != "*" && !is_bare(*character)) {
+                return Err(format!("`{other}` in path `{path}`: write such a name as ['{name}']"));
+            }
+            vec![if name == "*" {
+                Selector::All
+            } else {
+                Selector::Name(name.to_owned())
+            }]
+        };
+        steps.push(Step { deep, selectors });
+    }
+    Ok(steps)
+}
+
+/// True for what a name may hold without brackets and quotes, as Alloy's JSONPath has it.
+fn is_bare(character: char) -> bool {
+    character.is_ascii_alphanumeric() || !character.is_ascii() || "_#%:;?^{|}~".contains(character)
+}
+
+/// Offset of the `]` that closes, not inside of quotes or of further brackets.
+fn closing(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut depth = 0usize;
+    for (offset, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '[') => depth += 1,
+            (None, ']') if depth > 0 => depth -= 1,
+            (None, ']') => return Some(offset),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn union(text: &str) -> Result<Vec<Selector>, String> {
+    let text = text.trim();
+    if let Some(condition) = text.strip_prefix('?') {
+        return Ok(vec![Selector::Filter(Box::new(filter(condition)?))]);
+    }
+    if text.starts_with('(') {
+        return Err(format!(
+            "scripts (`[{text}]`) are not supported; write a filter or an index"
+        ));
+    }
+    if let Some(name) = quoted(text) {
+        return Ok(vec![Selector::Name(name.to_owned())]);
+    }
+    text.split(',')
+        .map(|part| {
+            let part = part.trim();
+            if part == "*" {
+                return Ok(Selector::All);
+            }
+            if let Some(name) = quoted(part) {
+                return Ok(Selector::Name(name.to_owned()));
+            }
+            let number = |text: &str| -> Result<Option<i64>, String> {
+                match text.trim() {
+                    "" => Ok(None),
+                    text => text
+                        .parse()
+                        .map(Some)
+                        .map_err(|_| format!("`[{part}]` is not an index, a slice or a quoted name")),
+                }
+            };
+            let bounds: Vec<&str> = part.split(':').collect();
+            match bounds.as_slice() {
+                [one] => number(one)?
+                    .map(Selector::Index)
+                    .ok_or_else(|| "an index is missing between `[` and `]`".to_owned()),
+                [start, end] => Ok(Selector::Slice(number(start)?, number(end)?, 1)),
+                [start, end, stride] => Ok(Selector::Slice(
+                    number(start)?,
+                    number(end)?,
+                    number(stride)?.unwrap_or(1),
+                )),
+                _ => Err(format!("`[{part}]` is not a slice")),
+            }
+        })
+        .collect()
+}
+
+fn quoted(text: &str) -> Option<&str> {
+    ['\'', '"'].iter().find_map(|quote| {
+        let inner = text.strip_prefix(*quote)?.strip_suffix(*quote)?;
+        (!inner.contains(*quote)).then_some(inner)
+    })
+}
+
+/// Reads a condition, the text between `?` and the closing bracket.
+fn filter(text: &str) -> Result<Filter, String> {
+    let mut parser = Parser { rest: text, depth: 0 };
+    let filter = parser.binary(0)?;
+    match parser.rest.trim() {
+        "" => Ok(filter),
+        rest => Err(format!("unexpected `{rest}` in a filter")),
+    }
+}
+
+/// Operators by precedence, longer ones before their beginnings.
+const LEVELS: [&[&str]; 5] = [
+    &["||"],
+    &["&&"],
+    &["==", "!=", "<=", ">=", "=~", "<", ">", "in ", "has ", "empty "],
+    &["+", "-"],
+    &["*", "/"],
+];
+
+struct Parser<'a> {
+    rest: &'a str,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn binary(&mut self, level: usize) -> Result<Filter, String> {
+        let Some(operators) = LEVELS.get(level) else {
+            return self.operand();
+        };
+        let mut left = self.binary(level + 1)?;
+        loop {
+            self.rest = self.rest.trim_start();
+            let Some(operator) = operators.iter().find(|operator| self.rest.starts_with(**operator)) else {
+                return Ok(left);
+            };
+            self.rest = &self.rest[operator.len()..];
+            let mut right = self.binary(level + 1)?;
+            if *operator == "=~"
+                && let Filter::Value(Json::String(pattern)) = &right
+            {
+                right = Filter::Pattern(compile(pattern)?);
+            }
+            left = Filter::Binary(operator.trim_end(), Box::new(left), Box::new(right));
+        }
+    }
+
+    fn operand(&mut self) -> Result<Filter, String> {
+        self.rest = self.rest.trim_start();
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(format!("a filter nests more than {MAX_DEPTH} deep"));
+        }
+        let operand = self.primary();
+        self.depth -= 1;
+        operand
+    }
+
+    fn primary(&mut self) -> Result<Filter, String> {
+        let Some(first) = self.rest.chars().next() else {
+            return Err("a filter ends where a value is expected".to_owned());
+        };
+        match first {
+            '!' => {
+                self.rest = &self.rest[1..];
+                Ok(Filter::Not(Box::new(self.operand()?)))
+            }
+            '(' => {
+                self.rest = &self.rest[1..];
+                let inner = self.binary(0)?;
+                self.expect(')')?;
+                Ok(inner)
+            }
+            '[' => {
+                self.rest = &self.rest[1..];
+                let mut items = Vec::new();
+                while !self.rest.trim_start().starts_with(']') {
+                    items.push(self.binary(0)?);
+                    self.rest = self.rest.trim_start();
+                    match self.rest.strip_prefix(',') {
+                        Some(rest) => self.rest = rest,
+                        None => break,
+                    }
+                }
+                self.expect(']')?;
+                Ok(Filter::List(items))
+            }
+            '@' | '$' => {
+                let end = path_end(self.rest);
+                let steps = parse(&format!("${}", &self.rest[1..end]))?;
+                self.rest = &self.rest[end..];
+                Ok(Filter::Path(first == '$', steps))
+            }
+            '\'' | '"' | '/' => {
+                let inner = &self.rest[1..];
+                let end = closing_quote(inner, first).ok_or_else(|| format!("{first} without its end in a filter"))?;
+                let text = unescaped(&inner[..end], first);
+                self.rest = &inner[end + 1..];
+                if first == '/' {
+                    return compile(&text).map(Filter::Pattern);
+                }
+                Ok(Filter::Value(text.into()))
+            }
+            _ => {
+                let end = self
+                    .rest
+                    .char_indices()
+                    .skip(1)
+                    .find(|(_, letter)| !letter.is_ascii_alphanumeric() && *letter != '.')
+                    .map_or(self.rest.len(), |(at, _)| at);
+                let word = &self.rest[..end];
+                let value = serde_json::from_str::<Json>(word)
+                    .ok()
+                    .filter(|value| !value.is_string())
+                    .ok_or_else(|| format!("`{word}` is not a value in a filter"))?;
+                self.rest = &self.rest[end..];
+                Ok(Filter::Value(value))
+            }
+        }
+    }
+
+    fn expect(&mut self, bracket: char) -> Result<(), String> {
+        match self.rest.trim_start().strip_prefix(bracket) {
+            Some(rest) => {
+                self.rest = rest;
+                Ok(())
+            }
+            None => Err(format!("`{bracket}` is missing in a filter")),
+        }
+    }
+}
+
+fn compile(pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|_| format!("`{pattern}` is not a regular expression"))
+}
+
+/// Where a path that starts with `@` or `$` ends.
+fn path_end(text: &str) -> usize {
+    let mut depth = 0usize;
+    let mut quote = None;
+    for (at, letter) in text.char_indices().skip(1) {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') if depth > 0 => quote = Some(letter),
+            (None, '[') => depth += 1,
+            (None, ']') if depth > 0 => depth -= 1,
+            (None, _) if depth > 0 => {}
+            (None, '.' | '_' | '*') => {}
+            (None, letter) if letter.is_alphanumeric() => {}
+            _ => return at,
+        }
+    }
+    text.len()
+}
+
+/// Offset of the closing quote; a backslash takes the next character.
+fn closing_quote(text: &str, quote: char) -> Option<usize> {
+    let mut escaped = false;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            letter if letter == quote => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Backslashes before the quote are for the quote; in a regular expression all others are its own.
+fn unescaped(text: &str, quote: char) -> String {
+    let text = text.replace(&format!("\\{quote}"), &quote.to_string());
+    if quote == '/' { text } else { text.replace("\\\\", "\\") }
+}

@@ -1,0 +1,110 @@
+//! What an analysis of scopes carries along: what there is to use, what was found, and what is being analysed.
+//!
+//! Also what is to be said of the name of a block: a component that is not there, not stable enough or not built.
+
+use std::sync::Arc;
+
+use crate::lang::ast::Identifier;
+use crate::lang::diagnostic::nearest;
+use crate::lang::{Diagnostic, Diagnostics, Source, codes};
+use crate::pipeline::check::blocks::{MODULE_BLOCKS, SETTINGS};
+use crate::pipeline::check::broken::Broken;
+use crate::pipeline::check::catalog::Catalog;
+use crate::pipeline::check::env::Env;
+use crate::pipeline::check::foreign;
+use crate::pipeline::check::graph::Declare;
+use crate::pipeline::component::{Definition, Stability};
+
+/// Analyses scopes and collects what is wrong with them.
+pub(super) struct Analyzer<'a> {
+    /// What components there are.
+    pub(super) catalog: &'a Catalog,
+    /// Least stability of what may be used.
+    pub(super) minimum: Stability,
+    /// True to analyse declarations too that nobody instantiates.
+    pub(super) whole: bool,
+    /// True for a configuration from a server: it configures components, not the program.
+    pub(super) remote: bool,
+    /// Where the syntax is broken.
+    pub(super) broken: &'a Broken,
+    /// What was found.
+    pub(super) diagnostics: Diagnostics,
+    /// Declarations under analysis, outermost first.
+    pub(super) stack: Vec<Arc<Declare>>,
+}
+
+impl Analyzer<'_> {
+    /// The component of this name; says that there is none.
+    pub(super) fn definition(
+        &mut self,
+        env: &Env<'_>,
+        source: &Source,
+        name: &Identifier,
+    ) -> Option<&'static Definition> {
+        let found = self.catalog.find(&name.name);
+        if found.is_none() {
+            let diagnostic = self.no_such_component(env, source, name);
+            self.diagnostics.push(diagnostic);
+        }
+        found
+    }
+
+    /// What is to be said of a definition that is used: not stable enough, not built yet.
+    pub(super) fn check_definition(
+        &mut self,
+        source: &Source,
+        name: &Identifier,
+        what: &str,
+        definition: &'static Definition,
+    ) {
+        if definition.stability < self.minimum {
+            self.diagnostics.push(below_minimum(
+                source,
+                name,
+                &format!("{what} \"{}\"", name.name),
+                definition.stability,
+                self.minimum,
+            ));
+        }
+        if definition.build.is_none() {
+            self.diagnostics.push(
+                Diagnostic::warning(codes::WILL_NOT_RUN, source, name.span, definition.not_built())
+                    .hint("the configuration is checked, and `run` refuses it"),
+            );
+        }
+    }
+
+    fn no_such_component(&self, env: &Env<'_>, source: &Source, name: &Identifier) -> Diagnostic {
+        if foreign::is_foreign(&name.name) {
+            let message = format!(
+                "component \"{}\" is one of Alloy's that Alluvium does not have",
+                name.name
+            );
+            return Diagnostic::error(codes::FOREIGN_COMPONENT, source, name.span, message)
+                .hint("Alluvium collects profiles only: leave the block to an Alloy that runs beside it");
+        }
+        let own = env.declared_names().into_iter().chain(self.catalog.names());
+        let own = own.chain(SETTINGS).chain(MODULE_BLOCKS);
+        let near = nearest(&name.name, own.chain(foreign::NAMES.iter().copied()));
+        let message = format!("cannot find the definition of component name \"{}\"", name.name);
+        Diagnostic::error(codes::UNKNOWN_COMPONENT, source, name.span, message)
+            .maybe_hint(near.map(|name| format!("did you mean `{name}`?")))
+    }
+}
+
+/// The refusal of something that is not stable enough for the level that was asked for.
+pub(super) fn below_minimum(
+    source: &Source,
+    name: &Identifier,
+    what: &str,
+    level: Stability,
+    minimum: Stability,
+) -> Diagnostic {
+    let message = format!(
+        "{what} is at stability level \"{}\", which is below the minimum allowed stability level \"{}\"",
+        level.name(),
+        minimum.name(),
+    );
+    Diagnostic::error(codes::STABILITY, source, name.span, message)
+        .hint(format!("use `--stability.level {}`", level.name()))
+}

@@ -1,0 +1,72 @@
+//! The bodies of the blocks of a scope against what each may hold.
+//!
+//! A component's own check runs on what is known, block by block where there may be several.
+
+use crate::lang::Diagnostics;
+use crate::lang::decode::{Resolve, decode};
+use crate::lang::schema::Schema;
+use crate::pipeline::check::analyzer::Analyzer;
+use crate::pipeline::check::arguments::all_mistakes;
+use crate::pipeline::check::declare::decode_call;
+use crate::pipeline::check::env::Env;
+use crate::pipeline::check::graph::{Graph, NodeKind, SourceBlock};
+use crate::pipeline::check::types::Static;
+use crate::pipeline::check::{blocks, lints, settings};
+use crate::pipeline::component::Definition;
+
+/// Checks every block of a scope against what it may hold.
+pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env<'_>) {
+    let resolve = Static { graph, env: Some(env) };
+    for node in &graph.nodes {
+        let text = &node.block;
+        let found = match &node.kind {
+            NodeKind::Component(definition) | NodeKind::Import(definition) => {
+                check_component(definition, text, &resolve)
+            }
+            NodeKind::Argument => check_body(text, &blocks::ARGUMENT, &resolve),
+            NodeKind::Export => check_body(text, &blocks::EXPORT, &resolve),
+            NodeKind::Foreach(_) => check_body(text, &blocks::FOREACH, &resolve),
+            NodeKind::Custom(call) => match &call.declare {
+                // One that is still under analysis instantiates itself, and that was said.
+                Some(declare) => match declare.analysis() {
+                    Some(known) => decode_call(text, Some(known), &resolve).diagnostics,
+                    None => Diagnostics::new(),
+                },
+                None => decode_call(text, None, &resolve).diagnostics,
+            },
+        };
+        let found = analyzer.broken.without_missing(text, found);
+        analyzer.diagnostics.extend(found);
+    }
+    let client = analyzer.catalog.http_client();
+    for (name, text) in &graph.settings {
+        let found = settings::check(name, text, client, !analyzer.whole, &resolve);
+        let found = analyzer.broken.without_missing(text, found);
+        analyzer.diagnostics.extend(found);
+    }
+}
+
+fn check_component(definition: &Definition, text: &SourceBlock, resolve: &dyn Resolve) -> Diagnostics {
+    let SourceBlock { source, block } = text;
+    let decoded = decode(source, block.header(), &block.body, definition.arguments, resolve);
+    let mut found = decoded.diagnostics;
+    if !found.has_errors() {
+        for diagnostic in all_mistakes(definition, text, &decoded.arguments) {
+            let at = diagnostic.span;
+            // With unknown values only what is said of an inner block without any can be believed (a bad regular
+            // expression in a rule, say), and of a text by itself.
+            let is_believed = decoded.complete
+                || lints::known_block(&block.body, at, &decoded.unknown)
+                || lints::cites_text(&block.body, at, &diagnostic.message);
+            if is_believed {
+                found.push(diagnostic);
+            }
+        }
+    }
+    found
+}
+
+fn check_body(text: &SourceBlock, schema: &'static Schema, resolve: &dyn Resolve) -> Diagnostics {
+    let SourceBlock { source, block } = text;
+    decode(source, block.header(), &block.body, schema, resolve).diagnostics
+}

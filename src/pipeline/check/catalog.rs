@@ -1,0 +1,40 @@
+//! The components that a configuration may name.
+
+use std::collections::HashMap;
+
+use crate::lang::schema::Schema;
+use crate::pipeline::component::Definition;
+
+/// The definitions by name.
+pub(crate) struct Catalog {
+    by_name: HashMap<&'static str, &'static Definition>,
+}
+
+impl Catalog {
+    /// A catalog of these definitions.
+    pub(crate) fn new(definitions: &[&'static Definition]) -> Self {
+        let by_name = definitions.iter().map(|definition| (definition.name, *definition));
+        Self {
+            by_name: by_name.collect(),
+        }
+    }
+
+    /// The definition of this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&'static Definition> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The arguments of HTTP clients: components that have one have them in this block.
+    pub(crate) fn http_client(&self) -> Option<&'static Schema> {
+        let fetching = self.find("import.http")?;
+        let client = fetching.arguments.blocks.iter().find(|block| block.name == "client");
+        client.map(|client| client.schema)
+    }
+
+    /// All names, sorted.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self.by_name.keys().copied().collect();
+        names.sort_unstable();
+        names
+    }
+}

@@ -1,0 +1,144 @@
+//! A `declare` as text: its graph, what it takes and what it gives. One for all its instances.
+//!
+//! It is analysed when it is first instantiated (or when everything is to be checked), in the scope that it stands in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::lang::ast::{ExpressionKind, Statement};
+use crate::lang::decode::Resolve;
+use crate::lang::diagnostic::nearest;
+use crate::lang::eval::unquote;
+use crate::lang::schema::{Arguments, Kind};
+use crate::lang::{Diagnostic, Diagnostics, codes};
+use crate::pipeline::check::graph::{Analysis, Graph, NodeKind, Parameter, SourceBlock};
+use crate::pipeline::check::types::export_kind;
+
+/// The body of a block that instantiates a `declare`.
+pub(crate) struct Called {
+    /// The values given.
+    pub(crate) arguments: Arguments,
+    /// What is wrong.
+    pub(crate) diagnostics: Diagnostics,
+}
+
+impl Analysis {
+    /// What the body of a `declare` says, as a graph, and what was found in it.
+    pub(super) fn new(graph: Graph, diagnostics: Diagnostics) -> Self {
+        let mut parameters = BTreeMap::new();
+        let mut exports = BTreeMap::new();
+        for (index, node) in graph.nodes.iter().enumerate() {
+            match node.kind {
+                NodeKind::Argument => {
+                    parameters.insert(node.label().into(), parameter(&node.block.block.body));
+                }
+                NodeKind::Export => {
+                    exports.insert(node.label().into(), export_kind(&graph, index));
+                }
+                _ => {}
+            }
+        }
+        Self {
+            graph: Arc::new(graph),
+            parameters,
+            exports,
+            diagnostics,
+        }
+    }
+}
+
+fn parameter(body: &[Statement]) -> Parameter {
+    let mut parameter = Parameter {
+        optional: false,
+        comment: String::new(),
+    };
+    for statement in body {
+        let Statement::Attribute(attribute) = statement else {
+            continue;
+        };
+        match (&*attribute.name.name, &attribute.value.kind) {
+            ("optional", ExpressionKind::Literal { text, .. }) => parameter.optional = &**text == "true",
+            // What it comes out as is seen when the module is evaluated.
+            ("optional", _) => parameter.optional = true,
+            ("comment", ExpressionKind::Literal { text, .. }) => {
+                parameter.comment = unquote(text).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    parameter
+}
+
+/// Reads the body of a block that instantiates a `declare`, against what that takes; unchecked where that is not known.
+pub(crate) fn decode_call(text: &SourceBlock, known: Option<&Analysis>, resolve: &dyn Resolve) -> Called {
+    let SourceBlock { source, block } = text;
+    let mut called = Called {
+        arguments: Arguments::default(),
+        diagnostics: Diagnostics::new(),
+    };
+    for statement in &block.body {
+        let attribute = match statement {
+            Statement::Attribute(attribute) => attribute,
+            Statement::Block(inner) => {
+                let message = format!("unrecognized block name \"{}\"", inner.name.name);
+                called.diagnostics.push(
+                    Diagnostic::error(codes::UNKNOWN_BLOCK, source, inner.header(), message)
+                        .hint("a custom component takes attributes only"),
+                );
+                continue;
+            }
+        };
+        let name = &attribute.name.name;
+        if called.arguments.attributes.contains_key(name) {
+            let message = format!("attribute \"{name}\" may only be provided once");
+            called.diagnostics.push(Diagnostic::error(
+                codes::DUPLICATE_ATTRIBUTE,
+                source,
+                attribute.span(),
+                message,
+            ));
+            continue;
+        }
+        if let Some(known) = known
+            && !known.parameters.contains_key(name)
+        {
+            let message = format!("argument \"{name}\" is not defined in the module");
+            called.diagnostics.push(
+                Diagnostic::error(codes::UNKNOWN_ATTRIBUTE, source, attribute.name.span, message)
+                    .hint(hint(name, &known.parameters)),
+            );
+        }
+        let value = resolve.resolve(source, &attribute.value, &Kind::Any);
+        let value = value.unwrap_or_else(|found| {
+            called.diagnostics.push(found);
+            None
+        });
+        called
+            .arguments
+            .attributes
+            .insert(name.clone(), value.unwrap_or_default());
+    }
+    for (name, parameter) in known.iter().flat_map(|known| &known.parameters) {
+        if parameter.optional || called.arguments.attributes.contains_key(name) {
+            continue;
+        }
+        let message = format!("missing required argument \"{name}\" to module");
+        let hint = match parameter.comment.as_str() {
+            "" => format!("add `{name} = ...`"),
+            comment => format!("add `{name} = ...`: {comment}"),
+        };
+        called
+            .diagnostics
+            .push(Diagnostic::error(codes::MISSING_ATTRIBUTE, source, block.header(), message).hint(hint));
+    }
+    called
+}
+
+fn hint(name: &str, parameters: &BTreeMap<Arc<str>, Parameter>) -> String {
+    let names = || parameters.keys().map(AsRef::as_ref);
+    match nearest(name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if parameters.is_empty() => "the module takes no arguments".to_owned(),
+        None => format!("its arguments: {}", names().collect::<Vec<&str>>().join(", ")),
+    }
+}

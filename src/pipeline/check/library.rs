@@ -1,0 +1,167 @@
+//! The texts that an import brought: the declarations and further imports in them.
+//!
+//! In: the texts, and later the declarations of them that are instantiated. Out: a [`Parsed`], and its declarations
+//! analysed. Texts of modules hold `declare` and `import.*` blocks and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::lang::ast::Statement;
+use crate::lang::diagnostic::nearest;
+use crate::lang::value::Value;
+use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse};
+use crate::pipeline::check::analyzer::Analyzer;
+use crate::pipeline::check::blocks::IMPORT;
+use crate::pipeline::check::broken::Broken;
+use crate::pipeline::check::catalog::Catalog;
+use crate::pipeline::check::env::{Declares, Env, ScopeKind};
+use crate::pipeline::check::graph::{Declare, SourceBlock};
+use crate::pipeline::component::{Definition, Stability};
+
+/// The texts of an import, read.
+pub struct Parsed {
+    pub(crate) declares: Declares,
+    /// Its imports by namespace.
+    pub(crate) imports: BTreeMap<Arc<str>, (Arc<SourceBlock>, &'static Definition)>,
+}
+
+/// Reads the texts of an import.
+pub(crate) fn read(content: &Value, catalog: &Catalog) -> Result<Parsed, Diagnostics> {
+    let mut parsed = Parsed {
+        declares: Declares::new(),
+        imports: BTreeMap::new(),
+    };
+    let mut diagnostics = Diagnostics::new();
+    if let Value::Object(texts) = content {
+        for (name, text) in texts.iter() {
+            let (Value::String(content) | Value::Secret(content)) = text else {
+                continue;
+            };
+            let (file, found) = parse(&Source::new(name.clone(), content.clone()));
+            let source = match text {
+                Value::Secret(_) => blank(&file.source),
+                _ => file.source.clone(),
+            };
+            diagnostics.extend(
+                found
+                    .into_iter()
+                    .map(|found| Diagnostic {
+                        source: source.clone(),
+                        ..found
+                    })
+                    .collect(),
+            );
+            for statement in &file.body {
+                parsed.statement(&source, statement, catalog, &mut diagnostics);
+            }
+        }
+    }
+    diagnostics.into_result(parsed)
+}
+
+/// The text with everything but its line ends replaced: places in it are right, and excerpts of it show nothing.
+fn blank(source: &Source) -> Source {
+    let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
+    let text: String = source.text().bytes().map(blank).collect();
+    Source::new(source.path().clone(), text)
+}
+
+impl Parsed {
+    /// The declaration that a block instantiates; `namespace` is the import's.
+    pub(crate) fn declare(&self, namespace: &str, name: &str, text: &SourceBlock) -> Result<&Arc<Declare>, Diagnostic> {
+        self.declares.get(name).ok_or_else(|| {
+            let names = self.declares.keys().map(AsRef::as_ref);
+            let hint = match nearest(name, names.clone()) {
+                Some(near) => format!("did you mean `{namespace}.{near}`?"),
+                None => format!("it declares: {}", names.collect::<Vec<&str>>().join(", ")),
+            };
+            let message = format!("the import \"{namespace}\" has no declare \"{name}\"");
+            let span = text.block.name.span;
+            Diagnostic::error(codes::UNKNOWN_COMPONENT, &text.source, span, message).hint(hint)
+        })
+    }
+
+    /// Has one of its declarations analysed, once.
+    pub(crate) fn analyze(&self, declare: &Arc<Declare>, catalog: &Catalog, minimum: Stability) {
+        let imports = self.imports.keys().cloned().collect();
+        let env = Env {
+            parent: None,
+            kind: ScopeKind::Library,
+            declares: &self.declares,
+            imports: &imports,
+            graph: None,
+            variable: None,
+        };
+        let mut analyzer = Analyzer {
+            catalog,
+            minimum,
+            whole: false,
+            remote: false,
+            broken: &Broken::default(),
+            diagnostics: Diagnostics::new(),
+            stack: Vec::new(),
+        };
+        analyzer.declaration(declare, &env);
+    }
+
+    fn statement(&mut self, source: &Source, statement: &Statement, catalog: &Catalog, found: &mut Diagnostics) {
+        let Statement::Block(block) = statement else {
+            let message = "only declare and import blocks are allowed in a module, got an attribute";
+            found.push(Diagnostic::error(
+                codes::MISPLACED_BLOCK,
+                source,
+                statement.span(),
+                message,
+            ));
+            return;
+        };
+        let name = &*block.name.name;
+        let import = catalog.find(name).filter(|_| name.starts_with(IMPORT));
+        if name != "declare" && import.is_none() {
+            let message = format!("only declare and import blocks are allowed in a module, got {name}");
+            found.push(
+                Diagnostic::error(codes::MISPLACED_BLOCK, source, block.header(), message)
+                    .hint("write it in the body of a `declare`"),
+            );
+            return;
+        }
+        let Some(label) = block.label.as_ref().map(|label| label.name.clone()) else {
+            let message = format!("{name} block must have a label");
+            found.push(Diagnostic::error(
+                codes::LABEL_REQUIRED,
+                source,
+                block.name.span,
+                message,
+            ));
+            return;
+        };
+        let text = Arc::new(SourceBlock {
+            source: source.clone(),
+            block: block.clone(),
+        });
+        let first = match import {
+            Some(definition) => {
+                let first = self.imports.get(&label).map(|(first, _)| first.clone());
+                self.imports.entry(label).or_insert_with(|| (text.clone(), definition));
+                first
+            }
+            None => {
+                let first = self.declares.get(&label).map(|first| first.block.clone());
+                let declare = || Arc::new(Declare::new(label.clone(), text.clone()));
+                self.declares.entry(label.clone()).or_insert_with(declare);
+                first
+            }
+        };
+        if let Some(first) = first {
+            let (line, column) = first.source.position(first.block.name.span.start);
+            let place = format!("{}:{line}:{column}", first.source.path());
+            let message = format!("block {} already declared at {place}", block.id());
+            found.push(Diagnostic::error(
+                codes::ALREADY_DECLARED,
+                source,
+                block.header(),
+                message,
+            ));
+        }
+    }
+}

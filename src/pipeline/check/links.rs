@@ -1,0 +1,343 @@
+//! The references of a scope: which node refers to which, and what is used from further out.
+//!
+//! In: the nodes of a scope and what surrounds it. Out: links for each node, and diagnostics for names that lead
+//! nowhere.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::lang::ast::Identifier;
+use crate::lang::diagnostic::nearest;
+use crate::lang::eval::field;
+use crate::lang::schema::Kind;
+use crate::lang::value::{Number, Value};
+use crate::lang::{Diagnostic, Source, Span, codes, stdlib};
+use crate::pipeline::check::analyzer::{Analyzer, below_minimum};
+use crate::pipeline::check::env::{Env, ScopeKind};
+use crate::pipeline::check::graph::{
+    CONSTANT_NAMES, CONSTANTS, Call, Graph, GraphNode, MODULE_PATH, NodeKind, Outside, SourceBlock, prefixes, walk_body,
+};
+use crate::pipeline::component::Stability;
+
+/// What one node uses; levels count outwards from 0, its own scope.
+#[derive(Default)]
+pub(super) struct Links {
+    uses: Outside,
+    namespaces: BTreeSet<(usize, Arc<str>)>,
+}
+
+impl Links {
+    /// What a node uses, as far as its own text says.
+    pub(super) fn of_node(
+        analyzer: &mut Analyzer<'_>,
+        env: &Env<'_>,
+        declared: &BTreeMap<String, Arc<SourceBlock>>,
+        index: usize,
+        node: &GraphNode,
+    ) -> Self {
+        let mut finder = Finder {
+            analyzer,
+            env,
+            declared,
+            links: Self::default(),
+        };
+        let text = &node.block;
+        walk_body(&text.block.body, &mut |names| {
+            finder.reference(Some(index), &text.source, names);
+        });
+        let mut links = finder.links;
+        if let NodeKind::Custom(call) = &node.kind {
+            called(call, &mut links.namespaces);
+        }
+        links
+    }
+
+    /// What the template of node `index` uses of the scopes around is used by the node.
+    pub(super) fn add_template(&mut self, index: usize, template: &Graph) {
+        let outside = template.namespaces_outside.iter();
+        self.namespaces
+            .extend(outside.map(|(level, namespace)| (level - 1, namespace.clone())));
+        let used = &template.outside;
+        let nodes = used.nodes.iter().filter(|node| **node != (1, index));
+        self.uses.nodes.extend(nodes.map(|(level, node)| (level - 1, *node)));
+        let exports = used.exports.iter();
+        let exports = exports.map(|(level, node, name)| (level - 1, *node, name.clone()));
+        self.uses.exports.extend(exports);
+        self.uses.variables.extend(used.variables.iter().map(|level| level - 1));
+    }
+}
+
+/// Looks up the names in a block that configures the program; nothing refers to it.
+pub(super) fn check_names(
+    analyzer: &mut Analyzer<'_>,
+    env: &Env<'_>,
+    declared: &BTreeMap<String, Arc<SourceBlock>>,
+    text: &SourceBlock,
+) {
+    let mut finder = Finder {
+        analyzer,
+        env,
+        declared,
+        links: Links::default(),
+    };
+    walk_body(&text.block.body, &mut |names| {
+        finder.reference(None, &text.source, names);
+    });
+}
+
+/// What a name leads to.
+enum Target {
+    /// A node: how many scopes out, its index there, and how many parts of the path its id takes.
+    Node(usize, usize, usize),
+    /// The item of a template, and how many scopes out.
+    Variable(usize),
+    /// A node that was reported already.
+    Broken,
+    /// The standard library, the constants, the folder of the module: as far as the text tells, the value, and how many
+    /// parts of the path it takes.
+    Library(Value, usize),
+    /// Nothing.
+    Nothing,
+}
+
+/// The namespaces that an instance needs, as its own scope sees them.
+fn called(call: &Call, namespaces: &mut BTreeSet<(usize, Arc<str>)>) {
+    if let Some(namespace) = &call.namespace {
+        namespaces.insert((call.level, namespace.clone()));
+    }
+    if let Some(known) = call.declare.as_ref().and_then(|declare| declare.analysis()) {
+        let outside = known.graph.namespaces_outside.iter();
+        namespaces.extend(outside.map(|(level, namespace)| (call.level + level - 1, namespace.clone())));
+    }
+}
+
+/// Writes the links into the graph.
+pub(super) fn apply(graph: &mut Graph, all: Vec<Links>, mut templates: HashMap<usize, Graph>) {
+    for (index, links) in all.into_iter().enumerate() {
+        let Links { uses, namespaces } = links;
+        let mut references: BTreeSet<usize> = BTreeSet::new();
+        for (level, namespace) in namespaces {
+            if level > 0 {
+                graph.namespaces_outside.insert((level, namespace));
+            } else if let Some(import) = graph.imports.get(&namespace) {
+                references.insert(*import);
+            }
+        }
+        let own = |level: &usize| *level == 0;
+        references.extend(uses.nodes.iter().filter(|node| own(&node.0)).map(|node| node.1));
+        let used_exports = uses.exports.iter().filter(|export| own(&export.0));
+        let used_exports = used_exports.map(|(_, node, name)| (*node, name.clone())).collect();
+        let uses_outside = !uses.variables.is_empty() || uses.nodes.iter().any(|node| node.0 > 0);
+        for target in &references {
+            graph.nodes[*target].referenced_by.push(index);
+        }
+        let outer = &mut graph.outside;
+        outer.nodes.extend(uses.nodes.into_iter().filter(|node| node.0 > 0));
+        outer
+            .exports
+            .extend(uses.exports.into_iter().filter(|export| export.0 > 0));
+        outer
+            .variables
+            .extend(uses.variables.into_iter().filter(|level| *level > 0));
+        let node = &mut graph.nodes[index];
+        node.references = references.into_iter().collect();
+        node.used_exports = used_exports;
+        node.uses_outside = uses_outside;
+        if let (NodeKind::Foreach(foreach), Some(template)) = (&mut node.kind, templates.remove(&index)) {
+            foreach.template = Arc::new(template);
+        }
+    }
+}
+
+struct Finder<'f, 'a, 'e> {
+    analyzer: &'f mut Analyzer<'a>,
+    env: &'e Env<'e>,
+    declared: &'f BTreeMap<String, Arc<SourceBlock>>,
+    links: Links,
+}
+
+impl Finder<'_, '_, '_> {
+    fn push(&mut self, diagnostic: Diagnostic) {
+        self.analyzer.diagnostics.push(diagnostic);
+    }
+
+    /// A chain of names in the text of node `from`.
+    fn reference(&mut self, from: Option<usize>, source: &Source, names: &[Identifier]) {
+        match self.target(source, names) {
+            Target::Node(0, node, _) if Some(node) == from => {
+                let message = "a component cannot refer to itself";
+                self.push(Diagnostic::error(
+                    codes::SELF_REFERENCE,
+                    source,
+                    span_of(names),
+                    message,
+                ));
+            }
+            Target::Node(level, node, length) => {
+                self.shadowing(source, names);
+                self.links.uses.nodes.insert((level, node));
+                if let Some((export, rest)) = names.get(length..).and_then(<[Identifier]>::split_first) {
+                    self.export(source, (level, node), export, rest);
+                }
+            }
+            Target::Variable(level) => {
+                self.shadowing(source, names);
+                self.links.uses.variables.insert(level);
+            }
+            Target::Nothing => self.unknown(source, names),
+            Target::Library(value, length) => self.fields(source, value, names.get(length..).unwrap_or_default()),
+            Target::Broken => {}
+        }
+    }
+
+    /// A component of the first name hides what the standard library has there.
+    fn shadowing(&mut self, source: &Source, names: &[Identifier]) {
+        let hidden = |first: &&Identifier| stdlib::names().any(|name| name == &*first.name);
+        if let Some(first) = names.first().filter(hidden) {
+            let message = format!("`{}` hides what the standard library calls so", first.name);
+            let found = Diagnostic::warning(codes::SHADOWED_LIBRARY, source, first.span, message);
+            self.push(found.hint("give it another name"));
+        }
+    }
+
+    /// What dots take out of a value that is known by its type at least.
+    fn fields(&mut self, source: &Source, mut value: Value, names: &[Identifier]) {
+        for name in names {
+            match field(source, &value, name) {
+                Ok(inner) => value = inner,
+                Err(found) => return self.push(found),
+            }
+        }
+    }
+
+    /// An export of a node, and the fields that are taken of it.
+    fn export(&mut self, source: &Source, (level, node): (usize, usize), export: &Identifier, rest: &[Identifier]) {
+        let Some(graph) = self.env.ancestor(level).and_then(|env| env.graph) else {
+            return;
+        };
+        if let Some(kind) = graph.export(node, &export.name) {
+            self.links.uses.exports.insert((level, node, export.name.clone()));
+            if let Some(value) = without_fields(&kind) {
+                self.fields(source, value, rest);
+            }
+            return;
+        }
+        let Some(exports) = graph.exports(node) else { return };
+        let id = &graph.nodes[node].id;
+        let hint = match nearest(&export.name, exports.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if exports.is_empty() => format!("{id} has no exports"),
+            None => format!("its exports: {}", exports.join(", ")),
+        };
+        let message = format!("{id} has no export \"{}\"", export.name);
+        let found = Diagnostic::error(codes::UNKNOWN_EXPORT, source, export.span, message).hint(hint);
+        self.push(found);
+    }
+
+    fn target(&mut self, source: &Source, names: &[Identifier]) -> Target {
+        let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+        let Some(first) = names.first() else {
+            return Target::Library(Value::Null, 0);
+        };
+        for (level, env) in self.env.outward() {
+            if let Some((node, length)) = env.graph.and_then(|graph| graph.resolve(&path)) {
+                return Target::Node(level, node, length);
+            }
+            if level == 0 && prefixes(&path).any(|(id, _)| self.declared.contains_key(&id)) {
+                return Target::Broken;
+            }
+            if env.variable.as_ref() == Some(&first.name) {
+                return Target::Variable(level);
+            }
+            if env.kind != ScopeKind::Template {
+                break;
+            }
+        }
+        if let Some((value, length)) = stdlib::lookup(&path) {
+            if let Value::Function(function) = value {
+                self.check_function(source, first, function.name);
+            }
+            return Target::Library(value, length);
+        }
+        match &*first.name {
+            CONSTANTS => {
+                let names = CONSTANT_NAMES.map(|name| (name, Value::string("")));
+                Target::Library(Value::object(names), 1)
+            }
+            MODULE_PATH => Target::Library(Value::string(""), 1),
+            _ => Target::Nothing,
+        }
+    }
+
+    fn check_function(&mut self, source: &Source, first: &Identifier, name: &str) {
+        if let Some(new) = stdlib::replacement(&first.name) {
+            let message = format!("function `{}` has a new name", first.name);
+            self.push(
+                Diagnostic::warning(codes::DEPRECATED_FUNCTION, source, first.span, message)
+                    .hint(format!("write `{new}`")),
+            );
+        }
+        if stdlib::is_experimental(name) && self.analyzer.minimum > Stability::Experimental {
+            let what = format!("function \"{name}\"");
+            let level = Stability::Experimental;
+            self.push(below_minimum(source, first, &what, level, self.analyzer.minimum));
+        }
+    }
+
+    fn unknown(&mut self, source: &Source, names: &[Identifier]) {
+        let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+        let whole = path.join(".");
+        let diagnostic = if let [only] = path.as_slice() {
+            let variables = self.env.outward().filter_map(|(_, env)| env.variable.clone());
+            let variables: Vec<Arc<str>> = variables.collect();
+            let mut candidates: Vec<&str> = stdlib::names().collect();
+            candidates.extend(variables.iter().map(|name| &**name));
+            let near = nearest(only, candidates);
+            let near = near.map(|near| format!("did you mean `{near}`?"));
+            let hint = near.unwrap_or_else(|| format!("put text in quotes: \"{only}\""));
+            let message = format!("identifier \"{only}\" does not exist");
+            Diagnostic::error(codes::UNKNOWN_IDENTIFIER, source, span_of(names), message).hint(hint)
+        } else {
+            let ids = self.visible();
+            let near = nearest(&whole, ids.iter().map(String::as_str));
+            let message = format!("component \"{whole}\" does not exist or is out of scope");
+            Diagnostic::error(codes::UNKNOWN_REFERENCE, source, span_of(names), message)
+                .maybe_hint(near.map(|near| format!("did you mean `{near}`?")))
+        };
+        self.push(diagnostic);
+    }
+
+    /// Everything that could have been meant.
+    fn visible(&self) -> Vec<String> {
+        let mut ids = Vec::new();
+        for (_, env) in self.env.outward() {
+            for (index, node) in env.graph.iter().flat_map(|graph| graph.nodes.iter().enumerate()) {
+                let exports = env.graph.and_then(|graph| graph.exports(index)).unwrap_or_default();
+                ids.extend(exports.into_iter().map(|export| format!("{}.{export}", node.id)));
+            }
+            if env.kind != ScopeKind::Template {
+                break;
+            }
+        }
+        ids
+    }
+}
+
+/// Some value of a type that has no fields.
+fn without_fields(kind: &Kind) -> Option<Value> {
+    match kind {
+        Kind::Bool => Some(Value::Bool(false)),
+        Kind::Int | Kind::Uint | Kind::Float => Some(Value::Number(Number::Int(0))),
+        Kind::String | Kind::OptionalSecret | Kind::Duration => Some(Value::string("")),
+        Kind::Secret => Some(Value::Secret("".into())),
+        Kind::List(_) => Some(Value::array([])),
+        Kind::Map(_) | Kind::Any | Kind::Capsule(_) => None,
+    }
+}
+
+fn span_of(names: &[Identifier]) -> Span {
+    match (names.first(), names.last()) {
+        (Some(first), Some(last)) => first.span.to(last.span),
+        _ => Span::default(),
+    }
+}

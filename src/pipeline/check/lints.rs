@@ -1,0 +1,206 @@
+//! Warnings about what is right and probably not meant: components, declarations, imports and arguments that nobody
+//! uses.
+//!
+//! Only a check says these things; a run does not. In: the texts and the graph of a configuration without errors.
+//! Judges no style.
+
+use std::collections::BTreeSet;
+
+use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
+use crate::lang::eval::{traversal, unquote};
+use crate::lang::schema::Kind;
+use crate::lang::token::TokenKind;
+use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes, parse};
+use crate::pipeline::check::graph::{Graph, NodeKind};
+use crate::pipeline::component::Definition;
+
+/// What a configuration without errors holds for nothing.
+pub fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {
+    let mut found = Diagnostics::new();
+    components(graph, &mut found);
+    // A library that others import.
+    if graph.nodes.iter().all(|node| matches!(node.kind, NodeKind::Import(_))) {
+        return found;
+    }
+    let files: Vec<_> = sources
+        .iter()
+        .map(|(path, text)| parse(&Source::new(path.as_str(), text.as_str())).0)
+        .collect();
+    let mut heads = BTreeSet::new();
+    for file in &files {
+        block_heads(&file.body, &mut heads);
+    }
+    for file in &files {
+        declarations(&file.source, &file.body, &heads, &mut found);
+    }
+    found
+}
+
+/// True when `at` is in an inner block of `body` that holds none of the `unknown` attributes.
+pub fn known_block(body: &[Statement], at: Span, unknown: &[Span]) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Block(block) => {
+            let span = block.span();
+            let within = |place: &Span| span.start <= place.start && place.end <= span.end;
+            within(&at) && (!unknown.iter().any(within) || known_block(&block.body, at, unknown))
+        }
+        Statement::Attribute(_) => false,
+    })
+}
+
+/// True when a refusal of the attribute at `at` cites its text, which is written out: one that is not among the
+/// choices, say, whatever else is not known yet.
+pub fn cites_text(body: &[Statement], at: Span, message: &str) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Block(block) => cites_text(&block.body, at, message),
+        Statement::Attribute(attribute) if attribute.span() == at => match &attribute.value.kind {
+            ExpressionKind::Literal {
+                kind: TokenKind::String,
+                text,
+            } => unquote(text).is_some_and(|text| {
+                !text.is_empty() && (message.contains(&format!("\"{text}\"")) || message.contains(&format!("`{text}`")))
+            }),
+            _ => false,
+        },
+        Statement::Attribute(_) => false,
+    })
+}
+
+/// Components that are there for others only, without others; one after the other, since the last user may be such a
+/// one too.
+fn components(graph: &Graph, found: &mut Diagnostics) {
+    let mut users: Vec<usize> = graph.nodes.iter().map(|node| node.referenced_by.len()).collect();
+    let mut waiting: Vec<usize> = (0..graph.nodes.len()).filter(|index| users[*index] == 0).collect();
+    while let Some(index) = waiting.pop() {
+        let Some(node) = graph.nodes.get(index) else { continue };
+        let NodeKind::Component(definition) = node.kind else {
+            continue;
+        };
+        if !serves_others(definition) {
+            continue;
+        }
+        let message = match node.referenced_by.is_empty() {
+            true => format!("nobody uses {}", node.id),
+            false => format!("{} is used only by components that nobody uses", node.id),
+        };
+        let names: Vec<String> = definition
+            .exports
+            .iter()
+            .map(|export| format!("{}.{}", node.id, export.name))
+            .collect();
+        let header = node.block.block.header();
+        found.push(
+            Diagnostic::warning(codes::UNUSED_COMPONENT, &node.block.source, header, message)
+                .hint(format!("refer to {}, or remove the block", names.join(" or "))),
+        );
+        for used in &node.references {
+            users[*used] = users[*used].saturating_sub(1);
+            if users[*used] == 0 {
+                waiting.push(*used);
+            }
+        }
+    }
+}
+
+/// True for a component that has exports and no other way to do something: it forwards nothing, or only what it is
+/// given.
+fn serves_others(definition: &Definition) -> bool {
+    let is_capsule = |kind: &Kind| matches!(kind, Kind::Capsule(_));
+    let forwards = definition.arguments.attributes.iter().any(|attribute| {
+        is_capsule(&attribute.kind) || matches!(attribute.kind, Kind::List(inner) if is_capsule(inner))
+    }) || definition.arguments.blocks.iter().any(|block| block.name == "output");
+    !definition.exports.is_empty() && (!forwards || definition.exports.iter().all(|export| is_capsule(&export.kind)))
+}
+
+/// First parts of the names of all blocks: what is instantiated, and from which namespace.
+fn block_heads<'a>(body: &'a [Statement], heads: &mut BTreeSet<&'a str>) {
+    for statement in body {
+        if let Statement::Block(block) = statement {
+            heads.insert(block.name.name.split('.').next().unwrap_or_default());
+            block_heads(&block.body, heads);
+        }
+    }
+}
+
+fn declarations(source: &Source, body: &[Statement], heads: &BTreeSet<&str>, found: &mut Diagnostics) {
+    for statement in body {
+        let Statement::Block(block) = statement else { continue };
+        let Some(label) = &block.label else { continue };
+        let name = &*block.name.name;
+        let declares = name == "declare";
+        if (declares || name.starts_with("import.")) && !heads.contains(&*label.name) {
+            let message = if declares {
+                format!("nobody uses the declaration \"{}\"", label.name)
+            } else {
+                format!("nothing of the import \"{}\" is used", label.name)
+            };
+            found.push(Diagnostic::warning(
+                codes::UNUSED_DECLARATION,
+                source,
+                block.header(),
+                message,
+            ));
+        }
+        if declares {
+            arguments(source, block, found);
+            declarations(source, &block.body, heads, found);
+        }
+    }
+}
+
+fn arguments(source: &Source, declare: &Block, found: &mut Diagnostics) {
+    let mut read = BTreeSet::new();
+    arguments_read(&declare.body, &mut read);
+    for statement in &declare.body {
+        let Statement::Block(block) = statement else { continue };
+        let Some(label) = &block.label else { continue };
+        if &*block.name.name == "argument" && !read.contains(&*label.name) {
+            let message = format!("nobody reads the argument \"{}\"", label.name);
+            found.push(
+                Diagnostic::warning(codes::UNUSED_DECLARATION, source, block.header(), message).hint(format!(
+                    "read it as `argument.{}.value`, or remove the block",
+                    label.name
+                )),
+            );
+        }
+    }
+}
+
+/// Labels of the arguments that a body reads, without those of the declarations in it.
+fn arguments_read(body: &[Statement], read: &mut BTreeSet<String>) {
+    for statement in body {
+        match statement {
+            Statement::Attribute(attribute) => in_expression(&attribute.value, read),
+            Statement::Block(block) if &*block.name.name == "declare" => {}
+            Statement::Block(block) => arguments_read(&block.body, read),
+        }
+    }
+}
+
+fn in_expression(expression: &Expression, read: &mut BTreeSet<String>) {
+    let names = traversal(expression);
+    if let [first, label, ..] = names.as_slice()
+        && &*first.name == "argument"
+    {
+        read.insert(label.name.to_string());
+    }
+    match &expression.kind {
+        ExpressionKind::Literal { .. } | ExpressionKind::Identifier(_) => {}
+        ExpressionKind::Array(items) => items.iter().for_each(|item| in_expression(item, read)),
+        ExpressionKind::Object(fields) => fields.iter().for_each(|field| in_expression(&field.value, read)),
+        ExpressionKind::Access { value, .. } | ExpressionKind::Unary { value, .. } => in_expression(value, read),
+        ExpressionKind::Index { value, index, .. } => {
+            in_expression(value, read);
+            in_expression(index, read);
+        }
+        ExpressionKind::Call { callee, arguments, .. } => {
+            in_expression(callee, read);
+            arguments.iter().for_each(|argument| in_expression(argument, read));
+        }
+        ExpressionKind::Binary { left, right, .. } => {
+            in_expression(left, read);
+            in_expression(right, read);
+        }
+        ExpressionKind::Paren(inner) => in_expression(inner, read),
+    }
+}

@@ -1,0 +1,31 @@
+//! A configuration as text: what is wrong with it, and the graphs that a run needs. Pure: no component is built, no
+//! environment is read.
+//!
+//! In: texts and the definitions of components. `validate::analyze` reads the statements of every scope (the
+//! configuration itself, the body of a `declare`, the template of a `foreach`) into a [`graph::Graph`], finds what
+//! refers to what, orders it, and checks every block against what it may hold. Out: the graph, and diagnostics. Does
+//! not know what runs.
+
+mod analyzer;
+pub(crate) mod arguments;
+pub mod blocks;
+mod bodies;
+mod broken;
+pub(crate) mod catalog;
+pub(crate) mod declare;
+mod env;
+pub mod foreign;
+pub mod graph;
+pub(crate) mod library;
+mod links;
+mod lints;
+mod order;
+mod redact;
+mod scope;
+pub mod settings;
+mod types;
+mod validate;
+
+pub use redact::redact;
+pub use validate::validate;
+pub(crate) use validate::{Extent, analyze};

@@ -1,0 +1,231 @@
+//! A configuration's text without its secrets, for a support bundle.
+//!
+//! In: the name and text of a file and the definitions of components. Out: the same text with every string in the value
+//! of a secret attribute, and every string beside a word such as `password` (in comments, too), replaced by `(secret)`,
+//! and without user and password in URLs. A text that does not parse is left out as a whole, for nobody knows what is
+//! in it.
+
+use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
+use crate::lang::schema::{Kind, Schema};
+use crate::lang::token::TokenKind;
+use crate::lang::{Source, parse};
+use crate::pipeline::component::Definition;
+
+/// Beside one of these a string is taken for a secret.
+const SUSPICIOUS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
+const SECRET: &str = "\"(secret)\"";
+
+/// The text without its secrets; its name says the syntax.
+pub fn redact(path: &str, text: &str, definitions: &[&'static Definition]) -> String {
+    let source = Source::new(path, text);
+    let (file, diagnostics) = parse(&source);
+    if diagnostics.has_errors() {
+        return "// left out: this file does not parse, so what is secret in it cannot be told\n".to_owned();
+    }
+    let mut spans = Vec::new();
+    for statement in &file.body {
+        if let Statement::Block(block) = statement {
+            of_block(block, definitions, &mut spans);
+        }
+    }
+    spans.sort_unstable();
+    let mut clean = String::with_capacity(text.len());
+    let mut at = 0;
+    for (start, end) in spans {
+        if start < at {
+            continue;
+        }
+        clean.push_str(text.get(at..start).unwrap_or_default());
+        clean.push_str(SECRET);
+        at = end;
+    }
+    clean.push_str(text.get(at..).unwrap_or_default());
+    clean.split_inclusive('\n').map(line).collect()
+}
+
+/// A component; or a block that holds components, whatever it is called.
+fn of_block(block: &Block, definitions: &[&'static Definition], spans: &mut Vec<(usize, usize)>) {
+    let known = definitions
+        .iter()
+        .find(|definition| definition.name == &*block.name.name);
+    if let Some(definition) = known {
+        return of_body(&block.body, Some(definition.arguments), spans);
+    }
+    for statement in &block.body {
+        match statement {
+            Statement::Block(inner) => of_block(inner, definitions, spans),
+            Statement::Attribute(attribute) if is_suspicious(&attribute.name.name) => strings(&attribute.value, spans),
+            Statement::Attribute(_) => {}
+        }
+    }
+}
+
+fn of_body(body: &[Statement], schema: Option<&Schema>, spans: &mut Vec<(usize, usize)>) {
+    for statement in body {
+        match statement {
+            Statement::Attribute(attribute) => {
+                let name = &*attribute.name.name;
+                let known = schema.and_then(|schema| schema.attributes.iter().find(|known| known.name == name));
+                if known.is_some_and(|known| is_secret(&known.kind)) || is_suspicious(name) {
+                    strings(&attribute.value, spans);
+                }
+            }
+            Statement::Block(block) => {
+                let name = &*block.name.name;
+                let known = schema.and_then(|schema| schema.blocks.iter().find(|known| known.name == name));
+                of_body(&block.body, known.map(|known| known.schema), spans);
+            }
+        }
+    }
+}
+
+fn is_secret(kind: &Kind) -> bool {
+    match kind {
+        Kind::Secret | Kind::OptionalSecret => true,
+        Kind::List(inner) | Kind::Map(inner) => is_secret(inner),
+        _ => false,
+    }
+}
+
+fn is_suspicious(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    // A file that holds a secret is not one.
+    SUSPICIOUS.iter().any(|word| name.contains(word)) && !name.ends_with("_file")
+}
+
+/// The places of all strings in a value.
+fn strings(expression: &Expression, spans: &mut Vec<(usize, usize)>) {
+    match &expression.kind {
+        ExpressionKind::Literal { kind, .. } => {
+            if *kind == TokenKind::String {
+                spans.push((expression.span.start, expression.span.end));
+            }
+        }
+        ExpressionKind::Identifier(_) => {}
+        ExpressionKind::Array(items) => items.iter().for_each(|item| strings(item, spans)),
+        ExpressionKind::Object(fields) => fields.iter().for_each(|field| strings(&field.value, spans)),
+        ExpressionKind::Access { value, .. } | ExpressionKind::Unary { value, .. } => strings(value, spans),
+        ExpressionKind::Index { value, index, .. } => {
+            strings(value, spans);
+            strings(index, spans);
+        }
+        ExpressionKind::Call { arguments, .. } => arguments.iter().for_each(|argument| strings(argument, spans)),
+        ExpressionKind::Binary { left, right, .. } => {
+            strings(left, spans);
+            strings(right, spans);
+        }
+        ExpressionKind::Paren(inner) => strings(inner, spans),
+    }
+}
+
+/// What no schema knows: strings behind a suspicious word (a comment, an object in a module), and user and password in
+/// URLs.
+fn line(line: &str) -> String {
+    let lower = line.to_ascii_lowercase();
+    let word = SUSPICIOUS
+        .iter()
+        .filter_map(|word| Some(lower.find(word)? + word.len()))
+        .min();
+    let assigned = word.is_some_and(|end| {
+        let rest = line.get(end..).unwrap_or_default().trim_start_matches('"').trim_start();
+        rest.starts_with('=') || rest.starts_with(':')
+    });
+    let mut clean = String::with_capacity(line.len());
+    let (kept, rest) = match word {
+        Some(end) if assigned => line.split_at_checked(end).unwrap_or((line, "")),
+        _ => (line, ""),
+    };
+    clean.push_str(kept);
+    // The quote that closes a key is not the one that opens a value.
+    let skipped = rest.find(['=', ':']).unwrap_or(0);
+    let (before, mut rest) = rest.split_at_checked(skipped).unwrap_or((rest, ""));
+    clean.push_str(before);
+    while let Some(open) = rest.find(['"', '`']) {
+        let quote = &rest[open..=open];
+        let inner = &rest[open + 1..];
+        clean.push_str(&rest[..open]);
+        clean.push_str(SECRET);
+        rest = inner.find(quote).map_or("\n", |close| &inner[close + 1..]);
+    }
+    clean.push_str(rest);
+    crate::telemetry::logs::without_userinfo(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lang::schema::{Arguments, Attribute, Block as SchemaBlock};
+    use crate::pipeline::component::Stability;
+
+    const INNER: Schema = Schema {
+        attributes: &[
+            Attribute::optional("bearer", Kind::Secret, "x"),
+            Attribute::optional("headers", Kind::Map(&Kind::List(&Kind::Secret)), "x"),
+            Attribute::optional("plain", Kind::String, "x"),
+        ],
+        blocks: &[],
+    };
+    const DEFINITION: Definition = Definition {
+        name: "test.client",
+        stability: Stability::GenerallyAvailable,
+        arguments: &Schema {
+            attributes: &[],
+            blocks: &[SchemaBlock {
+                name: "endpoint",
+                labelled: false,
+                many: true,
+                required: false,
+                implied: false,
+                schema: &INNER,
+                defaults: &[],
+                doc: "x",
+            }],
+        },
+        exports: &[],
+        validate: |_: &Arguments| Ok(()),
+        build: None,
+        doc: "x",
+    };
+
+    #[test]
+    fn secrets_are_gone_and_the_rest_is_as_written() {
+        let text = r#"// password = "in a comment"
+test.client "a" {
+	endpoint {
+		bearer  = "one" + sys.env("TWO")
+		headers = {"X" = ["three"], Y = [`four`]}
+		plain   = "https://user:five@host/path"
+	}
+}
+
+declare "m" {
+	argument "token" { }
+	test.client "b" {
+		endpoint {
+			bearer = argument.token.value
+		}
+	}
+	unknown.thing "c" {
+		password      = "six"
+		password_file = "/etc/kept"
+		nested        = {"api_token" = "seven", kept = 1}
+	}
+}
+"#;
+        let clean = redact("a.alloy", text, &[&DEFINITION]);
+        for secret in ["in a comment", "one", "TWO", "three", "four", "five", "six", "seven"] {
+            assert!(!clean.contains(secret), "{secret} in\n{clean}");
+        }
+        for kept in [
+            "argument.token.value",
+            "https://host/path",
+            "\"/etc/kept\"",
+            "declare \"m\"",
+            "argument \"token\" { }",
+        ] {
+            assert!(clean.contains(kept), "no {kept} in\n{clean}");
+        }
+        assert_eq!(clean.lines().count(), text.lines().count());
+        assert!(redact("a.alloy", "test.client \"a\" { password = \"x", &[&DEFINITION]).starts_with("// left out"));
+    }
+}

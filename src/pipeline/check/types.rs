@@ -1,0 +1,203 @@
+//! The types of references, which are known without values.
+//!
+//! Values that are known (literals, and functions of them) are evaluated and converted; for a reference the type of the
+//! export is compared.
+
+use crate::lang::ast::{Expression, ExpressionKind, Identifier};
+use crate::lang::convert::{convert, full_kind_name, kind_name};
+use crate::lang::decode::{Resolve, wrong_type};
+use crate::lang::eval::{NoScope, evaluate, traversal};
+use crate::lang::schema::{Kind, TARGETS};
+use crate::lang::token::TokenKind;
+use crate::lang::value::Value;
+use crate::lang::{Diagnostic, Source, codes, stdlib};
+use crate::pipeline::check::env::{Env, ScopeKind};
+use crate::pipeline::check::graph::{CONSTANTS, Graph, MODULE_PATH, walk_names};
+
+/// The type of what an `export` block gives, as far as it can be told.
+pub(super) fn export_kind(graph: &Graph, node: usize) -> Kind {
+    let value = graph.nodes.get(node).and_then(|node| node.block.attribute("value"));
+    let resolve = Static { graph, env: None };
+    value.and_then(|value| resolve.kind_of(value)).unwrap_or(Kind::Any)
+}
+
+/// Knows the types of references, not their values.
+pub(super) struct Static<'a> {
+    pub(super) graph: &'a Graph,
+    /// What surrounds the graph; its own scope first.
+    pub(super) env: Option<&'a Env<'a>>,
+}
+
+impl Resolve for Static<'_> {
+    fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic> {
+        if self.is_constant(expression) {
+            let value = evaluate(source, expression, &NoScope)?;
+            return convert(&value, kind)
+                .map(Some)
+                .map_err(|error| wrong_type(source, expression, &error));
+        }
+        self.check(source, expression, kind)?;
+        // What targets and receivers there will be says nothing about the other arguments: those are checked all the
+        // same.
+        let list = matches!(kind, Kind::List(Kind::Capsule(_))) || *kind == TARGETS;
+        Ok(list.then(|| Value::array([])))
+    }
+}
+
+impl Static<'_> {
+    fn check(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<(), Diagnostic> {
+        match (&expression.kind, kind) {
+            _ if self.is_constant(expression) => self.resolve(source, expression, kind).map(|_| ()),
+            (ExpressionKind::Paren(inner), _) => self.check(source, inner, kind),
+            (ExpressionKind::Array(items), _) if *kind == TARGETS => {
+                items.iter().try_for_each(|item| self.check_target(source, item))
+            }
+            (ExpressionKind::Array(items), Kind::List(inner)) => {
+                items.iter().try_for_each(|item| self.check(source, item, inner))
+            }
+            (ExpressionKind::Object(fields), Kind::Map(inner)) => fields
+                .iter()
+                .try_for_each(|field| self.check(source, &field.value, inner)),
+            // The parts of a concatenation are lists of the same type.
+            (ExpressionKind::Call { callee, arguments, .. }, Kind::List(_)) if is_concat(callee) => arguments
+                .iter()
+                .try_for_each(|argument| self.check(source, argument, kind)),
+            _ => match self.kind_of(expression) {
+                Some(found) if !fits(&found, kind) => {
+                    let (mut wanted, mut got) = (kind_name(kind), kind_name(&found));
+                    if wanted == got {
+                        (wanted, got) = (full_kind_name(kind), full_kind_name(&found));
+                    }
+                    let message = format!("expected {wanted}, got {got}");
+                    Err(Diagnostic::error(codes::WRONG_TYPE, source, expression.span, message))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// A target: labels may be of any plain type.
+    fn check_target(&self, source: &Source, expression: &Expression) -> Result<(), Diagnostic> {
+        let ExpressionKind::Object(fields) = &expression.kind else {
+            return self.check(source, expression, &Kind::Map(&Kind::String));
+        };
+        fields.iter().try_for_each(|field| {
+            let flag = match self.is_constant(&field.value) {
+                true => matches!(evaluate(source, &field.value, &NoScope), Ok(Value::Bool(_))),
+                false => self.kind_of(&field.value) == Some(Kind::Bool),
+            };
+            if flag {
+                return Ok(());
+            }
+            self.check(source, &field.value, &Kind::String)
+        })
+    }
+
+    fn kind_of_names(&self, names: &[Identifier]) -> Option<Kind> {
+        let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+        let own = self.graph.resolve(&path).map(|found| (self.graph, found));
+        let (graph, (node, length)) = own.or_else(|| self.outside(&path))?;
+        let Some(export) = path.get(length) else {
+            return Some(Kind::Map(&Kind::Any));
+        };
+        let kind = graph.export(node, export)?;
+        path[length + 1..].iter().try_fold(kind, |kind, _| inner_of(&kind))
+    }
+
+    /// The node around a template that a path leads to.
+    fn outside(&self, path: &[&str]) -> Option<(&Graph, (usize, usize))> {
+        let mut env = self.env?;
+        loop {
+            let hidden = env.variable.as_deref() == path.first().copied();
+            if env.kind != ScopeKind::Template || hidden {
+                return None;
+            }
+            env = env.parent?;
+            let graph = env.graph?;
+            if let Some(found) = graph.resolve(path) {
+                return Some((graph, found));
+            }
+        }
+    }
+
+    /// True when the value depends on nothing but the text.
+    fn is_constant(&self, expression: &Expression) -> bool {
+        let mut constant = true;
+        walk_names(expression, &mut |names| {
+            let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+            let pure = match stdlib::lookup(&path) {
+                Some((Value::Function(function), _)) => stdlib::is_pure(function.name),
+                Some(_) => true,
+                None => false,
+            };
+            constant &= pure && !matches!(path.first(), Some(&(CONSTANTS | MODULE_PATH))) && !self.is_shadowed(&path);
+        });
+        constant
+    }
+
+    /// True when a name of the standard library means something else here.
+    fn is_shadowed(&self, path: &[&str]) -> bool {
+        let mut variables = self.env.iter().flat_map(|env| env.outward());
+        self.graph.resolve(path).is_some() || variables.any(|(_, env)| env.variable.as_deref() == path.first().copied())
+    }
+
+    /// The type of an expression as far as it can be told.
+    fn kind_of(&self, expression: &Expression) -> Option<Kind> {
+        let names = traversal(expression);
+        if !names.is_empty() {
+            return self.kind_of_names(&names);
+        }
+        match &expression.kind {
+            ExpressionKind::Array(_) => Some(Kind::List(&Kind::Any)),
+            ExpressionKind::Object(_) => Some(Kind::Map(&Kind::Any)),
+            ExpressionKind::Paren(inner) => self.kind_of(inner),
+            ExpressionKind::Access { value, .. } | ExpressionKind::Index { value, .. } => {
+                inner_of(&self.kind_of(value)?)
+            }
+            ExpressionKind::Unary { operator, .. } => Some(match operator {
+                TokenKind::Not => Kind::Bool,
+                _ => Kind::Float,
+            }),
+            ExpressionKind::Binary { operator, .. } => match operator {
+                TokenKind::Add => None,
+                TokenKind::Subtract
+                | TokenKind::Multiply
+                | TokenKind::Divide
+                | TokenKind::Modulo
+                | TokenKind::Power => Some(Kind::Float),
+                _ => Some(Kind::Bool),
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The type of what is inside of a list or a map.
+fn inner_of(kind: &Kind) -> Option<Kind> {
+    match kind {
+        Kind::List(inner) | Kind::Map(inner) => Some(**inner),
+        _ => None,
+    }
+}
+
+/// True when a value of type `from` may convert to `to`.
+fn fits(from: &Kind, to: &Kind) -> bool {
+    let number = |kind: &Kind| matches!(kind, Kind::Int | Kind::Uint | Kind::Float);
+    match (from, to) {
+        (Kind::Any, _) | (_, Kind::Any) => true,
+        (Kind::List(from), Kind::List(to)) | (Kind::Map(from), Kind::Map(to)) => fits(from, to),
+        (Kind::Capsule(from), Kind::Capsule(to)) => from == to,
+        (Kind::Secret, to) => matches!(to, Kind::Secret | Kind::OptionalSecret),
+        (Kind::String | Kind::OptionalSecret | Kind::Duration, to) => {
+            number(to) || matches!(to, Kind::String | Kind::OptionalSecret | Kind::Duration | Kind::Secret)
+        }
+        (from, to) if number(from) => number(to) || matches!(to, Kind::String | Kind::OptionalSecret),
+        (from, to) => from == to,
+    }
+}
+
+fn is_concat(callee: &Expression) -> bool {
+    let names = traversal(callee);
+    let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
+    matches!(stdlib::lookup(&path), Some((Value::Function(function), _)) if function.name == "array.concat")
+}

@@ -1,0 +1,71 @@
+//! `validate`: everything that can be said about a configuration without running it.
+//!
+//! Pure: no component is built, no environment is read.
+
+use crate::lang::{Diagnostics, Source, parse};
+use crate::pipeline::check::analyzer::Analyzer;
+use crate::pipeline::check::broken::Broken;
+use crate::pipeline::check::catalog::Catalog;
+use crate::pipeline::check::graph::Graph;
+use crate::pipeline::check::lints;
+use crate::pipeline::component::{Definition, Stability};
+
+/// Checks a configuration of several files, each a name and a text. Warnings are among the answers.
+pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition], minimum: Stability) -> Diagnostics {
+    let texts: Vec<Source> = sources
+        .iter()
+        .map(|(path, text)| Source::new(path.as_str(), text.as_str()))
+        .collect();
+    let catalog = Catalog::new(definitions);
+    let (graph, mut diagnostics) = analyze(&texts, &catalog, minimum, Extent::Whole);
+    // What is wrong comes first: a component that nobody uses may only seem so.
+    if !diagnostics.has_errors() {
+        diagnostics.extend(lints::unused(sources, &graph));
+        diagnostics.sort();
+    }
+    diagnostics
+}
+
+/// What a configuration is analysed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// To be checked: declarations that nobody instantiates are, too.
+    Whole,
+    /// To be run.
+    Run,
+    /// To be run, and it came from a server: it may not configure the program.
+    RunRemote,
+}
+
+/// Parses, builds the graph, checks every block. The graph can be run when there is no error.
+pub(crate) fn analyze(
+    sources: &[Source],
+    catalog: &Catalog,
+    minimum: Stability,
+    extent: Extent,
+) -> (Graph, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let mut files = Vec::new();
+    let mut broken = Broken::default();
+    for source in sources {
+        let (file, found) = parse(source);
+        broken.add(&found);
+        diagnostics.extend(found);
+        files.push(file);
+    }
+    // Statements that could be read are checked even when others could not, so that one run shows all mistakes.
+    let mut analyzer = Analyzer {
+        catalog,
+        minimum,
+        whole: extent == Extent::Whole,
+        remote: extent == Extent::RunRemote,
+        broken: &broken,
+        diagnostics: Diagnostics::new(),
+        stack: Vec::new(),
+    };
+    let graph = analyzer.root(&files);
+    let found = analyzer.diagnostics;
+    diagnostics.extend(broken.without_echoes(found));
+    diagnostics.sort();
+    (graph, diagnostics)
+}

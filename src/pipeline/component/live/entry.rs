@@ -1,0 +1,373 @@
+//! What a component tells about itself, and how that is written: as text in the manner of Alloy, as JSON for the page.
+//!
+//! An entry is made on the way of the data, so it only shares what is there; everything costly (formatting, looking
+//! into a profile) is done here, when it is written, which is the watcher's time.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use serde_json::{Value as Json, json};
+
+use crate::profile::labels::PROFILE_NAME;
+use crate::profile::{Labels, RawProfile, pprof};
+
+/// An entry, when it was, and whose it is.
+#[derive(Debug, Clone)]
+pub struct Stamped {
+    /// When.
+    pub time: SystemTime,
+    /// Id of the component.
+    pub component: Arc<str>,
+    /// What.
+    pub entry: Arc<Entry>,
+}
+
+/// Labels of a target.
+pub type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
+
+/// A profile that is larger than this is not looked into.
+const COUNT_AT_MOST: usize = 256 << 10;
+/// Nor one that is larger than this when unpacked.
+const UNPACK_AT_MOST: usize = 4 << 20;
+
+/// Something that happened in a component.
+#[derive(Debug)]
+pub enum Entry {
+    /// A target that the component exports.
+    Target(LabelSet),
+    /// Labels went through relabel rules.
+    Relabel {
+        /// True for the labels of a profile, false for a target.
+        of_profile: bool,
+        /// The labels before all rules.
+        before: LabelSet,
+        /// What the rules did, those left out that changed nothing.
+        steps: Vec<Step>,
+        /// The labels after all rules; `None` when the last step dropped them.
+        after: Option<LabelSet>,
+    },
+    /// A profile passed.
+    Profile(ProfileFacts),
+    /// A target was scraped.
+    Scrape {
+        /// URL.
+        url: String,
+        /// Kind of profile.
+        profile: Arc<str>,
+        /// How long it took.
+        duration: Duration,
+        /// How it ended.
+        outcome: Outcome,
+        /// Size of the answer's body; 0 when there was none.
+        bytes: usize,
+    },
+    /// A batch was sent.
+    Write {
+        /// URL, as configured.
+        endpoint: Arc<str>,
+        /// Profiles in the batch.
+        profiles: usize,
+        /// Bytes of pprof in them.
+        bytes: usize,
+        /// How long the request took.
+        duration: Duration,
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// What is known of a profile on its way.
+#[derive(Debug)]
+pub struct ProfileFacts {
+    /// Its labels.
+    pub labels: Labels,
+    /// Size of its pprof as it is carried.
+    pub bytes: usize,
+    /// Its pprof, unless it is large; shared.
+    pprof: Option<Bytes>,
+}
+
+/// How something ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// As it should; a word about it, such as `forwarded`.
+    Good(&'static str),
+    /// Not; a word, and the reason.
+    Bad(&'static str, String),
+}
+
+/// What one rule did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Its place among the rules, from 0.
+    pub rule: usize,
+    /// Its action, as written.
+    pub action: &'static str,
+    /// What it did.
+    pub change: Change,
+}
+
+/// A change of labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The labels go no further.
+    Dropped,
+    /// Labels set to new values, and labels removed.
+    Changed {
+        /// Name and new value, by name.
+        set: Vec<(Arc<str>, Arc<str>)>,
+        /// Names, in order.
+        removed: Vec<Arc<str>>,
+    },
+}
+
+impl ProfileFacts {
+    /// What is known of `profile`.
+    pub fn of(profile: &RawProfile) -> Self {
+        Self {
+            labels: profile.labels.clone(),
+            bytes: profile.pprof.len(),
+            pprof: (profile.pprof.len() <= COUNT_AT_MOST).then(|| profile.pprof.clone()),
+        }
+    }
+
+    /// Samples in the profile, when counting is cheap.
+    pub fn samples(&self) -> Option<usize> {
+        let plain = pprof::gunzip(self.pprof.as_ref()?, UNPACK_AT_MOST).ok()?;
+        pprof::sample_count(&plain).ok()
+    }
+
+    /// The label `__name__`, such as `process_cpu`.
+    pub fn profile_type(&self) -> &str {
+        self.labels.get(PROFILE_NAME).unwrap_or_default()
+    }
+}
+
+impl Change {
+    /// What made `after` of `before`; `None` when they are equal.
+    pub fn between(before: &LabelSet, after: &LabelSet) -> Option<Self> {
+        let set: Vec<_> = after
+            .iter()
+            .filter(|(name, value)| before.get(*name) != Some(*value))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let removed: Vec<_> = before
+            .keys()
+            .filter(|name| !after.contains_key(*name))
+            .cloned()
+            .collect();
+        (!set.is_empty() || !removed.is_empty()).then_some(Self::Changed { set, removed })
+    }
+}
+
+impl Entry {
+    /// Bytes that the entry keeps alive, roughly.
+    pub(super) fn weight(&self) -> usize {
+        // What labels take besides their text is shared with the data; a hundred bytes for each is on the safe side.
+        let labels = |labels: &LabelSet| labels.len() * 100;
+        64 + match self {
+            Self::Target(set) => labels(set),
+            Self::Relabel { before, after, .. } => labels(before) + after.as_ref().map_or(0, labels),
+            Self::Profile(facts) => facts.labels.len() * 100 + facts.pprof.as_ref().map_or(0, Bytes::len),
+            Self::Scrape { url, .. } => url.len(),
+            Self::Write { .. } => 0,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Target(_) => "target",
+            Self::Relabel { .. } => "relabel",
+            Self::Profile(_) => "profile",
+            Self::Scrape { .. } => "scrape",
+            Self::Write { .. } => "write",
+        }
+    }
+
+    /// One line, as Alloy writes its entries.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Target(labels) => set_text(labels),
+            Self::Relabel {
+                before, steps, after, ..
+            } => {
+                let mut text = set_text(before);
+                text.push_str(" => ");
+                match after {
+                    Some(after) => text.push_str(&set_text(after)),
+                    None => text.push_str("dropped"),
+                }
+                for step in steps {
+                    let _ = write!(
+                        text,
+                        "; rule {} ({}) {}",
+                        step.rule + 1,
+                        step.action,
+                        change_text(&step.change)
+                    );
+                }
+                text
+            }
+            Self::Profile(facts) => {
+                let mut text = format!("{} {} bytes", facts.labels, facts.bytes);
+                if let Some(samples) = facts.samples() {
+                    let _ = write!(text, ", {samples} samples");
+                }
+                text
+            }
+            Self::Scrape {
+                url,
+                profile,
+                duration,
+                outcome,
+                bytes,
+            } => format!(
+                "{profile} from {url}: {}, {bytes} bytes in {}",
+                outcome_text(outcome),
+                seconds(*duration)
+            ),
+            Self::Write {
+                endpoint,
+                profiles,
+                bytes,
+                duration,
+                outcome,
+            } => format!(
+                "{profiles} profiles ({bytes} bytes) to {endpoint}: {} in {}",
+                outcome_text(outcome),
+                seconds(*duration)
+            ),
+        }
+    }
+
+    fn fields(&self) -> Json {
+        match self {
+            Self::Target(labels) => json!({ "labels": set_json(labels) }),
+            Self::Relabel {
+                of_profile,
+                before,
+                steps,
+                after,
+            } => json!({
+                "of": if *of_profile { "profile" } else { "target" },
+                "before": set_json(before),
+                "after": after.as_ref().map(set_json),
+                "steps": steps.iter().map(step_json).collect::<Vec<_>>(),
+            }),
+            Self::Profile(facts) => json!({
+                "labels": facts.labels.iter().collect::<BTreeMap<_, _>>(),
+                "profileType": facts.profile_type(),
+                "bytes": facts.bytes,
+                "samples": facts.samples(),
+            }),
+            Self::Scrape {
+                url,
+                profile,
+                duration,
+                outcome,
+                bytes,
+            } => with_outcome(
+                json!({ "url": url, "profileType": &**profile, "bytes": bytes, "seconds": duration.as_secs_f64() }),
+                outcome,
+            ),
+            Self::Write {
+                endpoint,
+                profiles,
+                bytes,
+                duration,
+                outcome,
+            } => with_outcome(
+                json!({ "endpoint": &**endpoint, "profiles": profiles, "bytes": bytes, "seconds": duration.as_secs_f64() }),
+                outcome,
+            ),
+        }
+    }
+}
+
+impl Stamped {
+    pub(super) fn now(component: Arc<str>, entry: Entry) -> Self {
+        Self {
+            time: SystemTime::now(),
+            component,
+            entry: Arc::new(entry),
+        }
+    }
+
+    /// The entry as an object of JSON: `time`, `component`, `kind` and what belongs to the kind.
+    pub fn json(&self) -> Json {
+        let mut object = self.entry.fields();
+        if let Some(fields) = object.as_object_mut() {
+            let time = chrono::DateTime::<chrono::Utc>::from(self.time);
+            fields.insert(
+                "time".to_owned(),
+                time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true).into(),
+            );
+            fields.insert("component".to_owned(), (&*self.component).into());
+            fields.insert("kind".to_owned(), self.entry.kind().into());
+        }
+        object
+    }
+}
+
+fn set_json(labels: &LabelSet) -> Json {
+    let fields = labels
+        .iter()
+        .map(|(name, value)| (name.to_string(), Json::from(&**value)));
+    Json::Object(fields.collect())
+}
+
+fn step_json(step: &Step) -> Json {
+    let mut json = json!({ "rule": step.rule, "action": step.action, "dropped": step.change == Change::Dropped });
+    if let (Change::Changed { set, removed }, Some(fields)) = (&step.change, json.as_object_mut()) {
+        fields.insert("set".to_owned(), set_json(&set.iter().cloned().collect()));
+        fields.insert(
+            "removed".to_owned(),
+            removed.iter().map(|name| Json::from(&**name)).collect(),
+        );
+    }
+    json
+}
+
+fn with_outcome(mut object: Json, outcome: &Outcome) -> Json {
+    if let Some(fields) = object.as_object_mut() {
+        let (ok, word, error) = match outcome {
+            Outcome::Good(word) => (true, word, Json::Null),
+            Outcome::Bad(word, error) => (false, word, error.as_str().into()),
+        };
+        fields.insert("ok".to_owned(), ok.into());
+        fields.insert("outcome".to_owned(), (*word).into());
+        fields.insert("error".to_owned(), error);
+    }
+    object
+}
+
+fn outcome_text(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Good(word) => (*word).to_owned(),
+        Outcome::Bad(word, error) => format!("{word} ({error})"),
+    }
+}
+
+fn change_text(change: &Change) -> String {
+    match change {
+        Change::Dropped => "dropped it".to_owned(),
+        Change::Changed { set, removed } => {
+            let set = set.iter().map(|(name, value)| format!("{name}={value:?}"));
+            let removed = removed.iter().map(|name| format!("-{name}"));
+            set.chain(removed).collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// `{a="1", b="2"}`, empty values kept.
+fn set_text(labels: &LabelSet) -> String {
+    let pairs: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
+    format!("{{{}}}", pairs.join(", "))
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.3}s", duration.as_secs_f64())
+}

@@ -1,0 +1,247 @@
+//! Who may watch which component, and what components tell.
+//!
+//! In: calls of components through their [`LiveHandle`]. Out: entries in the queues of those who watch, and counts of
+//! what flowed over each edge.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::pipeline::component::live::entry::{Entry, Stamped};
+use crate::pipeline::component::live::flows::{Edge, FlowCount, Flows, TargetCount};
+use crate::pipeline::component::live::watcher::{Batch, Watcher};
+
+/// What all components of a controller share: who may watch, and what flowed where. Clones are the same hub.
+#[derive(Clone, Default)]
+pub struct LiveHub(Arc<Hub>);
+
+#[derive(Default)]
+struct Hub {
+    /// Whether entries may be watched; counts of flows are always there.
+    enabled: AtomicBool,
+    flows: Flows,
+    /// By component. An entry whose component has ended is dropped at the next look.
+    channels: Mutex<BTreeMap<Arc<str>, Weak<Channel>>>,
+}
+
+/// A component's end: tells what happens in it. Clones are handles of the same component.
+#[derive(Clone)]
+pub struct LiveHandle(Arc<Channel>);
+
+struct Channel {
+    id: Arc<str>,
+    hub: LiveHub,
+    /// Length of `watchers`, so that an event that nobody looks at costs one load.
+    watched: AtomicUsize,
+    watchers: Mutex<Vec<Arc<Watcher>>>,
+    /// The watchers are those of another channel, which ends them.
+    is_borrowed: bool,
+    /// Targets that the component exports now.
+    targets: AtomicU64,
+    /// Targets exported since the start, counted at every export.
+    exported: AtomicU64,
+}
+
+/// One who looks at a component; dropping it ends the look.
+pub struct Watch {
+    watcher: Arc<Watcher>,
+    channel: Weak<Channel>,
+}
+
+impl LiveHub {
+    /// The handle of a component that is being built.
+    pub fn handle(&self, id: &Arc<str>) -> LiveHandle {
+        let handle = LiveHandle(Arc::new(Channel::new(id.clone(), self.clone())));
+        self.0.channels.lock().insert(id.clone(), Arc::downgrade(&handle.0));
+        handle
+    }
+
+    /// Allows or forbids watching. What is forbidden ends the watches there are.
+    pub fn set_enabled(&self, enabled: bool) {
+        self.0.enabled.store(enabled, Ordering::Relaxed);
+        if !enabled {
+            for channel in self.channels() {
+                channel.close();
+            }
+        }
+    }
+
+    /// Whether entries may be watched.
+    pub fn is_enabled(&self) -> bool {
+        self.0.enabled.load(Ordering::Relaxed)
+    }
+
+    /// What was handed over on each edge since the start, and the targets of every component that exports some.
+    pub fn counts(&self) -> (Vec<FlowCount>, Vec<TargetCount>) {
+        let targets = self.channels().into_iter().filter_map(|channel| channel.target_count());
+        (self.0.flows.counts(), targets.collect())
+    }
+
+    /// Begins to watch a component; `None` when there is none of that id. `probability` is the share of entries wanted,
+    /// 0 to 1.
+    pub(crate) fn subscribe(&self, id: &str, probability: f64) -> Option<Watch> {
+        let channel = self.0.channels.lock().get(id)?.upgrade()?;
+        let watcher = Arc::new(Watcher::new(probability));
+        channel.add(watcher.clone());
+        // Forbidden in between: nobody else would end this one.
+        if !self.is_enabled() {
+            channel.close();
+        }
+        Some(Watch {
+            watcher,
+            channel: Arc::downgrade(&channel),
+        })
+    }
+
+    fn channels(&self) -> Vec<Arc<Channel>> {
+        let mut channels = self.0.channels.lock();
+        channels.retain(|_, channel| channel.strong_count() > 0);
+        channels.values().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl LiveHandle {
+    /// A handle that belongs to no controller: for tests, and for what is built only to be looked at.
+    pub fn detached(id: &str) -> Self {
+        LiveHub::default().handle(&Arc::from(id))
+    }
+
+    /// Looks at the component that this handle is of; for tests and benches, which have no controller.
+    pub fn watch(&self, probability: f64) -> Watch {
+        let watcher = Arc::new(Watcher::new(probability));
+        self.0.add(watcher.clone());
+        Watch {
+            watcher,
+            channel: Arc::downgrade(&self.0),
+        }
+    }
+
+    /// A handle whose every word goes to one watcher.
+    fn only(id: &Arc<str>, watcher: Arc<Watcher>) -> Self {
+        let mut channel = Channel::new(id.clone(), LiveHub::default());
+        channel.is_borrowed = true;
+        channel.add(watcher);
+        Self(Arc::new(channel))
+    }
+
+    /// Id of the component.
+    pub fn id(&self) -> &Arc<str> {
+        &self.0.id
+    }
+
+    /// True when someone looks. For work beyond making an entry; [`LiveHandle::tell`] asks by itself.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.0.watched.load(Ordering::Relaxed) > 0
+    }
+
+    /// Tells those who look what happened. `make` runs only when one of them wants this entry; it should clone what is
+    /// shared and format nothing.
+    #[inline]
+    pub fn tell(&self, make: impl FnOnce() -> Entry) {
+        if self.is_watched() {
+            self.tell_watchers(make);
+        }
+    }
+
+    #[cold]
+    fn tell_watchers(&self, make: impl FnOnce() -> Entry) {
+        let watchers: Vec<Arc<Watcher>> = self.0.watchers.lock().clone();
+        let wanting: Vec<&Arc<Watcher>> = watchers.iter().filter(|watcher| watcher.wants()).collect();
+        if wanting.is_empty() {
+            return;
+        }
+        let stamped = Stamped::now(self.0.id.clone(), make());
+        for watcher in wanting {
+            watcher.push(stamped.clone());
+        }
+    }
+
+    /// The counters of the edge from this component to another; an empty `to` is someone without a name. They live as
+    /// long as the answer is held.
+    pub fn edge(&self, to: &str) -> Arc<Edge> {
+        self.0.hub.0.flows.edge(&self.0.id, to)
+    }
+
+    /// Says how many targets the component exports now; called at every export.
+    pub fn exported_targets(&self, count: usize) {
+        self.0.targets.store(count as u64, Ordering::Relaxed);
+        // At least once, so that an export of nothing is told from none.
+        self.0.exported.fetch_add(count.max(1) as u64, Ordering::Relaxed);
+    }
+}
+
+impl Watch {
+    /// A handle that tells this watch only.
+    pub(crate) fn handle(&self, id: &Arc<str>) -> LiveHandle {
+        LiveHandle::only(id, self.watcher.clone())
+    }
+
+    /// What has come since the last look, once there is something; `None` at the end: the component ended, or watching
+    /// was forbidden.
+    pub async fn next(&mut self) -> Option<Batch> {
+        self.watcher.next().await
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(channel) = self.channel.upgrade() {
+            channel.remove(&self.watcher);
+        }
+    }
+}
+
+impl Channel {
+    fn new(id: Arc<str>, hub: LiveHub) -> Self {
+        Self {
+            id,
+            hub,
+            watched: AtomicUsize::new(0),
+            watchers: Mutex::default(),
+            is_borrowed: false,
+            targets: AtomicU64::new(0),
+            exported: AtomicU64::new(0),
+        }
+    }
+
+    fn add(&self, watcher: Arc<Watcher>) {
+        let mut watchers = self.watchers.lock();
+        watchers.push(watcher);
+        self.watched.store(watchers.len(), Ordering::Relaxed);
+    }
+
+    fn remove(&self, watcher: &Arc<Watcher>) {
+        let mut watchers = self.watchers.lock();
+        watchers.retain(|other| !Arc::ptr_eq(other, watcher));
+        self.watched.store(watchers.len(), Ordering::Relaxed);
+    }
+
+    fn close(&self) {
+        for watcher in std::mem::take(&mut *self.watchers.lock()) {
+            watcher.close();
+        }
+        self.watched.store(0, Ordering::Relaxed);
+    }
+
+    fn target_count(&self) -> Option<TargetCount> {
+        let exported = self.exported.load(Ordering::Relaxed);
+        (exported > 0).then(|| TargetCount {
+            component: self.id.clone(),
+            current: self.targets.load(Ordering::Relaxed),
+            exported,
+        })
+    }
+}
+
+/// The component has ended: who watched it is told so.
+impl Drop for Channel {
+    fn drop(&mut self) {
+        if !self.is_borrowed {
+            self.close();
+        }
+    }
+}

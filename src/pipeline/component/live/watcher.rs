@@ -1,0 +1,98 @@
+//! A watcher: a bounded queue of entries between a component and one who looks.
+//!
+//! The component never waits. The queue is bounded in entries and in the bytes that they keep alive; what does not fit
+//! is lost and counted.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::pipeline::component::live::entry::Stamped;
+
+/// Entries that wait for a slow watcher at most.
+const MOST_ENTRIES: usize = 1000;
+/// Bytes that the waiting entries keep alive at most, roughly: 8 MiB.
+const MOST_BYTES: usize = 8 << 20;
+
+/// Entries that came since the last look.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// In the order in which they were told.
+    pub entries: Vec<Stamped>,
+    /// Entries that did not fit since the last look.
+    pub lost: u64,
+}
+
+/// The queue; those who tell push, one who looks takes.
+pub(super) struct Watcher {
+    probability: f64,
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    entries: VecDeque<Stamped>,
+    bytes: usize,
+    lost: u64,
+    closed: bool,
+}
+
+impl Watcher {
+    pub(super) fn new(probability: f64) -> Self {
+        Self {
+            probability,
+            state: Mutex::default(),
+            wake: Notify::new(),
+        }
+    }
+
+    /// Throws the dice of the sampling.
+    pub(super) fn wants(&self) -> bool {
+        self.probability >= 1.0 || rand::random::<f64>() < self.probability
+    }
+
+    pub(super) fn push(&self, stamped: Stamped) {
+        let weight = stamped.entry.weight();
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        let is_full = state.entries.len() >= MOST_ENTRIES || state.bytes.saturating_add(weight) > MOST_BYTES;
+        if is_full && !state.entries.is_empty() {
+            state.lost += 1;
+            return;
+        }
+        state.bytes += weight;
+        state.entries.push_back(stamped);
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// What has come since the last look, once there is something; `None` when the watcher is closed.
+    pub(super) async fn next(&self) -> Option<Batch> {
+        loop {
+            let wake = self.wake.notified();
+            {
+                let mut state = self.state.lock();
+                if !state.entries.is_empty() || state.lost > 0 {
+                    state.bytes = 0;
+                    return Some(Batch {
+                        entries: std::mem::take(&mut state.entries).into(),
+                        lost: std::mem::take(&mut state.lost),
+                    });
+                }
+                if state.closed {
+                    return None;
+                }
+            }
+            wake.await;
+        }
+    }
+
+    pub(super) fn close(&self) {
+        self.state.lock().closed = true;
+        self.wake.notify_one();
+    }
+}

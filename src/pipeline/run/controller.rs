@@ -1,0 +1,433 @@
+//! Runs a configuration: loads, reloads, passes changed exports on, stops.
+//!
+//! A load is all or nothing. Everything is checked without values, then evaluated from the leaves with new components
+//! being built on the way, then changed components are updated; whatever fails on the way, updates are taken back and
+//! new components dropped, and the old graph never stopped. Only then graphs are swapped, old components stopped and
+//! new ones started.
+//!
+//! Loads and passes of changed exports exclude each other. Readers (status, metrics) never wait for either.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use parking_lot::{Mutex, RwLock};
+use sha2::{Digest, Sha256};
+
+use crate::base::Shutdown;
+use crate::lang::decode::Defaults;
+use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
+use crate::pipeline::check::catalog::Catalog;
+use crate::pipeline::check::settings::logging::LoggingSettings;
+use crate::pipeline::component::live::LiveHub;
+use crate::pipeline::component::own_http::OwnHttp;
+use crate::pipeline::component::{Definition, HealthState, Stability};
+use crate::pipeline::run::engine::Engine;
+use crate::pipeline::run::load::{Loader, Refused, Swapped, Wanted};
+use crate::pipeline::run::metrics::Metrics;
+use crate::pipeline::run::names::{Common, constants};
+use crate::pipeline::run::node::{Changes, RestartPolicy, Surroundings};
+use crate::pipeline::run::plan::Running;
+use crate::pipeline::run::prepare::{PrepareHttp, PrepareRemote, no_listener};
+use crate::pipeline::run::stop::stop_all;
+use crate::telemetry::metrics::Scope;
+
+/// How a controller works.
+pub struct Options {
+    /// Folder under which each component has its own.
+    pub storage_path: PathBuf,
+    /// Where metrics go.
+    pub metrics: Scope,
+    /// `User-Agent` of the components' requests.
+    pub user_agent: Arc<str>,
+    /// Least stability of what may be used.
+    pub stability: Stability,
+    /// Version of the program, for `constants.version` and metrics.
+    pub version: String,
+    /// How components that ended are restarted.
+    pub restart: RestartPolicy,
+    /// How long components may take to end.
+    pub shutdown_deadline: Duration,
+    /// Called after a successful load with what the `logging` block says, and with its defaults when there is none.
+    pub on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
+    /// Called in every load with what the `http` block says; what it answers is called when the load has succeeded.
+    pub on_http: PrepareHttp,
+    /// Called in every load with what the `remotecfg` block says; what it answers is called when the load has
+    /// succeeded. None in a program that runs no configuration from a server: it refuses the block.
+    pub on_remote: Option<PrepareRemote>,
+    /// The program's own endpoints, for components that fetch from them.
+    pub own_http: OwnHttp,
+    /// Where components tell what flows through them.
+    pub live: LiveHub,
+    /// Id of the configuration itself, before those of all its components: empty, or a name for one from elsewhere,
+    /// which may not configure the program.
+    pub module: Arc<str>,
+}
+
+impl Options {
+    /// Alloy's defaults, metrics into a fresh scope.
+    pub fn new(storage_path: impl Into<PathBuf>) -> Self {
+        Self {
+            storage_path: storage_path.into(),
+            metrics: Scope::new(),
+            user_agent: concat!("alluvium/", env!("CARGO_PKG_VERSION")).into(),
+            stability: Stability::GenerallyAvailable,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            restart: RestartPolicy::default(),
+            shutdown_deadline: Duration::from_secs(600),
+            on_logging: Arc::new(|_| {}),
+            on_http: Arc::new(no_listener),
+            on_remote: None,
+            own_http: OwnHttp::default(),
+            live: LiveHub::default(),
+            module: Arc::default(),
+        }
+    }
+}
+
+/// Result of the last load.
+#[derive(Debug, Clone)]
+pub struct LastLoad {
+    /// When it was.
+    pub time: SystemTime,
+    /// What was wrong; `None` when it succeeded.
+    pub error: Option<Diagnostics>,
+}
+
+/// Runs components. Clones are handles of the same controller.
+#[derive(Clone)]
+pub struct Controller {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    loader: Loader,
+    restart: RestartPolicy,
+    shutdown_deadline: Duration,
+    /// Held through a load from its first step to its last.
+    loading: tokio::sync::Mutex<Phase>,
+    last_load: Mutex<Option<LastLoad>>,
+    /// The configuration in force; held by those who load.
+    in_force: Mutex<Option<InForce>>,
+    /// A load has succeeded.
+    loaded: AtomicBool,
+}
+
+/// A configuration in force.
+struct InForce {
+    sources: Arc<Vec<Source>>,
+    hash: String,
+    warnings: Diagnostics,
+}
+
+enum Phase {
+    Open,
+    /// The controller has stopped; it loads no more.
+    Closed,
+}
+
+impl Controller {
+    /// A controller that runs nothing yet. `definitions` are the components it may run.
+    pub fn new(definitions: &[&'static Definition], options: Options) -> Self {
+        let changes = Arc::new(Changes::default());
+        let running: Arc<RwLock<Arc<Running>>> = Arc::default();
+        // The registry may outlive the controller and must not keep its components.
+        let weak = Arc::downgrade(&running);
+        let look = move || weak.upgrade().map(|running| running.read().clone()).unwrap_or_default();
+        let looked = look.clone();
+        let metrics = Metrics::register(
+            &options.metrics,
+            &options.version,
+            &options.module,
+            move || count_by_health(&look()),
+            move || connections(&looked()),
+        );
+        let inner = Inner {
+            loader: Loader {
+                engine: Engine {
+                    module: options.module,
+                    catalog: Catalog::new(definitions),
+                    stability: options.stability,
+                    common: Common {
+                        constants: constants(&options.version),
+                        defaults: Defaults::default(),
+                    },
+                    metrics,
+                    around: Surroundings {
+                        storage_path: options.storage_path,
+                        metrics: options.metrics,
+                        user_agent: options.user_agent,
+                        live: options.live,
+                        changes: changes.clone(),
+                        names: Arc::default(),
+                        own_http: options.own_http,
+                    },
+                },
+                on_logging: options.on_logging,
+                on_http: options.on_http,
+                on_remote: options.on_remote,
+                changes,
+                changing: Mutex::new(()),
+                in_force: running,
+            },
+            restart: options.restart,
+            shutdown_deadline: options.shutdown_deadline,
+            loading: tokio::sync::Mutex::new(Phase::Open),
+            last_load: Mutex::new(None),
+            in_force: Mutex::new(None),
+            loaded: AtomicBool::new(false),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Loads a configuration of several files, each a name and a text; the first time and at every reload. On an error
+    /// nothing has changed. The answer holds the warnings. Components run when this returns.
+    pub async fn load<P, T>(&self, sources: Vec<(P, T)>) -> Result<Diagnostics, Diagnostics>
+    where
+        P: Into<Arc<str>>,
+        T: Into<Arc<str>>,
+    {
+        let sources = sources.into_iter().map(|(path, text)| Source::new(path, text));
+        self.load_sources(Arc::new(sources.collect())).await
+    }
+
+    async fn load_sources(&self, sources: Arc<Vec<Source>>) -> Result<Diagnostics, Diagnostics> {
+        let phase = self.inner.loading.lock().await;
+        let first = sources.first().cloned().unwrap_or_else(|| Source::new("", ""));
+        let result = if matches!(*phase, Phase::Closed) {
+            let message = "the controller has stopped";
+            Err(Diagnostic::error(codes::BUILD_FAILED, &first, Span::default(), message).into())
+        } else if let Some(warnings) = self.inner.unchanged(&sources) {
+            return Ok(warnings);
+        } else {
+            self.attempt(Wanted::Load(sources.clone()), &first).await
+        };
+        *self.inner.last_load.lock() = Some(LastLoad {
+            time: SystemTime::now(),
+            error: result.as_ref().err().cloned(),
+        });
+        let swapped = match result {
+            Ok(swapped) => swapped,
+            Err(diagnostics) => {
+                self.inner.loader.engine.metrics.loaded(None);
+                return Err(diagnostics);
+            }
+        };
+        self.inner.loaded.store(true, Ordering::Relaxed);
+        let hash = hash(&sources);
+        self.inner.loader.engine.metrics.loaded(Some(&hash));
+        let warnings = swapped.warnings.clone();
+        *self.inner.in_force.lock() = Some(InForce {
+            sources,
+            hash,
+            warnings: warnings.clone(),
+        });
+        self.stop_and_start(swapped).await;
+        drop(phase);
+        Ok(warnings)
+    }
+
+    /// Prepares a load and swaps it in. When something cannot be built or updated, components that hold what there is
+    /// only one of make room for a second attempt: those that the new configuration does not have, and those that it
+    /// has with other arguments, which are then made anew (two may change places). When that fails as well they run
+    /// again.
+    async fn attempt(&self, wanted: Wanted, first: &Source) -> Result<Swapped, Diagnostics> {
+        let once = async |replace: BTreeSet<Arc<str>>| {
+            let (inner, wanted) = (self.inner.clone(), wanted.clone());
+            // Builds and updates may take a while; they are plain functions and must not hold up the runtime.
+            let done = tokio::task::spawn_blocking(move || inner.loader.prepare_and_swap(&wanted, &replace)).await;
+            done.unwrap_or_else(|error| {
+                let message = format!("a component panicked while the configuration was loaded: {error}");
+                let diagnostic = Diagnostic::error(codes::BUILD_FAILED, first, Span::default(), message);
+                Err(Refused::from(Diagnostics::from(diagnostic)))
+            })
+        };
+        let refused = match once(BTreeSet::new()).await {
+            Ok(swapped) => return Ok(swapped),
+            Err(refused) if refused.in_the_way.is_empty() => return Err(refused.diagnostics),
+            Err(refused) => refused,
+        };
+        let in_the_way = refused.in_the_way;
+        let old = self.inner.loader.running();
+        stop_all(&old.root, in_the_way.iter().cloned(), self.inner.shutdown_deadline).await;
+        let second = once(refused.to_replace).await;
+        if second.is_err() {
+            for node in in_the_way {
+                node.start(self.inner.restart);
+            }
+        }
+        second.map_err(|refused| refused.diagnostics)
+    }
+
+    /// Stops what a load has removed and starts what it has brought.
+    async fn stop_and_start(&self, swapped: Swapped) {
+        stop_all(&swapped.old.root, swapped.plan.stop, self.inner.shutdown_deadline).await;
+        for node in swapped.plan.start {
+            node.start(self.inner.restart);
+        }
+    }
+
+    /// Notes a load that failed before it came here: the configuration could not be read.
+    pub fn load_failed(&self, path: &str, message: &str) {
+        let source = Source::new(path, "");
+        let diagnostic = Diagnostic::error(codes::BUILD_FAILED, &source, Span::default(), message);
+        *self.inner.last_load.lock() = Some(LastLoad {
+            time: SystemTime::now(),
+            error: Some(diagnostic.into()),
+        });
+        self.inner.loader.engine.metrics.loaded(None);
+    }
+
+    /// Passes changed exports on until `shutdown`, then stops every component, those that refer to others first, and
+    /// returns. No load succeeds after that.
+    pub async fn run(&self, shutdown: Shutdown) {
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = self.inner.loader.changes.changed() => {}
+            }
+            let inner = self.inner.clone();
+            match tokio::task::spawn_blocking(move || inner.loader.pass_on()).await {
+                Ok(causes) => {
+                    for cause in causes {
+                        self.reshape(cause).await;
+                    }
+                }
+                Err(error) => tracing::error!(%error, "a component panicked while it was given new arguments"),
+            }
+        }
+        let mut phase = self.inner.loading.lock().await;
+        *phase = Phase::Closed;
+        let running = self.inner.loader.running();
+        let nodes = running.nodes.values().cloned();
+        stop_all(&running.root, nodes, self.inner.shutdown_deadline).await;
+    }
+
+    /// Takes up the new shape of an import or a `foreach`: all or nothing, as a load.
+    async fn reshape(&self, cause: Arc<str>) {
+        let _phase = self.inner.loading.lock().await;
+        let nowhere = Source::new(cause.clone(), "");
+        match self.attempt(Wanted::Shape(cause.clone()), &nowhere).await {
+            Ok(swapped) => {
+                tracing::info!(id = %cause, "modules updated");
+                self.stop_and_start(swapped).await;
+            }
+            Err(diagnostics) => {
+                tracing::error!(id = %cause, error = %diagnostics, "modules could not be updated; what ran before stays");
+                let message = format!("the new modules could not be loaded: {diagnostics}");
+                self.inner
+                    .loader
+                    .running()
+                    .set_evaluation(&cause, HealthState::Unhealthy, message);
+            }
+        }
+    }
+
+    /// True from the first successful load on: the program is ready.
+    pub fn ready(&self) -> bool {
+        self.inner.loaded.load(Ordering::Relaxed)
+    }
+
+    /// Ids of components that are not healthy, those in modules too; empty when all is well.
+    pub fn unhealthy(&self) -> Vec<String> {
+        self.inner.loader.running().unhealthy()
+    }
+
+    /// True when no component is unhealthy or has ended.
+    pub fn healthy(&self) -> bool {
+        self.unhealthy().is_empty()
+    }
+
+    /// How the last load went; `None` before the first.
+    pub fn last_load(&self) -> Option<LastLoad> {
+        self.inner.last_load.lock().clone()
+    }
+
+    /// The program's own endpoints, as components reach them.
+    pub fn own_http(&self) -> &OwnHttp {
+        &self.inner.loader.engine.around.own_http
+    }
+
+    pub(crate) fn live_hub(&self) -> &LiveHub {
+        &self.inner.loader.engine.around.live
+    }
+
+    pub(crate) fn running(&self) -> Arc<Running> {
+        self.inner.loader.running()
+    }
+}
+
+impl Inner {
+    /// The warnings of the configuration in force when these texts are it, and a load of them would find nothing to do:
+    /// changes of values are passed on when they come and need no load. What failed, and certificates that are read at
+    /// a load, are a reason to load.
+    fn unchanged(&self, sources: &[Source]) -> Option<Diagnostics> {
+        let in_force = self.in_force.lock();
+        let in_force = in_force.as_ref().filter(|known| *known.sources == sources)?;
+        let running = self.loader.running();
+        let read_again = ["http", "remotecfg"]
+            .iter()
+            .any(|name| running.root.graph.settings.contains_key(name));
+        if !running.is_well_evaluated() || read_again {
+            return None;
+        }
+        *self.last_load.lock() = Some(LastLoad {
+            time: SystemTime::now(),
+            error: None,
+        });
+        self.loader.engine.metrics.loaded(Some(&in_force.hash));
+        Some(in_force.warnings.clone())
+    }
+}
+
+/// A controller that is dropped without having been stopped takes its tasks with it.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for node in self.loader.running().nodes.values() {
+            node.abort();
+        }
+    }
+}
+
+fn hash(sources: &[Source]) -> String {
+    let mut hasher = Sha256::new();
+    for source in sources {
+        hasher.update(source.text().as_bytes());
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn count_by_health(running: &Running) -> Vec<(&'static str, i64)> {
+    let mut counts: BTreeMap<&'static str, i64> = BTreeMap::new();
+    for node in running.nodes.values() {
+        *counts.entry(health_name(node.health().state)).or_default() += 1;
+    }
+    counts.into_iter().collect()
+}
+
+/// Ids of nodes with those they refer to, in modules too.
+fn connections(running: &Running) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    running.root.walk(&mut |instance, index, _| {
+        let Some(node) = instance.graph.nodes.get(index) else {
+            return;
+        };
+        let id = |index: usize| instance.global_id(index).map(|id| id.to_string());
+        for target in &node.references {
+            pairs.extend(id(index).zip(id(*target)));
+        }
+    });
+    pairs
+}
+
+/// A state as Alloy writes it.
+pub(crate) fn health_name(state: HealthState) -> &'static str {
+    match state {
+        HealthState::Healthy => "healthy",
+        HealthState::Unknown => "unknown",
+        HealthState::Unhealthy => "unhealthy",
+        HealthState::Exited => "exited",
+    }
+}

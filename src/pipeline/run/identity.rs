@@ -1,0 +1,147 @@
+//! What tells the items of a `foreach` from each other: ids that stay when the rest of the collection changes.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::lang::schema::Arguments;
+use crate::lang::value::{Number, Value};
+
+/// The items of a collection with their ids, in order. Equal items are counted; the ids are those of Alloy for strings,
+/// numbers and bools.
+pub fn items(arguments: &Arguments) -> Vec<(Arc<str>, Value)> {
+    let Value::Array(items) = arguments.value("collection") else {
+        return Vec::new();
+    };
+    let field = arguments.string("id");
+    let hashed = arguments.bool("hash_string_id");
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let id = |item: &Value| {
+        let id = match item {
+            Value::Object(fields) if !field.is_empty() => fields.get(&field),
+            _ => None,
+        };
+        let fingerprint = fingerprint(id.unwrap_or(item), hashed);
+        let count = counts.entry(fingerprint.clone()).or_default();
+        *count += 1;
+        format!("foreach_{fingerprint}_{count}").into()
+    };
+    let ids: Vec<Arc<str>> = items.iter().map(id).collect();
+    ids.into_iter().zip(items.iter().cloned()).collect()
+}
+
+fn fingerprint(value: &Value, hashed: bool) -> String {
+    match value {
+        Value::String(text) if !hashed => plain(text),
+        Value::String(text) => hash(text),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(Number::Float(value)) => plain(&format!("{value:.6}")),
+        Value::Number(Number::Int(value)) => plain(&value.to_string()),
+        Value::Number(Number::Uint(value)) => plain(&value.to_string()),
+        other => {
+            let mut text = String::new();
+            canonical(other, &mut text);
+            hash(&text)
+        }
+    }
+}
+
+/// The text with everything that cannot be part of an id replaced.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_alphanumeric() { letter } else { '_' })
+        .collect()
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// A text that is the same for equal values only. It holds secrets and is only ever hashed.
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::String(text) => _ = write!(out, "{text:?}"),
+        Value::Secret(text) => _ = write!(out, "secret{text:?}"),
+        Value::Array(items) => {
+            out.push('[');
+            for item in items.iter() {
+                canonical(item, out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        Value::Object(fields) => {
+            out.push('{');
+            for (key, value) in fields.iter() {
+                let _ = write!(out, "{key:?}:");
+                canonical(value, out);
+                out.push(',');
+            }
+            out.push('}');
+        }
+        // Numbers that are equal write equally, whatever kind they are of.
+        Value::Number(number) => out.push_str(&crate::lang::convert::format_number(*number)),
+        Value::Capsule(capsule) => _ = write!(out, "{}@{:p}", capsule.kind, Arc::as_ptr(&capsule.value)),
+        other => _ = write!(out, "{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(items_given: &[Value], settings: &[(&str, Value)]) -> Vec<String> {
+        let mut arguments = Arguments::default();
+        let collection = Value::array(items_given.iter().cloned());
+        arguments.attributes.insert("collection".into(), collection);
+        for (name, value) in settings {
+            arguments.attributes.insert((*name).into(), value.clone());
+        }
+        items(&arguments).into_iter().map(|(id, _)| id.to_string()).collect()
+    }
+
+    #[test]
+    fn plain_items_are_readable_and_repetitions_are_counted() {
+        let int = |value| Value::Number(Number::Int(value));
+        assert_eq!(
+            ids(&[int(1), int(1), Value::string("a b"), Value::Bool(true), int(-1)], &[]),
+            [
+                "foreach_1_1",
+                "foreach_1_2",
+                "foreach_a_b_1",
+                "foreach_true_1",
+                "foreach__1_1"
+            ]
+        );
+        assert_eq!(ids(&[Value::Number(Number::Float(2.5))], &[]), ["foreach_2_500000_1"]);
+    }
+
+    #[test]
+    fn strings_are_hashed_on_request() {
+        let hashed = ids(&[Value::string("a")], &[("hash_string_id", Value::Bool(true))]);
+        // sha256("a")
+        assert_eq!(
+            hashed,
+            ["foreach_ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb_1"]
+        );
+    }
+
+    #[test]
+    fn a_field_can_be_the_identity() {
+        let item =
+            |name: &str, port: &str| Value::object([("name", Value::string(name)), ("port", Value::string(port))]);
+        let by_name = [("id", Value::string("name"))];
+        assert_eq!(ids(&[item("x", "1")], &by_name), ids(&[item("x", "2")], &by_name));
+        assert_ne!(ids(&[item("x", "1")], &[]), ids(&[item("x", "2")], &[]));
+        // Without the field the whole item counts.
+        assert_ne!(
+            ids(&[item("x", "1")], &[("id", Value::string("missing"))]),
+            ids(&[item("x", "2")], &[("id", Value::string("missing"))])
+        );
+    }
+}

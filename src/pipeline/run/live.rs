@@ -1,0 +1,201 @@
+//! The controller's side of live debugging: whom one may watch, and what flows in a module.
+//!
+//! Ids are whole: that of a component in a module begins with the module's id and a slash. What flows between a
+//! component of a module and one inside a component of it is shown as flowing to that component, since that is what the
+//! graph of the module shows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::pipeline::component::live::{FlowCount, LiveHub, TargetCount, Watch};
+use crate::pipeline::run::controller::Controller;
+
+/// A component cannot be watched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WatchError {
+    /// Nobody asked for it.
+    #[error(
+        "live debugging is disabled; put `livedebugging {{ enabled = true }}` into the configuration and reload to enable it"
+    )]
+    Disabled,
+    /// There is no such component.
+    #[error("there is no component `{0}`")]
+    Unknown(String),
+}
+
+/// What flowed from a component within a window. Alloy's fields, and ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EdgeRate {
+    /// Whole id of who hands over.
+    #[serde(rename = "componentID")]
+    pub component_id: String,
+    /// Whole ids of who takes; empty means all that refer to it.
+    #[serde(rename = "targetComponentIDs")]
+    pub target_component_ids: Vec<String>,
+    /// `profile` or `target`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Profiles handed over, or targets exported, a second.
+    pub rate: f64,
+    /// Bytes handed over a second; only of profiles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_rate: Option<f64>,
+    /// Targets that are exported now; only of targets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current: Option<u64>,
+}
+
+/// Follows what flows in a module: differences between two readings.
+pub struct Flow {
+    hub: LiveHub,
+    module: String,
+    last: Reading,
+}
+
+impl Controller {
+    /// The hub of live debugging.
+    pub fn live(&self) -> &LiveHub {
+        self.live_hub()
+    }
+
+    /// Begins to watch a component. Whoever watches is told at once what the component holds now. `probability` is the
+    /// share of entries wanted, 0 to 1.
+    pub fn watch(&self, id: &str, probability: f64) -> Result<Watch, WatchError> {
+        if !self.live().is_enabled() {
+            return Err(WatchError::Disabled);
+        }
+        let unknown = || WatchError::Unknown(id.to_owned());
+        let watch = self.live().subscribe(id, probability).ok_or_else(unknown)?;
+        if let Some(node) = self.running().nodes.get(id) {
+            node.show_live(&watch.handle(&node.id));
+        }
+        Ok(watch)
+    }
+
+    /// Begins to follow what flows in a module; the empty id is the root.
+    pub fn flow(&self, module: &str) -> Flow {
+        Flow::new(self.live().clone(), module)
+    }
+}
+
+impl Flow {
+    fn new(hub: LiveHub, module: &str) -> Self {
+        let mut flow = Self {
+            hub,
+            module: module.to_owned(),
+            last: Reading::default(),
+        };
+        flow.last = flow.read();
+        flow
+    }
+
+    /// What flowed since the last call, `elapsed` ago.
+    pub fn next(&mut self, elapsed: Duration) -> Vec<EdgeRate> {
+        let now = self.read();
+        let seconds = elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+        let mut rates = Vec::with_capacity(now.edges.len() + now.targets.len());
+        for ((from, to), (profiles, bytes)) in &now.edges {
+            let before = self
+                .last
+                .edges
+                .get(&(from.clone(), to.clone()))
+                .copied()
+                .unwrap_or_default();
+            rates.push(EdgeRate {
+                component_id: from.clone(),
+                target_component_ids: vec![to.clone()],
+                kind: "profile",
+                rate: rate(*profiles, before.0),
+                bytes_rate: Some(rate(*bytes, before.1)),
+                current: None,
+            });
+        }
+        for (id, (current, exported)) in &now.targets {
+            let before = self.last.targets.get(id).map_or(0, |(_, exported)| *exported);
+            rates.push(EdgeRate {
+                component_id: id.clone(),
+                target_component_ids: Vec::new(),
+                kind: "target",
+                rate: rate(*exported, before),
+                bytes_rate: None,
+                current: Some(*current),
+            });
+        }
+        self.last = now;
+        rates
+    }
+
+    fn read(&self) -> Reading {
+        let (edges, targets) = self.hub.counts();
+        Reading::of(&self.module, &edges, &targets)
+    }
+}
+
+/// Counters of a module.
+#[derive(Default)]
+struct Reading {
+    /// Profiles and bytes by who hands over and who takes.
+    edges: BTreeMap<(String, String), (u64, u64)>,
+    /// Targets now and since the start, by who exports them.
+    targets: BTreeMap<String, (u64, u64)>,
+}
+
+impl Reading {
+    fn of(module: &str, edges: &[FlowCount], targets: &[TargetCount]) -> Self {
+        let mut reading = Self::default();
+        for edge in edges {
+            let (Some(from), Some(to)) = (seen_from(module, &edge.from), seen_from(module, &edge.to)) else {
+                continue;
+            };
+            if from != to {
+                let sum = reading.edges.entry((from, to)).or_default();
+                sum.0 += edge.profiles;
+                sum.1 += edge.bytes;
+            }
+        }
+        for count in targets {
+            // Targets inside a component of the module are its own business.
+            if seen_from(module, &count.component).is_some_and(|id| *id == *count.component) {
+                let now = (count.current, count.exported);
+                reading.targets.insert(count.component.to_string(), now);
+            }
+        }
+        reading
+    }
+}
+
+/// The component of `module` that `id` is, or is inside of.
+fn seen_from(module: &str, id: &Arc<str>) -> Option<String> {
+    let rest = match module {
+        "" => id.as_ref(),
+        module => id.strip_prefix(module)?.strip_prefix('/')?,
+    };
+    let local = rest.split('/').next().filter(|local| !local.is_empty())?;
+    Some(match module {
+        "" => local.to_owned(),
+        module => format!("{module}/{local}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_sees_its_components_and_what_is_inside_of_them_as_one() {
+        let id = |id: &str| Arc::<str>::from(id);
+        let seen = |module: &str, whole: &str| seen_from(module, &id(whole));
+        assert_eq!(seen("", "a.b.c").as_deref(), Some("a.b.c"));
+        assert_eq!(seen("", "m.x/a.b.c").as_deref(), Some("m.x"));
+        assert_eq!(seen("m.x", "m.x/a.b.c").as_deref(), Some("m.x/a.b.c"));
+        assert_eq!(seen("m.x", "m.x/n.y/a.b.c").as_deref(), Some("m.x/n.y"));
+        assert_eq!(seen("m.x", "m.xy/a.b.c"), None);
+        assert_eq!(seen("m.x", "m.x"), None);
+        assert_eq!(seen("", ""), None);
+    }
+}

@@ -1,0 +1,398 @@
+//! One load from its first step to the swap, and the passing on of changes: what a controller does while nobody waits
+//! for a component.
+//!
+//! In: texts, or an import or `foreach` whose shape changed. Out: the old tree and the new one in force, or a refusal
+//! that has changed nothing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::lang::diagnostic::Severity;
+use crate::lang::schema::Arguments;
+use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
+use crate::pipeline::check::graph::Graph;
+use crate::pipeline::check::settings::http::{self, HttpSettings};
+use crate::pipeline::check::settings::logging::{self, LoggingSettings};
+use crate::pipeline::check::settings::{livedebugging, remote};
+use crate::pipeline::check::{Extent, analyze};
+use crate::pipeline::component::HealthState;
+use crate::pipeline::run::engine::Engine;
+use crate::pipeline::run::instance::Instance;
+use crate::pipeline::run::library;
+use crate::pipeline::run::names::Names;
+use crate::pipeline::run::node::{Changes, Node};
+use crate::pipeline::run::plan::{Plan, Running, plan};
+use crate::pipeline::run::prepare::{Apply, PrepareHttp, PrepareRemote, refused_settings, unsupported};
+use crate::pipeline::run::propagate::Propagate;
+use crate::pipeline::run::stage::{Accept, Stage};
+
+/// What loads trees and passes changes through the one in force.
+pub(super) struct Loader {
+    pub(super) engine: Engine,
+    pub(super) on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
+    pub(super) on_http: PrepareHttp,
+    pub(super) on_remote: Option<PrepareRemote>,
+    pub(super) changes: Arc<Changes>,
+    /// Held while arguments are evaluated and updated.
+    pub(super) changing: Mutex<()>,
+    /// The tree in force; shared with who counts its components for the metrics.
+    pub(super) in_force: Arc<RwLock<Arc<Running>>>,
+}
+
+/// What is to be put in force.
+#[derive(Clone)]
+pub(super) enum Wanted {
+    /// A configuration.
+    Load(Arc<Vec<Source>>),
+    /// The new shape of one import or `foreach` of the configuration in force, by id.
+    Shape(Arc<str>),
+}
+
+/// A tree that is in force; its components still have to be stopped and started.
+pub(super) struct Swapped {
+    pub(super) old: Arc<Running>,
+    pub(super) plan: Plan,
+    pub(super) warnings: Diagnostics,
+}
+
+/// A load that has changed nothing.
+pub(super) struct Refused {
+    pub(super) diagnostics: Diagnostics,
+    /// Running components that may hold what it lacked.
+    pub(super) in_the_way: Vec<Arc<Node>>,
+    /// Ids of those among them that the new configuration has too, with other arguments: they would have to be made
+    /// anew.
+    pub(super) to_replace: BTreeSet<Arc<str>>,
+    /// Something could not be evaluated that depends on what was to be updated later.
+    is_stale: bool,
+}
+
+impl From<Diagnostics> for Refused {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self {
+            diagnostics,
+            in_the_way: Vec::new(),
+            to_replace: BTreeSet::new(),
+            is_stale: false,
+        }
+    }
+}
+
+/// A tree ready to be swapped in.
+struct Prepared {
+    running: Running,
+    logging: LoggingSettings,
+    live_debugging: bool,
+    /// What puts the blocks in force that are about more than components: protection of the listener, the configuration
+    /// from a server.
+    apply: Vec<Apply>,
+    /// What was updated on the way, with the arguments before.
+    updated: Vec<(Arc<Node>, Arguments)>,
+    /// Imports and `foreach` blocks whose shape changed on the way.
+    shape: Vec<Arc<str>>,
+    warnings: Diagnostics,
+}
+
+impl Loader {
+    /// The tree in force.
+    pub(super) fn running(&self) -> Arc<Running> {
+        self.in_force.read().clone()
+    }
+
+    /// `replace` are components that are made anew although they are there, and that do not run any more.
+    pub(super) fn prepare_and_swap(&self, wanted: &Wanted, replace: &BTreeSet<Arc<str>>) -> Result<Swapped, Refused> {
+        let _changing = self.changing.lock();
+        let _evaluating = self.engine.metrics.evaluate();
+        let current = self.running();
+        let prepared = match wanted {
+            Wanted::Load(sources) => self.prepare_load(sources, &current, replace)?,
+            Wanted::Shape(cause) => {
+                let root = &current.root;
+                let accept = Accept::Only(cause.clone());
+                let folder = &root.surroundings.module_path;
+                self.prepare(&root.graph, folder, &current, accept, replace, &Diagnostics::new())?
+            }
+        };
+        let Prepared {
+            running,
+            logging,
+            live_debugging,
+            apply,
+            updated,
+            shape,
+            warnings,
+        } = prepared;
+        let plan = plan(&current, &running);
+        for (node, _) in &updated {
+            node.set_evaluation(HealthState::Healthy, "component evaluated");
+        }
+        // One that could not be evaluated may now have the very arguments that it last ran with: nothing to update, yet
+        // well again.
+        for node in running.nodes.values().filter(|node| node.evaluation_failed()) {
+            if !running.has_refused_content(node) {
+                node.set_evaluation(HealthState::Healthy, "component evaluated");
+            }
+        }
+        *self.in_force.write() = Arc::new(running);
+        // Updates on the way may have given an import or a `foreach` another shape.
+        self.changes.add_shapes(shape);
+        apply.into_iter().for_each(|apply| apply());
+        if matches!(wanted, Wanted::Load(_)) {
+            (self.on_logging)(&logging);
+            // Who may look is said by the configuration itself, not by one from elsewhere.
+            if self.engine.module.is_empty() {
+                self.engine.around.live.set_enabled(live_debugging);
+            }
+        }
+        Ok(Swapped {
+            old: current,
+            plan,
+            warnings,
+        })
+    }
+
+    fn prepare_load(
+        &self,
+        sources: &[Source],
+        current: &Running,
+        replace: &BTreeSet<Arc<str>>,
+    ) -> Result<Prepared, Refused> {
+        let extent = match self.engine.module.is_empty() {
+            true => Extent::Run,
+            false => Extent::RunRemote,
+        };
+        let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, extent);
+        let warnings = self.engine.refuse_not_built(found);
+        if warnings.has_errors() {
+            return Err(warnings.into());
+        }
+        let graph = Arc::new(graph);
+        let folder = sources.first().map(|first| folder_of(first.path())).unwrap_or_default();
+        let all = self.prepare(&graph, &folder, current, Accept::All, replace, &warnings);
+        if all.is_ok() || !current.nodes.values().any(|node| current.has_refused_content(node)) {
+            return all;
+        }
+        // New content of an import may be what is wrong: with its last good content the configuration may be right.
+        let old = self.prepare(&graph, &folder, current, Accept::AllButContent, replace, &warnings);
+        old.or(all)
+    }
+
+    /// Makes a tree. What is new is built before anything is updated, and so with the values that are there now. Where
+    /// that fails because of a value that an update would change, updates come in between, and are taken back should
+    /// something fail after all.
+    fn prepare(
+        &self,
+        graph: &Arc<Graph>,
+        folder: &Arc<str>,
+        current: &Running,
+        accept: Accept,
+        replace: &BTreeSet<Arc<str>>,
+        warnings: &Diagnostics,
+    ) -> Result<Prepared, Refused> {
+        let new = || Stage::new(&self.engine, current, accept.clone(), replace);
+        match self.prepare_in(new(), graph, folder, warnings) {
+            Err(refused) if refused.is_stale => self.prepare_in(new().eager(), graph, folder, warnings),
+            prepared => prepared,
+        }
+    }
+
+    fn prepare_in(
+        &self,
+        mut stage: Stage<'_>,
+        graph: &Arc<Graph>,
+        folder: &Arc<str>,
+        warnings: &Diagnostics,
+    ) -> Result<Prepared, Refused> {
+        let is_load = !matches!(stage.accept, Accept::Only(_));
+        let root = stage.root(graph.clone(), folder.clone());
+        let mut diagnostics = warnings.clone();
+        diagnostics.extend(std::mem::take(&mut stage.diagnostics));
+        let logging = match graph.settings.get("logging") {
+            None => LoggingSettings::default(),
+            Some(text) => {
+                let names = Names::of(&root, &self.engine.common, None);
+                logging::settings(text, &names.evaluate()).unwrap_or_else(|found| {
+                    diagnostics.extend(found);
+                    LoggingSettings::default()
+                })
+            }
+        };
+        let live_debugging = match graph.settings.get("livedebugging") {
+            None => false,
+            Some(text) => {
+                let names = Names::of(&root, &self.engine.common, None);
+                livedebugging::settings(text, &names.evaluate()).unwrap_or_else(|found| {
+                    diagnostics.extend(found);
+                    false
+                })
+            }
+        };
+        let mut apply = Vec::new();
+        if is_load {
+            for prepared in [self.protection(graph, &root), self.remote(graph, &root)] {
+                match prepared {
+                    Ok(prepared) => apply.extend(prepared),
+                    Err(found) => diagnostics.extend(found),
+                }
+            }
+        }
+        if !diagnostics.has_errors() && root.entries.iter().any(Option::is_none) {
+            let message = "a part of the configuration could not be evaluated";
+            let source = Source::new("", "");
+            diagnostics.push(Diagnostic::error(
+                codes::BUILD_FAILED,
+                &source,
+                Span::default(),
+                message,
+            ));
+        }
+        diagnostics.sort();
+        if diagnostics.has_errors() {
+            take_back(std::mem::take(&mut stage.updated));
+            return Err(refused(diagnostics, &stage));
+        }
+        let mut pass = Propagate::of_load(&self.engine);
+        if let Err(found) = pass.pass(&root, None) {
+            take_back(pass.updated);
+            take_back(std::mem::take(&mut stage.updated));
+            return Err(refused(found, &stage));
+        }
+        let (nodes, order, libraries) = (stage.nodes, stage.order, stage.libraries);
+        Ok(Prepared {
+            running: Running {
+                root,
+                nodes,
+                order,
+                libraries,
+            },
+            logging,
+            live_debugging,
+            apply,
+            updated: stage.updated.into_iter().chain(pass.updated).collect(),
+            shape: pass.shape,
+            warnings: diagnostics,
+        })
+    }
+
+    /// What the `http` block asks for, read and not yet in force.
+    fn protection(&self, graph: &Graph, root: &Instance) -> Result<Option<Apply>, Diagnostics> {
+        let Some(text) = graph.settings.get("http") else {
+            // Without a block the listener is as it was made: that cannot fail.
+            return Ok((self.on_http)(&HttpSettings::default()).ok());
+        };
+        let names = Names::of(root, &self.engine.common, None);
+        let settings = http::settings(text, &names.evaluate())?;
+        let apply = (self.on_http)(&settings).map_err(|wrong| refused_settings(text, &wrong))?;
+        Ok(Some(apply))
+    }
+
+    /// What the `remotecfg` block asks for, prepared and not yet in force.
+    fn remote(&self, graph: &Graph, root: &Instance) -> Result<Option<Apply>, Diagnostics> {
+        let text = graph.settings.get("remotecfg");
+        let settings = match text {
+            None => None,
+            Some(text) => {
+                let names = Names::of(root, &self.engine.common, None);
+                remote::settings(text, self.engine.catalog.http_client(), &names.evaluate())?
+            }
+        };
+        match (&self.on_remote, text) {
+            (Some(prepare), Some(text)) => match prepare(settings.as_ref()) {
+                Ok(apply) => Ok(Some(apply)),
+                Err(wrong) => Err(refused_settings(text, &wrong).into()),
+            },
+            // Without a block nothing is asked for: that cannot fail.
+            (Some(prepare), None) => Ok(prepare(None).ok()),
+            (None, Some(text)) if settings.is_some() => Err(unsupported(text).into()),
+            (None, _) => Ok(None),
+        }
+    }
+
+    /// Evaluates what refers to components whose exports changed, and updates what came out different. The answer are
+    /// imports and `foreach` blocks that need a new tree.
+    pub(super) fn pass_on(&self) -> Vec<Arc<str>> {
+        let _changing = self.changing.lock();
+        let _evaluating = self.engine.metrics.evaluate();
+        let changed = self.changes.take();
+        let running = self.running();
+        let mut causes = changed.shapes;
+        self.engine
+            .metrics
+            .queue_size
+            .set(i64::try_from(changed.ids.len()).unwrap_or(i64::MAX));
+        let mut waiting = Vec::new();
+        for (id, since) in changed.ids {
+            match (running.libraries.get(&id), running.nodes.get(&id)) {
+                (Some(library), Some(node)) => {
+                    if library::content(&node.exports()) != library.content {
+                        causes.push(id);
+                    } else if node.evaluation_failed() {
+                        node.set_evaluation(HealthState::Healthy, "component evaluated");
+                    }
+                }
+                _ if running.root.mark_changed(&id) => waiting.push(since),
+                _ => {}
+            }
+        }
+        let mut pass = Propagate::of_run(&self.engine);
+        // Failures are in the health of what failed.
+        let _ = pass.pass(&running.root, None);
+        causes.extend(pass.shape);
+        for since in waiting {
+            self.engine.metrics.waited(since.elapsed());
+        }
+        self.engine.metrics.queue_size.set(0);
+        causes
+    }
+}
+
+/// A refusal, and what may be in the way. A mistake in the text is not mended by room.
+fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
+    let lacks = |found: &Diagnostic| {
+        found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
+    };
+    if !diagnostics.iter().all(lacks) {
+        return Refused {
+            is_stale: stage.is_stale,
+            ..diagnostics.into()
+        };
+    }
+    let running = stage.current.order.iter().rev();
+    let exclusive = running.filter(|node| node.is_exclusive());
+    let changed = |node: &Node| stage.changed.contains(&node.id);
+    let in_the_way: Vec<Arc<Node>> = exclusive
+        .filter(|node| !stage.is_wanted(&node.id) || changed(node))
+        .cloned()
+        .collect();
+    Refused {
+        diagnostics,
+        is_stale: false,
+        to_replace: in_the_way
+            .iter()
+            .filter(|node| changed(node))
+            .map(|node| node.id.clone())
+            .collect(),
+        in_the_way,
+    }
+}
+
+/// Gives updated components their former arguments, last first.
+fn take_back(done: Vec<(Arc<Node>, Arguments)>) {
+    for (node, before) in done.into_iter().rev() {
+        if let Err(error) = node.update(before) {
+            let message = format!("former arguments could not be restored after a failed reload: {error}");
+            tracing::error!(component_id = %node.id, %error, "former arguments could not be restored");
+            node.set_evaluation(HealthState::Unhealthy, message);
+        }
+    }
+}
+
+/// The folder of a file, `.` when its name has none.
+fn folder_of(path: &str) -> Arc<str> {
+    match std::path::Path::new(path).parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.display().to_string().into(),
+        _ => ".".into(),
+    }
+}

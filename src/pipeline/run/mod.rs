@@ -1,0 +1,26 @@
+//! A configuration that runs: evaluation, loads and reloads, what components tell, and how they are.
+//!
+//! In: the graphs of `check` and the components of the program. A [`Controller`] holds a tree of instances, a scope
+//! each: `stage` makes such a tree without touching what runs, `propagate` passes changed values through one, `load`
+//! swaps one for another.
+
+mod controller;
+mod engine;
+mod evaluate;
+mod identity;
+mod instance;
+mod library;
+pub mod live;
+mod load;
+mod metrics;
+mod names;
+mod node;
+mod plan;
+pub mod prepare;
+mod propagate;
+mod stage;
+pub mod status;
+mod stop;
+
+pub use controller::{Controller, LastLoad, Options};
+pub use node::RestartPolicy;

@@ -1,0 +1,117 @@
+//! What expressions can refer to in a running configuration.
+
+use std::sync::Arc;
+
+use crate::lang::decode::{Defaults, Evaluate};
+use crate::lang::eval::Scope;
+use crate::lang::value::Value;
+use crate::pipeline::check::graph::{CONSTANTS, Graph, MODULE_PATH, prefixes};
+use crate::pipeline::run::instance::{Entry, Instance};
+
+/// What expressions of every scope see, and what bodies share.
+pub(crate) struct Common {
+    /// Value of `constants`.
+    pub(crate) constants: Value,
+    /// Defaults of schemas.
+    pub(crate) defaults: Defaults,
+}
+
+/// The names that expressions of one scope see: values of its nodes, the item of a template, what surrounds a template,
+/// and the constants.
+pub(crate) struct Names<'a> {
+    /// The scope.
+    pub(crate) graph: &'a Graph,
+    /// What runs for each node of it; those that failed are missing.
+    pub(crate) entries: &'a [Option<Entry>],
+    /// The item of a template: its name and value.
+    pub(crate) variable: Option<(&'a str, Value)>,
+    /// What surrounds a template.
+    pub(crate) outer: Option<&'a Names<'a>>,
+    /// What is the same in all scopes.
+    pub(crate) common: &'a Common,
+    /// Folder of the text.
+    pub(crate) module_path: &'a Arc<str>,
+}
+
+impl<'a> Names<'a> {
+    /// The names that expressions of an instance see; `outer` are those around, when it is made of a template.
+    pub(crate) fn of(instance: &'a Instance, common: &'a Common, outer: Option<&'a Names<'a>>) -> Self {
+        Self {
+            graph: &instance.graph,
+            entries: &instance.entries,
+            variable: instance
+                .variable
+                .as_ref()
+                .map(|(name, value)| (name.as_ref(), value.lock().clone())),
+            outer,
+            common,
+            module_path: &instance.surroundings.module_path,
+        }
+    }
+
+    /// The names that a text sees which has no nodes: that of an import, say. `graph` is empty.
+    pub(crate) fn of_text(graph: &'a Graph, common: &'a Common, module_path: &'a Arc<str>) -> Self {
+        Self {
+            graph,
+            entries: &[],
+            variable: None,
+            outer: None,
+            common,
+            module_path,
+        }
+    }
+
+    /// Evaluates bodies with these names.
+    pub(crate) fn evaluate(&self) -> Evaluate<'_> {
+        Evaluate {
+            scope: self,
+            defaults: Some(&self.common.defaults),
+        }
+    }
+
+    fn find(&self, path: &[&str]) -> Option<(Value, usize)> {
+        for (id, length) in prefixes(path) {
+            if let Some(index) = self.graph.find(&id) {
+                return Some((self.entries.get(index)?.as_ref()?.value(), length));
+            }
+        }
+        match &self.variable {
+            Some((name, value)) if path.first() == Some(name) => Some((value.clone(), 1)),
+            _ => self.outer.and_then(|outer| outer.find(path)),
+        }
+    }
+}
+
+impl Scope for Names<'_> {
+    fn lookup(&self, path: &[&str]) -> Option<(Value, usize)> {
+        self.find(path).or_else(|| match path.first().copied() {
+            Some(CONSTANTS) => Some((self.common.constants.clone(), 1)),
+            Some(MODULE_PATH) => Some((Value::String(self.module_path.clone()), 1)),
+            _ => None,
+        })
+    }
+}
+
+/// `constants.*`, with Go's names for systems and processors, as Alloy's configurations expect them.
+pub(crate) fn constants(version: &str) -> Value {
+    let os = match std::env::consts::OS {
+        "macos" => "darwin",
+        other => other,
+    };
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        other => other,
+    };
+    let version = match version.trim_start_matches('v') {
+        "" => "v0.0.0".to_owned(),
+        version => format!("v{version}"),
+    };
+    Value::object([
+        ("arch", Value::string(arch)),
+        ("hostname", Value::string(crate::base::net::hostname())),
+        ("os", Value::string(os)),
+        ("version", Value::string(version)),
+    ])
+}

@@ -1,0 +1,419 @@
+//! A component in the running graph: its instance, arguments, exports, health and task.
+//!
+//! A node outlives reloads that do not change its id. What the component tells the engine (exports, health) arrives in
+//! [`Shared`], which the component's context holds without holding the node.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use futures::FutureExt as _;
+use parking_lot::Mutex;
+use rand::Rng;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::base::Shutdown;
+use crate::lang::schema::Arguments;
+use crate::lang::value::Value;
+use crate::pipeline::component::live::{LiveHandle, LiveHub};
+use crate::pipeline::component::own_http::OwnHttp;
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState};
+
+/// Health of one aspect of a node.
+#[derive(Debug, Clone)]
+pub struct Health {
+    /// How well it is.
+    pub state: HealthState,
+    /// Why.
+    pub message: Cow<'static, str>,
+    /// Since when.
+    pub updated: SystemTime,
+}
+
+/// How a component that ended early is restarted: the first wait, doubled up to the longest.
+#[derive(Debug, Clone, Copy)]
+pub struct RestartPolicy {
+    /// First wait.
+    pub shortest: Duration,
+    /// Longest wait; a run of that length starts the count again.
+    pub longest: Duration,
+}
+
+impl Default for RestartPolicy {
+    fn default() -> Self {
+        Self {
+            shortest: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What changed, for the controller to look at. Bounded by the number of components, and every change of one component
+/// between two looks counts once.
+#[derive(Default)]
+pub struct Changes {
+    changed: Mutex<Changed>,
+    wake: Notify,
+}
+
+/// What changed between two looks.
+#[derive(Default)]
+pub struct Changed {
+    /// Ids of components whose exports changed, and when they did first.
+    pub ids: BTreeMap<Arc<str>, Instant>,
+    /// Ids of imports and `foreach` blocks that have another shape.
+    pub shapes: Vec<Arc<str>>,
+}
+
+impl Changes {
+    fn add(&self, id: &Arc<str>) {
+        self.changed.lock().ids.entry(id.clone()).or_insert_with(Instant::now);
+        self.wake.notify_one();
+    }
+
+    /// Asks for a look at the shape of imports and `foreach` blocks.
+    pub fn add_shapes(&self, ids: Vec<Arc<str>>) {
+        if !ids.is_empty() {
+            self.changed.lock().shapes = ids;
+            self.wake.notify_one();
+        }
+    }
+
+    /// Takes what has changed since the last call.
+    pub fn take(&self) -> Changed {
+        std::mem::take(&mut *self.changed.lock())
+    }
+
+    /// Returns when something may have changed.
+    pub async fn changed(&self) {
+        self.wake.notified().await;
+    }
+}
+
+/// Names of exports, each once. There are as many as the definitions of the components that run have.
+#[derive(Default)]
+pub struct ExportNames(Mutex<HashSet<Arc<str>>>);
+
+impl ExportNames {
+    fn shared(&self, name: Arc<str>) -> Arc<str> {
+        let mut known = self.0.lock();
+        match known.get(&name) {
+            Some(known) => known.clone(),
+            None => {
+                known.insert(name.clone());
+                name
+            }
+        }
+    }
+}
+
+/// What a component can change from within.
+pub struct Shared {
+    id: Arc<str>,
+    changes: Arc<Changes>,
+    names: Arc<ExportNames>,
+    exports: Mutex<Value>,
+    health: Mutex<Aspects>,
+}
+
+struct Aspects {
+    run: Health,
+    evaluation: Health,
+    reported: Option<Health>,
+}
+
+/// A component of the running graph.
+pub struct Node {
+    /// `pyroscope.scrape.default`
+    pub id: Arc<str>,
+    /// Its kind.
+    pub definition: &'static Definition,
+    shared: Arc<Shared>,
+    component: Arc<dyn Component>,
+    arguments: Mutex<Arguments>,
+    task: Mutex<Option<Task>>,
+}
+
+enum Task {
+    /// The component has nothing to do while it runs.
+    Passive,
+    /// The component runs.
+    Running { shutdown: Shutdown, handle: JoinHandle<()> },
+}
+
+/// What every component gets in its context besides its id.
+pub struct Surroundings {
+    /// Storage path; a component's folder is below.
+    pub storage_path: std::path::PathBuf,
+    /// Root of metrics.
+    pub metrics: crate::telemetry::metrics::Scope,
+    /// `User-Agent` of requests.
+    pub user_agent: Arc<str>,
+    /// Where components tell what flows through them.
+    pub live: LiveHub,
+    /// Where changed exports are told.
+    pub changes: Arc<Changes>,
+    /// Names of exports.
+    pub names: Arc<ExportNames>,
+    /// The program's own endpoints.
+    pub own_http: OwnHttp,
+}
+
+impl Shared {
+    fn set_exports(&self, exports: BTreeMap<Arc<str>, Value>) {
+        let exports = exports.into_iter();
+        let exports = exports.map(|(name, value)| (self.names.shared(name), value));
+        let exports = Value::Object(Arc::new(exports.collect()));
+        let mut current = self.exports.lock();
+        if *current != exports {
+            *current = exports;
+            drop(current);
+            self.changes.add(&self.id);
+        }
+    }
+
+    fn set(
+        &self,
+        pick: impl FnOnce(&mut Aspects) -> &mut Health,
+        state: HealthState,
+        message: impl Into<Cow<'static, str>>,
+    ) {
+        *pick(&mut self.health.lock()) = Health::now(state, message);
+    }
+}
+
+impl Health {
+    /// From now on.
+    pub fn now(state: HealthState, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            state,
+            message: message.into(),
+            updated: SystemTime::now(),
+        }
+    }
+}
+
+impl Node {
+    /// Builds the component; it does not run yet. `module` is the id of the module that it is in; with `hidden` its
+    /// metrics are not shown.
+    pub fn build(
+        id: Arc<str>,
+        module: &str,
+        hidden: bool,
+        definition: &'static Definition,
+        arguments: Arguments,
+        around: &Surroundings,
+    ) -> Result<Self, ComponentError> {
+        let Some(build) = definition.build else {
+            return Err(ComponentError(definition.not_built()));
+        };
+        let shared = Arc::new(Shared {
+            id: id.clone(),
+            changes: around.changes.clone(),
+            names: around.names.clone(),
+            exports: Mutex::new(Value::Object(Arc::default())),
+            health: Mutex::new(Aspects {
+                run: Health::now(HealthState::Unknown, "component created"),
+                evaluation: Health::now(HealthState::Healthy, "component evaluated"),
+                reported: None,
+            }),
+        });
+        let (for_exports, for_health) = (shared.clone(), shared.clone());
+        let local = match module {
+            "" => id.clone(),
+            module => id.strip_prefix(module).unwrap_or(&id).trim_start_matches('/').into(),
+        };
+        let labels = [
+            ("component_path", Arc::from(format!("/{module}"))),
+            ("component_id", local),
+        ];
+        let metrics = match hidden {
+            false => around.metrics.child_of(labels),
+            true => crate::telemetry::metrics::Scope::new(),
+        };
+        let context = Context {
+            id: id.clone(),
+            data_path: around.storage_path.join(&*id),
+            metrics,
+            exports: Arc::new(move |exports| for_exports.set_exports(exports)),
+            health: Arc::new(move |state, message| {
+                for_health.health.lock().reported = Some(Health::now(state, message));
+            }),
+            user_agent: around.user_agent.clone(),
+            live: around.live.handle(&id),
+            own_http: around.own_http.clone(),
+        };
+        let component = build(context, arguments.clone())?;
+        Ok(Self {
+            id,
+            definition,
+            shared,
+            component,
+            arguments: Mutex::new(arguments),
+            task: Mutex::new(None),
+        })
+    }
+
+    /// The exports in force, an object.
+    pub fn exports(&self) -> Value {
+        self.shared.exports.lock().clone()
+    }
+
+    /// The arguments in force.
+    pub fn arguments(&self) -> Arguments {
+        self.arguments.lock().clone()
+    }
+
+    /// True when these are the arguments in force.
+    pub fn has_arguments(&self, arguments: &Arguments) -> bool {
+        *self.arguments.lock() == *arguments
+    }
+
+    /// State for people.
+    pub fn debug_info(&self) -> Value {
+        self.component.debug_info()
+    }
+
+    /// Hands a request to the component.
+    pub fn serve(
+        &self,
+        request: http::Request<bytes::Bytes>,
+    ) -> Option<crate::base::BoxFuture<'static, http::Response<bytes::Bytes>>> {
+        self.component.serve(request)
+    }
+
+    /// True when the component holds something of which there is only one.
+    pub fn is_exclusive(&self) -> bool {
+        self.component.is_exclusive()
+    }
+
+    /// Tells someone who begins to look what there is.
+    pub fn show_live(&self, live: &LiveHandle) {
+        self.component.show_live(&self.arguments(), live);
+    }
+
+    /// Gives the component new arguments; on an error the old ones stay in force.
+    pub fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+        self.component.update(arguments.clone())?;
+        *self.arguments.lock() = arguments;
+        Ok(())
+    }
+
+    /// The worst of how it runs, how its arguments evaluate and what it reports; of equals the newest.
+    pub fn health(&self) -> Health {
+        let aspects = self.shared.health.lock();
+        let mut worst = &aspects.run;
+        for aspect in [Some(&aspects.evaluation), aspects.reported.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            if (aspect.state, aspect.updated) > (worst.state, worst.updated) {
+                worst = aspect;
+            }
+        }
+        worst.clone()
+    }
+
+    /// Says how the last evaluation of its arguments went.
+    pub fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
+        self.shared.set(|aspects| &mut aspects.evaluation, state, message);
+    }
+
+    /// True when the last evaluation of its arguments failed.
+    pub fn evaluation_failed(&self) -> bool {
+        self.shared.health.lock().evaluation.state == HealthState::Unhealthy
+    }
+
+    fn set_run(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
+        self.shared.set(|aspects| &mut aspects.run, state, message);
+    }
+
+    /// Starts the task that runs the component and restarts it. Does nothing when it is running.
+    pub fn start(self: &Arc<Self>, policy: RestartPolicy) {
+        let mut task = self.task.lock();
+        if task.is_some() {
+            return;
+        }
+        if self.component.is_passive() {
+            self.set_run(HealthState::Healthy, "started component");
+            *task = Some(Task::Passive);
+            return;
+        }
+        let shutdown = Shutdown::new();
+        let handle = tokio::spawn(supervise(self.clone(), shutdown.clone(), policy));
+        *task = Some(Task::Running { shutdown, handle });
+    }
+
+    /// Cuts the component's task off without asking.
+    pub fn abort(&self) {
+        if let Some(Task::Running { shutdown, handle }) = self.task.lock().take() {
+            shutdown.cancel();
+            handle.abort();
+        }
+    }
+
+    /// Asks the component to end and waits for it, at most until `deadline`; then its task is cut off. False when it
+    /// had to be.
+    pub async fn stop(&self, deadline: Instant) -> bool {
+        let task = self.task.lock().take();
+        let Some(task) = task else { return true };
+        let Task::Running { shutdown, mut handle } = task else {
+            self.set_run(HealthState::Exited, "component stopped");
+            return true;
+        };
+        shutdown.cancel();
+        let finished = tokio::time::timeout_at(deadline.into(), &mut handle).await.is_ok();
+        if finished {
+            self.set_run(HealthState::Exited, "component stopped");
+        } else {
+            handle.abort();
+            tracing::warn!(component_id = %self.id, "component did not end in time and was cut off");
+            self.set_run(HealthState::Exited, "component cut off at the shutdown deadline");
+        }
+        finished
+    }
+}
+
+async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
+    let mut wait = policy.shortest;
+    loop {
+        let started = Instant::now();
+        node.set_run(HealthState::Healthy, "started component");
+        // A panic ends the component and not the one who watches it.
+        let run = AssertUnwindSafe(async { node.component.clone().run(shutdown.clone()).await });
+        let reason = match run.catch_unwind().await {
+            Ok(Ok(())) => "component ended without an error".to_owned(),
+            Ok(Err(error)) => format!("component ended with an error: {error}"),
+            Err(panic) => format!("component panicked: {}", panic_text(&*panic)),
+        };
+        if shutdown.is_cancelled() {
+            return;
+        }
+        if started.elapsed() >= policy.longest {
+            wait = policy.shortest;
+        }
+        tracing::error!(component_id = %node.id, reason, wait = ?wait, "component ended and will be restarted");
+        node.set_run(
+            HealthState::Exited,
+            format!("{reason}; it is restarted in {}", crate::base::duration::format(wait)),
+        );
+        // Up to a fifth more, so that components that failed together do not come back together.
+        let jitter = rand::rng().random_range(0.0..0.2);
+        tokio::select! {
+            () = tokio::time::sleep(wait.mul_f64(1.0 + jitter)) => {}
+            () = shutdown.cancelled() => return,
+        }
+        wait = (wait * 2).min(policy.longest);
+    }
+}
+
+/// What a panic said.
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&'static str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("it left no word")
+}

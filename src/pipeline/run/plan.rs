@@ -1,0 +1,95 @@
+//! What runs, and what a load has to do: old nodes against new ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::pipeline::component::HealthState;
+use crate::pipeline::run::instance::{Children, Instance, What};
+use crate::pipeline::run::library::{self, Library};
+use crate::pipeline::run::node::{Health, Node};
+
+/// The running nodes by id.
+pub type Nodes = BTreeMap<Arc<str>, Arc<Node>>;
+
+/// A tree in force.
+#[derive(Default)]
+pub(crate) struct Running {
+    /// The configuration itself; modules are inside.
+    pub(crate) root: Instance,
+    /// Components and imports, those in modules too.
+    pub(crate) nodes: Nodes,
+    /// The same, leaves first.
+    pub(crate) order: Vec<Arc<Node>>,
+    /// Imports by id.
+    pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
+}
+
+/// Who comes and who goes. Whether one that stays is updated depends on its arguments.
+pub struct Plan {
+    /// New nodes, leaves first.
+    pub start: Vec<Arc<Node>>,
+    /// Running nodes that the new tree does not have, those that refer to others first.
+    pub stop: Vec<Arc<Node>>,
+}
+
+impl Running {
+    /// True for an import with content that is not in force.
+    pub(crate) fn has_refused_content(&self, node: &Node) -> bool {
+        let library = self.libraries.get(&node.id);
+        library.is_some_and(|library| library::content(&node.exports()) != library.content)
+    }
+
+    /// True when every evaluation went well and the content of every import is in force.
+    pub(crate) fn is_well_evaluated(&self) -> bool {
+        let mut well = self
+            .nodes
+            .values()
+            .all(|node| !node.evaluation_failed() && !self.has_refused_content(node));
+        self.root.walk(&mut |_, _, entry| well &= entry.is_well_evaluated());
+        well
+    }
+
+    /// Ids of what is not healthy.
+    pub(crate) fn unhealthy(&self) -> Vec<String> {
+        let sick = |health: Health| health.state > HealthState::Unknown;
+        let nodes = self.nodes.values().filter(|node| sick(node.health()));
+        let mut ids: BTreeSet<String> = nodes.map(|node| node.id.to_string()).collect();
+        self.root.walk(&mut |instance, index, entry| {
+            if sick(entry.health()) {
+                ids.extend(instance.global_id(index).map(|id| id.to_string()));
+            }
+        });
+        ids.into_iter().collect()
+    }
+
+    /// Says how the last evaluation of something went.
+    pub(crate) fn set_evaluation(&self, id: &str, state: HealthState, message: String) {
+        if let Some(node) = self.nodes.get(id) {
+            node.set_evaluation(state, message);
+        } else if let Some((instance, index)) = self.root.locate(id)
+            && let Some(entry) = instance.entry(index)
+        {
+            entry.set_evaluation(state, message);
+        }
+    }
+
+    /// The modules of a `foreach`, by its id.
+    pub(crate) fn children(&self, id: &str) -> Option<&Children> {
+        let (instance, index) = self.root.locate(id)?;
+        match &instance.entry(index)?.what {
+            What::Foreach(children) => Some(children),
+            _ => None,
+        }
+    }
+}
+
+/// Compares what runs with what is to run.
+pub(crate) fn plan(old: &Running, new: &Running) -> Plan {
+    let missing = |nodes: &Nodes, node: &Arc<Node>| !nodes.get(&node.id).is_some_and(|other| Arc::ptr_eq(other, node));
+    let start = new.order.iter().filter(|node| missing(&old.nodes, node));
+    let stop = old.order.iter().rev().filter(|node| missing(&new.nodes, node));
+    Plan {
+        start: start.cloned().collect(),
+        stop: stop.cloned().collect(),
+    }
+}

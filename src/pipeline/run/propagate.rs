@@ -1,0 +1,207 @@
+//! Passes changed values through a tree: from a component to those that refer to it, into modules as arguments and out
+//! of them as exports.
+//!
+//! Only nodes that are marked are looked at, leaves first; whatever comes out different marks its dependants. A change
+//! of shape (another set of items of a `foreach`, other arguments of an import) is not made here but told: it needs a
+//! new tree.
+
+use std::sync::Arc;
+
+use crate::lang::Diagnostics;
+use crate::lang::codes;
+use crate::lang::schema::Arguments;
+use crate::lang::value::Value;
+use crate::pipeline::check::blocks;
+use crate::pipeline::check::declare::decode_call;
+use crate::pipeline::check::graph::SourceBlock;
+use crate::pipeline::component::{Definition, HealthState};
+use crate::pipeline::run::engine::Engine;
+use crate::pipeline::run::evaluate::{argument, block_error, body, export};
+use crate::pipeline::run::identity;
+use crate::pipeline::run::instance::{Children, Custom, Entry, Instance, What};
+use crate::pipeline::run::names::Names;
+use crate::pipeline::run::node::Node;
+
+/// One pass.
+pub(crate) struct Propagate<'a> {
+    engine: &'a Engine,
+    /// True for a load: the first failure ends it.
+    strict: bool,
+    /// What was updated, with the arguments before.
+    pub(crate) updated: Vec<(Arc<Node>, Arguments)>,
+    /// Ids of imports and `foreach` blocks that need a new tree.
+    pub(crate) shape: Vec<Arc<str>>,
+    /// How many nodes were evaluated.
+    pub(crate) evaluated: usize,
+}
+
+impl<'a> Propagate<'a> {
+    /// A pass of a load, which is given up at the first failure.
+    pub(crate) fn of_load(engine: &'a Engine) -> Self {
+        Self {
+            engine,
+            strict: true,
+            updated: Vec::new(),
+            shape: Vec::new(),
+            evaluated: 0,
+        }
+    }
+
+    /// A pass through what runs: failures become health.
+    pub(crate) fn of_run(engine: &'a Engine) -> Self {
+        Self {
+            strict: false,
+            ..Self::of_load(engine)
+        }
+    }
+
+    /// Passes what is marked in an instance and in those inside. `outer` are the names around a template.
+    pub(crate) fn pass(&mut self, instance: &Instance, outer: Option<&Names<'_>>) -> Result<(), Diagnostics> {
+        while let Some((index, evaluate)) = instance.next_dirty() {
+            let Some(entry) = instance.entry(index) else { continue };
+            self.evaluated += usize::from(evaluate);
+            match self.entry(instance, index, entry, evaluate, outer) {
+                Ok(changed) => {
+                    if evaluate && !self.strict {
+                        entry.set_evaluation(HealthState::Healthy, "component evaluated");
+                    }
+                    if changed {
+                        instance.mark_dependants(index);
+                    }
+                }
+                Err(found) if self.strict => return Err(found),
+                Err(found) => {
+                    let id = instance.global_id(index).unwrap_or_default();
+                    tracing::error!(component_id = %id, error = %found, "component could not be evaluated");
+                    entry.set_evaluation(HealthState::Unhealthy, found.to_string());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// True when what others see of the node has changed.
+    fn entry(
+        &mut self,
+        instance: &Instance,
+        index: usize,
+        entry: &Entry,
+        evaluate: bool,
+        outer: Option<&Names<'_>>,
+    ) -> Result<bool, Diagnostics> {
+        let names = Names::of(instance, &self.engine.common, outer);
+        let Some(node) = instance.graph.nodes.get(index) else {
+            return Ok(false);
+        };
+        let text = &node.block;
+        match &entry.what {
+            What::Component(running) => {
+                self.update(running.definition, running, text, &names)?;
+                Ok(entry.set_value(running.exports()))
+            }
+            What::Import(running) => {
+                let arguments = self.engine.arguments(running.definition, text, &names)?;
+                if !running.has_arguments(&arguments) {
+                    self.shape.push(running.id.clone());
+                }
+                Ok(false)
+            }
+            What::Argument => argument(text, node.label(), instance, &names, None).map(|value| entry.set_value(value)),
+            What::Export => export(text, &names).map(|value| entry.set_value(value)),
+            What::Custom(module) => self.custom(entry, module, text, evaluate, &names),
+            What::Foreach(children) => {
+                let id = instance.global_id(index).unwrap_or_default();
+                self.foreach(id, children, text, evaluate, &names).map(|()| false)
+            }
+        }
+    }
+
+    fn update(
+        &mut self,
+        definition: &Definition,
+        node: &Arc<Node>,
+        text: &SourceBlock,
+        names: &Names<'_>,
+    ) -> Result<(), Diagnostics> {
+        let arguments = self.engine.arguments(definition, text, names)?;
+        if node.has_arguments(&arguments) {
+            return Ok(());
+        }
+        let before = node.arguments();
+        node.update(arguments).map_err(|error| {
+            let message = format!("{} refused its new arguments: {error}", node.id);
+            block_error(codes::UPDATE_FAILED, text, message)
+        })?;
+        if self.strict {
+            self.updated.push((node.clone(), before));
+        }
+        Ok(())
+    }
+
+    fn custom(
+        &mut self,
+        entry: &Entry,
+        module: &Custom,
+        text: &SourceBlock,
+        evaluate: bool,
+        names: &Names<'_>,
+    ) -> Result<bool, Diagnostics> {
+        let Custom { declare, instance } = module;
+        let mut result = Ok(());
+        if evaluate {
+            let called = decode_call(text, declare.analysis(), &names.evaluate());
+            result = called.diagnostics.into_result(());
+            let mut current = instance.arguments.lock();
+            if result.is_ok() && *current != called.arguments {
+                *current = called.arguments;
+                drop(current);
+                for (index, entry) in instance.entries.iter().enumerate() {
+                    if matches!(entry.as_ref().map(|entry| &entry.what), Some(What::Argument)) {
+                        instance.mark(index, true);
+                    }
+                }
+            }
+        }
+        self.pass(instance, None)?;
+        let changed = entry.set_value(instance.exports());
+        result.map(|()| changed)
+    }
+
+    fn foreach(
+        &mut self,
+        id: Arc<str>,
+        children: &Children,
+        text: &SourceBlock,
+        evaluate: bool,
+        names: &Names<'_>,
+    ) -> Result<(), Diagnostics> {
+        if evaluate {
+            let arguments = body(text, &blocks::FOREACH, names)?;
+            let items = identity::items(&arguments);
+            // As many of them, so that none is left over; ids are unique.
+            let same =
+                items.len() == children.list.len() && items.iter().all(|(key, _)| children.list.contains_key(key));
+            if same {
+                *children.arguments.lock() = arguments;
+                for (key, item) in items {
+                    if let Some(child) = children.list.get(&key) {
+                        set_item(child, item);
+                    }
+                }
+            } else {
+                self.shape.push(id);
+            }
+            children.list.values().for_each(Instance::mark_users_of_outside);
+        }
+        for child in children.list.values() {
+            self.pass(child, Some(names))?;
+        }
+        Ok(())
+    }
+}
+
+fn set_item(child: &Instance, item: Value) {
+    if let Some((_, current)) = &child.variable {
+        *current.lock() = item;
+    }
+}

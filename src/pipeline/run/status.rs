@@ -1,0 +1,310 @@
+//! What the controller shows over HTTP, in the shapes of Alloy's API (`/api/v0/web/components`).
+//!
+//! Plain structs with `serde`; serving them is the business of `admin`. Secrets appear as `(secret)`.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::base::BoxFuture;
+use crate::lang::convert::value_name;
+use crate::lang::decode::default_of;
+use crate::lang::diagnostic::Diagnostics;
+use crate::lang::schema::{Arguments, Kind, RECEIVER, Schema};
+use crate::lang::value::{Number, Value};
+use crate::pipeline::check::blocks;
+use crate::pipeline::check::graph::NodeKind;
+use crate::pipeline::run::controller::{Controller, health_name};
+use crate::pipeline::run::instance::{Instance, What};
+use crate::pipeline::run::node::Health;
+
+/// One component; arguments, exports and debug info are empty unless it was asked for by id.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ComponentView {
+    /// `pyroscope.scrape`
+    pub name: String,
+    /// Always `block`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// `pyroscope.scrape.default`
+    #[serde(rename = "localID")]
+    pub local_id: String,
+    /// Module that it is in; empty for the root.
+    #[serde(rename = "moduleID")]
+    pub module_id: String,
+    /// `default`; absent when there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub label: String,
+    /// Ids that its arguments refer to.
+    pub references_to: Vec<String>,
+    /// Ids whose arguments refer to it.
+    pub referenced_by: Vec<String>,
+    /// Ids that it sends data to.
+    pub data_flow_edges_to: Vec<String>,
+    /// How it is.
+    pub health: HealthView,
+    /// Always empty; Alloy's page expects it.
+    pub original: &'static str,
+    /// Its arguments: a list of attributes and blocks, without those that have their default.
+    pub arguments: serde_json::Value,
+    /// Its exports: a list of attributes.
+    pub exports: serde_json::Value,
+    /// Its debug info: a list of attributes and blocks.
+    pub debug_info: serde_json::Value,
+    /// Modules that it made; absent when there are none.
+    #[serde(rename = "createdModuleIDs", skip_serializing_if = "Vec::is_empty")]
+    pub created_module_ids: Vec<String>,
+    /// Live debugging is there or not.
+    pub live_debugging_enabled: bool,
+}
+
+/// Health of a component.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthView {
+    /// `healthy`, `unknown`, `unhealthy` or `exited`.
+    pub state: &'static str,
+    /// Why.
+    pub message: String,
+    /// Since when, RFC 3339.
+    pub updated_time: String,
+}
+
+/// How the last load went.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastLoadView {
+    /// True when it succeeded.
+    pub success: bool,
+    /// When it was, RFC 3339.
+    pub time: String,
+    /// What was wrong.
+    pub diagnostics: serde_json::Value,
+    /// The same with excerpts, for people.
+    pub text: String,
+}
+
+impl Controller {
+    /// The components of a module (`""` is the root) sorted by id, without their values; `None` when there is no such
+    /// module. Imports, modules and `foreach` blocks count as components.
+    pub fn components(&self, module_id: &str) -> Option<Vec<ComponentView>> {
+        let running = self.running();
+        let instance = running.root.module(module_id)?;
+        let views = (0..instance.graph.nodes.len()).filter_map(|index| view(instance, index));
+        let live_debugging_enabled = self.live().is_enabled();
+        let views = views.map(|view| ComponentView {
+            live_debugging_enabled,
+            ..view
+        });
+        let mut views: Vec<ComponentView> = views.collect();
+        views.sort_by(|left, right| left.local_id.cmp(&right.local_id));
+        Some(views)
+    }
+
+    /// One component with arguments, exports and debug info; `id` is that of its module, a `/`, and its own.
+    pub fn component(&self, id: &str) -> Option<ComponentView> {
+        let running = self.running();
+        let (instance, index) = running.root.locate(id)?;
+        let entry = instance.entry(index)?;
+        let mut view = view(instance, index)?;
+        view.live_debugging_enabled = self.live().is_enabled();
+        let (arguments, exports, debug_info) = match &entry.what {
+            What::Component(node) => (
+                body(&node.arguments(), node.definition.arguments, &[]),
+                node.exports(),
+                node.debug_info(),
+            ),
+            What::Import(node) => (
+                body(&node.arguments(), node.definition.arguments, &[]),
+                Value::Null,
+                node.debug_info(),
+            ),
+            What::Custom(module) => {
+                let arguments = module.instance.arguments.lock().attributes.clone();
+                let arguments = fields(&Value::Object(arguments.into()), false);
+                (arguments, module.instance.exports(), Value::Null)
+            }
+            What::Foreach(children) => (
+                body(&children.arguments.lock(), &blocks::FOREACH, &[]),
+                Value::Null,
+                Value::Null,
+            ),
+            What::Argument | What::Export => return None,
+        };
+        view.arguments = arguments;
+        view.exports = fields(&exports, false);
+        view.debug_info = fields(&debug_info, true);
+        Some(view)
+    }
+
+    /// True when a component of this id runs.
+    pub fn has_component(&self, id: &str) -> bool {
+        self.running().nodes.contains_key(id)
+    }
+
+    /// Hands a request to a component; `None` when there is none, or it serves nothing.
+    pub fn serve(&self, id: &str, request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
+        self.running().nodes.get(id)?.serve(request)
+    }
+
+    /// How the last load went, for people; `None` before the first.
+    pub fn last_load_view(&self) -> Option<LastLoadView> {
+        self.last_load().map(|load| LastLoadView {
+            success: load.error.is_none(),
+            time: rfc3339(load.time),
+            diagnostics: load.error.as_ref().map_or_else(|| json!([]), Diagnostics::to_json),
+            text: load.error.map(|error| error.render(false)).unwrap_or_default(),
+        })
+    }
+}
+
+fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
+    let graph = &instance.graph;
+    let place = graph.nodes.get(index)?;
+    if matches!(place.kind, NodeKind::Argument | NodeKind::Export) {
+        return None;
+    }
+    let entry = instance.entry(index)?;
+    let ids = |indices: &[usize]| -> Vec<String> {
+        let mut ids: Vec<String> = indices
+            .iter()
+            .filter_map(|index| graph.nodes.get(*index))
+            .map(|node| node.id.to_string())
+            .collect();
+        ids.sort();
+        ids.dedup();
+        ids
+    };
+    // Data goes to whoever's receiver is referred to, and to whoever refers to a value.
+    let takes = |export: &(usize, std::sync::Arc<str>)| {
+        graph.export(export.0, &export.1).is_some_and(|kind| is_receiver(&kind))
+    };
+    let uses = |user: &&usize| {
+        let exports = graph.nodes.get(**user).map(|user| user.used_exports.as_slice());
+        exports
+            .unwrap_or_default()
+            .iter()
+            .any(|export| export.0 == index && !takes(export))
+    };
+    let mut flows: Vec<usize> = place
+        .used_exports
+        .iter()
+        .filter(|export| takes(export))
+        .map(|export| export.0)
+        .collect();
+    flows.extend(place.referenced_by.iter().filter(uses));
+    Some(ComponentView {
+        name: place.block.block.name.name.to_string(),
+        kind: "block",
+        local_id: place.id.to_string(),
+        module_id: instance.path.to_string(),
+        label: place.label().to_owned(),
+        references_to: ids(&place.references),
+        referenced_by: ids(&place.referenced_by),
+        data_flow_edges_to: ids(&flows),
+        health: health(&entry.health()),
+        original: "",
+        arguments: json!([]),
+        exports: json!([]),
+        debug_info: json!([]),
+        created_module_ids: instance
+            .modules(index)
+            .iter()
+            .map(|module| module.path.to_string())
+            .collect(),
+        live_debugging_enabled: false,
+    })
+}
+
+fn is_receiver(kind: &Kind) -> bool {
+    match kind {
+        Kind::Capsule(name) => *name == RECEIVER,
+        Kind::List(inner) | Kind::Map(inner) => is_receiver(inner),
+        _ => false,
+    }
+}
+
+fn health(health: &Health) -> HealthView {
+    HealthView {
+        state: health_name(health.state),
+        message: health.message.to_string(),
+        updated_time: rfc3339(health.updated),
+    }
+}
+
+fn rfc3339(time: std::time::SystemTime) -> String {
+    chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
+}
+
+/// Arguments in the order of their schema. Optional ones that have their default are left out, as Alloy does.
+fn body(arguments: &Arguments, schema: &Schema, overrides: &[(&'static str, &'static str)]) -> serde_json::Value {
+    let attributes = schema.attributes.iter().filter_map(|attribute| {
+        let value = arguments.value(attribute.name);
+        let plain = !attribute.required && *value == default_of(attribute, overrides);
+        (!plain).then(|| attribute_json(attribute.name, value))
+    });
+    let blocks = arguments.blocks.iter().map(|block| {
+        let known = schema.blocks.iter().find(|other| other.name == &*block.name);
+        let inner = known.map_or_else(|| json!([]), |known| body(&block.body, known.schema, known.defaults));
+        block_json(&block.name, block.label.as_deref(), inner)
+    });
+    attributes.chain(blocks).collect()
+}
+
+/// The fields of an object as attributes; with `blocks`, objects in it become blocks and lists of objects several.
+fn fields(value: &Value, blocks: bool) -> serde_json::Value {
+    let Value::Object(object) = value else {
+        return json!([]);
+    };
+    let is_object = |value: &Value| matches!(value, Value::Object(_));
+    let mut list = Vec::new();
+    for (name, value) in object.iter() {
+        match value {
+            Value::Object(_) if blocks => list.push(block_json(name, None, fields(value, true))),
+            Value::Array(items) if blocks && !items.is_empty() && items.iter().all(is_object) => {
+                list.extend(items.iter().map(|item| block_json(name, None, fields(item, true))));
+            }
+            _ => list.push(attribute_json(name, value)),
+        }
+    }
+    list.into()
+}
+
+fn attribute_json(name: &str, value: &Value) -> serde_json::Value {
+    json!({ "name": name, "type": "attr", "value": value_json(value) })
+}
+
+fn block_json(name: &str, label: Option<&str>, body: serde_json::Value) -> serde_json::Value {
+    let mut block = json!({ "name": name, "type": "block", "body": body });
+    if let (Some(label), Some(fields)) = (label, block.as_object_mut()) {
+        fields.insert("label".to_owned(), label.into());
+    }
+    block
+}
+
+fn value_json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => json!({ "type": "null", "value": null }),
+        Value::Bool(value) => json!({ "type": "bool", "value": value }),
+        Value::Number(number) => json!({ "type": "number", "value": match number {
+            Number::Int(value) => json!(value),
+            Number::Uint(value) => json!(value),
+            Number::Float(value) => json!(value),
+        }}),
+        Value::String(text) => json!({ "type": "string", "value": &**text }),
+        Value::Secret(_) => json!({ "type": "capsule", "value": "(secret)" }),
+        Value::Array(items) => {
+            json!({ "type": "array", "value": items.iter().map(value_json).collect::<Vec<_>>() })
+        }
+        Value::Object(fields) => {
+            let fields: Vec<_> = fields
+                .iter()
+                .map(|(key, value)| json!({ "key": &**key, "value": value_json(value) }))
+                .collect();
+            json!({ "type": "object", "value": fields })
+        }
+        Value::Function(_) => json!({ "type": "function", "value": value_name(value) }),
+        Value::Capsule(_) => json!({ "type": "capsule", "value": value_name(value) }),
+    }
+}

@@ -1,0 +1,181 @@
+//! Stops running components in order: those that refer to others first, so that whoever receives is there until nobody
+//! sends any more.
+//!
+//! In: some nodes of a tree. Out: none of them runs. What does not depend on each other stops at the same time; who
+//! takes long is named every minute, and cut off at the deadline. One that could not even be asked before the deadline,
+//! because its senders did not end, gets a second to finish what it holds.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use crate::pipeline::run::instance::{Instance, What};
+use crate::pipeline::run::node::Node;
+
+/// How often those that still run are named.
+const WARN_EVERY: Duration = Duration::from_secs(60);
+/// What is left for a component whose turn comes only at the deadline.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Something that has its turn: a node that is to stop, or a place that only passes the turn on (one that keeps
+/// running, and the two ends of a module).
+#[derive(Default)]
+struct Turn {
+    node: Option<Arc<Node>>,
+    /// Whose turn can come after this one.
+    uses: Vec<usize>,
+    /// How many turns have to be over before.
+    users: usize,
+    taken: bool,
+}
+
+/// The turns of a stop.
+#[derive(Default)]
+struct Turns {
+    all: Vec<Turn>,
+    /// Ids of nodes that were found in the tree.
+    found: HashSet<Arc<str>>,
+    tasks: JoinSet<usize>,
+    running: HashMap<usize, Arc<Node>>,
+}
+
+/// Stops `nodes`, which are nodes of the tree under `root`; returns when none of them runs.
+pub async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>>, patience: Duration) {
+    let nodes: HashMap<Arc<str>, Arc<Node>> = nodes.into_iter().map(|node| (node.id.clone(), node)).collect();
+    let mut turns = Turns::default();
+    turns.add(root, &nodes, None);
+    // The sources of imports that an import brought stand in no graph.
+    for node in nodes
+        .values()
+        .filter(|node| !turns.found.contains(&node.id))
+        .cloned()
+        .collect::<Vec<_>>()
+    {
+        turns.push(Some(node));
+    }
+    turns.count_users();
+    let deadline = Instant::now() + patience;
+    for index in 0..turns.all.len() {
+        turns.take(index, deadline);
+    }
+    let mut warnings = tokio::time::interval_at(tokio::time::Instant::now() + WARN_EVERY, WARN_EVERY);
+    let mut in_time = true;
+    loop {
+        tokio::select! {
+            ended = turns.tasks.join_next() => {
+                let Some(ended) = ended else { break };
+                let Ok(index) = ended else { continue };
+                turns.running.remove(&index);
+                turns.over(index, deadline.max(Instant::now() + GRACE));
+            }
+            _ = warnings.tick() => {
+                let mut names: Vec<&str> = turns.running.values().map(|node| &*node.id).collect();
+                names.sort_unstable();
+                tracing::warn!(components = names.join(", "), left = ?deadline.saturating_duration_since(Instant::now()), "components take long to stop");
+            }
+            () = tokio::time::sleep_until(deadline.into()), if in_time => {
+                in_time = false;
+                for index in 0..turns.all.len() {
+                    turns.all[index].users = 0;
+                    turns.take(index, deadline + GRACE);
+                }
+            }
+        }
+    }
+}
+
+impl Turns {
+    fn push(&mut self, node: Option<Arc<Node>>) -> usize {
+        self.all.push(Turn {
+            node,
+            ..Turn::default()
+        });
+        self.all.len() - 1
+    }
+
+    /// Adds the turns of an instance. Those of a module lie between its two ends: `ends` are the turn that comes before
+    /// all inside, and the one after.
+    fn add(&mut self, instance: &Instance, nodes: &HashMap<Arc<str>, Arc<Node>>, ends: Option<(usize, usize)>) {
+        let mut first_and_last = Vec::with_capacity(instance.entries.len());
+        for index in 0..instance.entries.len() {
+            let node = match instance.entry(index).map(|entry| &entry.what) {
+                Some(What::Component(node) | What::Import(node)) => nodes.get(&node.id).cloned(),
+                _ => None,
+            };
+            self.found.extend(node.as_ref().map(|node| node.id.clone()));
+            let first = self.push(node);
+            let modules = instance.modules(index);
+            let last = match modules.is_empty() {
+                true => first,
+                false => self.push(None),
+            };
+            for inner in modules {
+                self.add(inner, nodes, Some((first, last)));
+            }
+            if first != last {
+                self.all[first].uses.push(last);
+            }
+            first_and_last.push((first, last));
+        }
+        for (index, (first, last)) in first_and_last.iter().enumerate() {
+            let references = instance.graph.nodes.get(index).map(|node| node.references.as_slice());
+            let used = references.unwrap_or_default().iter();
+            let used: Vec<usize> = used.filter_map(|used| Some(first_and_last.get(*used)?.0)).collect();
+            self.all[*last].uses.extend(used);
+            if let Some((before, after)) = ends {
+                self.all[before].uses.push(*first);
+                self.all[*last].uses.push(after);
+            }
+        }
+    }
+
+    fn count_users(&mut self) {
+        let used: Vec<usize> = self.all.iter().flat_map(|turn| turn.uses.iter().copied()).collect();
+        for index in used {
+            self.all[index].users += 1;
+        }
+    }
+
+    /// Asks a node to stop when its turn has come.
+    fn take(&mut self, index: usize, deadline: Instant) {
+        let Some(turn) = self.all.get_mut(index) else { return };
+        if turn.users > 0 || turn.taken {
+            return;
+        }
+        turn.taken = true;
+        match turn.node.clone() {
+            Some(node) => {
+                self.running.insert(index, node.clone());
+                self.tasks.spawn(async move {
+                    node.stop(deadline).await;
+                    index
+                });
+            }
+            None => self.over(index, deadline),
+        }
+    }
+
+    /// A turn is over: those after it may come.
+    fn over(&mut self, index: usize, deadline: Instant) {
+        // A list and no recursion: chains are as long as people make them.
+        let mut ended = vec![index];
+        while let Some(index) = ended.pop() {
+            let Some(turn) = self.all.get_mut(index) else { continue };
+            for used in std::mem::take(&mut turn.uses) {
+                let Some(next) = self.all.get_mut(used) else { continue };
+                next.users = next.users.saturating_sub(1);
+                if next.users > 0 || next.taken {
+                    continue;
+                }
+                if next.node.is_some() {
+                    self.take(used, deadline);
+                } else {
+                    next.taken = true;
+                    ended.push(used);
+                }
+            }
+        }
+    }
+}

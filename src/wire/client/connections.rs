@@ -1,0 +1,66 @@
+//! The connections of a client: redirects, times, TLS and proxies. Without credentials.
+
+use std::time::Duration;
+
+use crate::wire::client::error::{ClientError, error_chain};
+use crate::wire::client::options::{ClientOptions, ProxyOptions};
+use crate::wire::client::tls::configure;
+
+/// Redirects that are followed at most, as Go's client does.
+const MAX_REDIRECTS: usize = 10;
+/// Idle connections are closed after this time (Alloy's value).
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+/// Longest time to connect, TLS handshake included (Alloy's value for the handshake).
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Makes what connects. Reads certificate files, opens no connection.
+pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, ClientError> {
+    let mut builder = reqwest::Client::builder()
+        .user_agent(options.user_agent.as_ref())
+        .redirect(if options.follow_redirects {
+            reqwest::redirect::Policy::limited(MAX_REDIRECTS)
+        } else {
+            reqwest::redirect::Policy::none()
+        })
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        // What a target or server sends is taken as it is: profiles are gzip on their own.
+        .no_gzip()
+        .no_proxy()
+        .tls_backend_preconfigured(configure(&options.tls, options.enable_http2)?);
+    if !options.enable_http2 {
+        builder = builder.http1_only();
+    }
+    for proxy in proxies(&options.proxy)? {
+        builder = builder.proxy(proxy);
+    }
+    builder
+        .build()
+        .map_err(|error| ClientError::Client(error_chain(&error)))
+}
+
+fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
+    let wrong = |error: reqwest::Error| ClientError::Proxy(error_chain(&error));
+    let mut proxies = Vec::new();
+    if let Some(url) = &options.url {
+        let no_proxy = reqwest::NoProxy::from_string(&options.no_proxy);
+        proxies.push(reqwest::Proxy::all(url.as_str()).map_err(wrong)?.no_proxy(no_proxy));
+    } else if options.from_environment {
+        let variable = |name: &str| {
+            let lower = std::env::var(name.to_lowercase()).ok();
+            lower.or_else(|| std::env::var(name).ok()).filter(|url| !url.is_empty())
+        };
+        let no_proxy = reqwest::NoProxy::from_env();
+        if let Some(url) = variable("HTTP_PROXY") {
+            proxies.push(reqwest::Proxy::http(url).map_err(wrong)?.no_proxy(no_proxy.clone()));
+        }
+        if let Some(url) = variable("HTTPS_PROXY") {
+            proxies.push(reqwest::Proxy::https(url).map_err(wrong)?.no_proxy(no_proxy));
+        }
+    }
+    if !options.connect_headers.is_empty() {
+        let with_headers = |proxy: reqwest::Proxy| proxy.headers(options.connect_headers.clone());
+        proxies = proxies.into_iter().map(with_headers).collect();
+    }
+    Ok(proxies)
+}

@@ -1,0 +1,60 @@
+//! A client with its credentials.
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use url::Url;
+
+use crate::wire::client::connections::connections;
+use crate::wire::client::error::ClientError;
+use crate::wire::client::oauth2::TokenCache;
+use crate::wire::client::options::{ClientOptions, Credential, basic};
+
+/// A client with its credentials. Clones share connections.
+#[derive(Clone, Debug)]
+pub struct HttpClient {
+    client: reqwest::Client,
+    headers: HeaderMap,
+    credential: Credential,
+    token: TokenCache,
+}
+
+impl HttpClient {
+    /// Makes a client. Reads certificate files, opens no connection.
+    pub fn new(options: &ClientOptions) -> Result<Self, ClientError> {
+        let token = match &options.credential {
+            Credential::OAuth2(oauth2) => TokenCache::new(oauth2)?,
+            _ => TokenCache::default(),
+        };
+        Ok(Self {
+            client: connections(options)?,
+            headers: options.headers.clone(),
+            credential: options.credential.clone(),
+            token,
+        })
+    }
+
+    /// The bare client, without credentials.
+    pub fn client(&self) -> &reqwest::Client {
+        &self.client
+    }
+
+    /// Headers of the next request: the configured ones and the credentials as of now.
+    pub async fn headers(&self) -> Result<HeaderMap, ClientError> {
+        let mut headers = self.headers.clone();
+        let authorization = match &self.credential {
+            Credential::None => return Ok(headers),
+            Credential::Basic { username, password } => basic(username, &password.read().await?),
+            Credential::Authorization { scheme, credentials } => format!("{scheme} {}", credentials.read().await?),
+            Credential::OAuth2(oauth2) => format!("Bearer {}", self.token.token(oauth2).await?),
+        };
+        let mut value = HeaderValue::from_str(&authorization).map_err(|_| ClientError::Header)?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+        Ok(headers)
+    }
+
+    /// Starts a GET with credentials.
+    pub async fn get(&self, url: Url) -> Result<reqwest::RequestBuilder, ClientError> {
+        Ok(self.client.get(url).headers(self.headers().await?))
+    }
+}

@@ -1,0 +1,20 @@
+//! The HTTP client of components: TLS, proxies, redirects and credentials from plain options.
+//!
+//! In: [`ClientOptions`], which know nothing of the configuration language. Out: an [`HttpClient`], whose credentials
+//! are read anew for every request, so that a rotated token file works without a restart. Certificates are read once,
+//! when the client is built. The TLS provider is ring and is handed to each client: nothing process-wide is installed.
+//! No retries, no protocol.
+
+mod connections;
+mod error;
+mod http_client;
+mod oauth2;
+mod options;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+pub use error::{ClientError, error_chain};
+pub use http_client::HttpClient;
+pub use options::{ClientOptions, Credential, OAuth2, ProxyOptions, Secret};
+pub use tls::{Pem, TlsOptions, TlsVersion};
