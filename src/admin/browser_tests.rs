@@ -9,6 +9,9 @@ use super::*;
 const LOOPBACK: &str = "127.0.0.1:4040";
 const OPEN: &str = "192.0.2.7:4040";
 
+/// Method and path, headers, and the status that is wanted.
+type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], u16);
+
 /// Status and text of the answer to a request with these headers on a connection that arrived at `address`.
 async fn ask(address: &str, line: &str, headers: &[(&str, &str)]) -> (u16, String) {
     let allowed = AllowedHosts::new(["Profiles.example.com".to_owned()]);
@@ -87,7 +90,7 @@ async fn requests_for_another_site_are_refused_but_for_links_to_pages() {
     let same_site = ("sec-fetch-site", "same-site");
     let navigate = ("sec-fetch-mode", "navigate");
     let document = ("sec-fetch-dest", "document");
-    let cases: &[(&str, &[(&str, &str)], u16)] = &[
+    let cases: &[Case] = &[
         ("POST /ingest", &[("sec-fetch-site", "same-origin")], 200),
         (
             "POST /ingest",

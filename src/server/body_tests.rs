@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use super::*;
+use crate::server::budget::Stage;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -52,7 +53,7 @@ impl Intake {
     fn free_bytes(&self) -> usize {
         let budget = &self.budget;
         [&budget.arriving, &budget.unpacked, &budget.decoded]
-            .map(|stage| stage.free_bytes())
+            .map(Stage::free_bytes)
             .iter()
             .sum()
     }

@@ -52,7 +52,7 @@ pub async fn label_names(State(state): State<ServerState>, request: Request<Body
         state,
         request,
         |state, tenant, ask: types::LabelNamesRequest| async move {
-            let matchers = all_matchers(ask.matchers).await?;
+            let matchers = all_matchers(&state, ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
             let names = state.engine.label_names(&tenant, &matchers, range).await?;
             Ok(Answer::Message(types::LabelNamesResponse { names }))
@@ -67,7 +67,7 @@ pub async fn label_values(State(state): State<ServerState>, request: Request<Bod
         state,
         request,
         |state, tenant, ask: types::LabelValuesRequest| async move {
-            let matchers = all_matchers(ask.matchers).await?;
+            let matchers = all_matchers(&state, ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
             let names = state.engine.label_values(&tenant, &ask.name, &matchers, range).await?;
             Ok(Answer::Message(types::LabelValuesResponse { names }))
@@ -82,7 +82,7 @@ pub async fn series(State(state): State<ServerState>, request: Request<Body>) ->
         state,
         request,
         |state, tenant, ask: querier::SeriesRequest| async move {
-            let matchers = all_matchers(ask.matchers).await?;
+            let matchers = all_matchers(&state, ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
             at_most("label names", ask.label_names.len())?;
             let sets = state.engine.series(&tenant, &matchers, &ask.label_names, range).await?;
@@ -110,7 +110,7 @@ pub async fn select_series(State(state): State<ServerState>, request: Request<Bo
             at_most("labels to group by", ask.group_by.len())?;
             let query = SeriesQuery {
                 profile_type: profile_type(&ask.profile_type_id)?,
-                matchers: matchers(ask.label_selector.clone()).await?,
+                matchers: matchers(&state, ask.label_selector.clone()).await?,
                 range: TimeRange::new(ask.start, ask.end),
                 step: ask.step,
                 aggregation: match ask.aggregation() {
@@ -159,7 +159,7 @@ async fn stacktraces(
     let format = ask.format();
     let max_nodes = max_nodes(ask.max_nodes, &state.options.limits)?;
     let details = ask.frame_details;
-    let query = stacktraces_query(ask).await?;
+    let query = stacktraces_query(&state, ask).await?;
     let mut answer = querier::SelectMergeStacktracesResponse::default();
     match format {
         ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
@@ -181,14 +181,17 @@ async fn stacktraces(
     Ok(Answer::Large(answer, graph_json::stacktraces))
 }
 
-async fn stacktraces_query(ask: querier::SelectMergeStacktracesRequest) -> Result<StackQuery, ConnectError> {
+async fn stacktraces_query(
+    state: &ServerState,
+    ask: querier::SelectMergeStacktracesRequest,
+) -> Result<StackQuery, ConnectError> {
     if ask
         .r#async
         .is_some_and(|ask| ask.r#type() == querier::AsyncQueryType::Force)
     {
         return Err(unimplemented("asynchronous queries are"));
     }
-    let mut query = stack_query(&ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
+    let mut query = stack_query(state, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
     query.call_site = call_site(ask.stack_trace_selector)?;
     at_most("profile ids", ask.profile_id_selector.len())?;
     query.profile_ids = ask.profile_id_selector;
@@ -208,7 +211,10 @@ pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> R
         };
         let limits = &state.options.limits;
         let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
-        let (left, right) = (stacktraces_query(left).await?, stacktraces_query(right).await?);
+        let (left, right) = (
+            stacktraces_query(&state, left).await?,
+            stacktraces_query(&state, right).await?,
+        );
         if left.profile_type != right.profile_type {
             return Err(ConnectError::invalid(format!(
                 "both sides must have one profile type, not `{}` and `{}`",
@@ -237,7 +243,7 @@ pub async fn merge_span_profile(State(state): State<ServerState>, request: Reque
             ) {
                 return Err(unimplemented("formats other than FLAMEGRAPH are"));
             }
-            let mut query = stack_query(&ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
+            let mut query = stack_query(&state, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
             query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
             if query.span_ids.is_empty() {
                 return Err(ConnectError::invalid("span_selector must name at least one span"));
@@ -258,7 +264,7 @@ pub async fn merge_profile(State(state): State<ServerState>, request: Request<Bo
         state,
         request,
         |state, tenant, ask: querier::SelectMergeProfileRequest| async move {
-            let mut query = stack_query(&ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
+            let mut query = stack_query(&state, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
             query.call_site = call_site(ask.stack_trace_selector)?;
             at_most("profile ids", ask.profile_id_selector.len())?;
             query.profile_ids = ask.profile_id_selector;
@@ -298,17 +304,19 @@ fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
         .map_err(|error: crate::profile::profile_type::ProfileTypeError| ConnectError::invalid(error.to_string()))
 }
 
-async fn matchers(text: String) -> Result<Vec<Matcher>, ConnectError> {
-    Ok(all_matchers(vec![text]).await?.concat())
+/// A regular expression counts as work on so many bytes: it takes milliseconds to compile, however short.
+const COMPILE_BYTES: usize = 1 << 20;
+
+async fn matchers(state: &ServerState, text: String) -> Result<Vec<Matcher>, ConnectError> {
+    Ok(all_matchers(state, vec![text]).await?.concat())
 }
 
 /// The matchers of selectors that must all hold: together they may be no more than one selector may.
-async fn all_matchers(texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
+async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
     at_most("selectors", texts.len())?;
     let bytes = texts.iter().map(String::len).sum();
-    // A regular expression takes milliseconds to compile, however short.
     let cost = if texts.iter().any(|text| text.contains('~')) {
-        usize::MAX
+        COMPILE_BYTES
     } else {
         bytes
     };
@@ -327,7 +335,7 @@ async fn all_matchers(texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectEr
         }
         Ok(all)
     };
-    heavy(cost, read).await
+    state.workers.run(cost, read).await
 }
 
 /// Refuses lists that are longer than any question needs.
@@ -341,12 +349,13 @@ fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
 }
 
 async fn stack_query(
+    state: &ServerState,
     profile_type_id: &str,
     selector: String,
     start: i64,
     end: i64,
 ) -> Result<StackQuery, ConnectError> {
-    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(selector).await?);
+    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(state, selector).await?);
     Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
 }
 

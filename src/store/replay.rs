@@ -76,11 +76,7 @@ fn finish(folder: &Path, range: isolate::Range, tables: &mut Tables, metrics: &M
         head: Arc::new(head_of(folder, segments, &none, metrics)?),
         last_segment,
     };
-    let mut commit = |generation: &Generation| {
-        caught(|| tables.commit(generation, &mut Progress::new()))
-            .unwrap_or_else(|reason| Err(StoreError::Panicked(reason)))
-    };
-    let error = match commit(&generation) {
+    let error = match commit(tables, &generation) {
         Err(error) if error.may_be_the_data() => error,
         result => return result,
     };
@@ -89,10 +85,16 @@ fn finish(folder: &Path, range: isolate::Range, tables: &mut Tables, metrics: &M
         return Err(error);
     }
     let head = isolate::without(folder, &range, &none, &bad, metrics)?;
-    commit(&Generation {
+    let rest = Generation {
         head: Arc::new(head),
         last_segment,
-    })
+    };
+    commit(tables, &rest)
+}
+
+fn commit(tables: &mut Tables, generation: &Generation) -> Result<(), StoreError> {
+    caught(|| tables.commit(generation, &mut Progress::new()))
+        .unwrap_or_else(|reason| Err(StoreError::Panicked(reason)))
 }
 
 /// The head of some segments. Records that cannot be applied are put aside.

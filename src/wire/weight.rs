@@ -128,11 +128,11 @@ impl Counts {
     }
 }
 
+/// Takes a field; false for no more of them.
+type EachField<'a> = dyn FnMut(u32, Option<&[u8]>) -> Result<bool, DecodeError> + 'a;
+
 /// Calls `each` with the number and, where it has a length, the content of every field until it wants no more.
-fn fields(
-    mut message: &[u8],
-    each: &mut dyn FnMut(u32, Option<&[u8]>) -> Result<bool, DecodeError>,
-) -> Result<(), DecodeError> {
+fn fields(mut message: &[u8], each: &mut EachField<'_>) -> Result<(), DecodeError> {
     while message.has_remaining() {
         let (tag, wire) = decode_key(&mut message)?;
         let content = if wire == WireType::LengthDelimited {
