@@ -3,34 +3,16 @@
 //! One walk over the bytes checks the outer framing and counts what is there; then the columns are allocated at their exact size and each
 //! kind of message is read once, strings first, so that every reference can be resolved and checked when it is met. Nothing is
 //! allocated per sample. A message of two bytes becomes a struct of up to 64: what the columns take is known before they are
-//! allocated, and refused beyond [`MAX_EXPANSION`] times the input. gzip is not handled here.
+//! allocated, and refused beyond a small multiple of the input. gzip is not handled here.
 
 use hashbrown::HashMap;
 
 use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
 use crate::profile::pprof::model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
+use crate::profile::pprof::outline::{
+    FUNCTION, LOCATION, MAPPING, Number, Outline, SAMPLE, SAMPLE_TYPE, STRING_TABLE, max_column_bytes, number,
+};
 use crate::profile::pprof::reader::{BYTES, Reader, Tag, VARINT};
-
-// Fields of `Profile` that repeat.
-const SAMPLE_TYPE: u32 = 1;
-const SAMPLE: u32 = 2;
-const MAPPING: u32 = 3;
-const LOCATION: u32 = 4;
-const FUNCTION: u32 = 5;
-const STRING_TABLE: u32 = 6;
-
-/// Most bytes of columns for a byte of a profile, beyond [`FREE_BYTES`]. Profiles of real programs take 1 to 6; only runs of empty
-/// messages come near to the 30 that are possible.
-pub const MAX_EXPANSION: usize = 16;
-
-/// Bytes of columns that any profile may take.
-pub const FREE_BYTES: usize = 64 << 10;
-
-/// Most comments of a profile.
-const MAX_COMMENTS: usize = 4096;
-
-/// Bytes of an entry in the table of ids that are not 1, 2, 3, ...: key, value and the room of a hash table.
-const SPARSE_ID_BYTES: usize = 28;
 
 /// Decodes an uncompressed profile. The result borrows its strings from `data`; every index in it is in bounds.
 pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
@@ -54,201 +36,12 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
     if profile.sample_types.is_empty() {
         return Err(start.error(DecodeErrorKind::NoSampleTypes));
     }
-    outline.read_scalars(&mut profile, &strings)?;
+    read_scalars(&outline, &strings, &mut profile)?;
     let mapping_ids = read_mappings(data, &outline, &strings, &mut profile)?;
     let function_ids = read_functions(data, &outline, &strings, &mut profile)?;
     let location_ids = read_locations(data, &outline, &mapping_ids, &function_ids, &mut profile)?;
     read_samples(data, &outline, &location_ids, &strings, &mut profile)?;
     Ok(profile)
-}
-
-/// Most bytes that [`decode`] allocates for a profile of `size` bytes.
-pub fn max_column_bytes(size: usize) -> usize {
-    size.saturating_mul(MAX_EXPANSION).saturating_add(FREE_BYTES)
-}
-
-/// Where the messages of one kind are.
-#[derive(Clone, Copy, Default)]
-struct Run {
-    count: usize,
-    first: usize,
-    end: usize,
-}
-
-impl Run {
-    /// Readers of the messages. The framing was checked when the run was found.
-    fn messages<'a>(self, data: &'a [u8], field: u32) -> impl Iterator<Item = Reader<'a>> {
-        let mut reader = Reader::new(data.get(..self.end).unwrap_or_default(), self.first);
-        std::iter::from_fn(move || {
-            while let Ok(Some(tag)) = reader.tag() {
-                if tag.field == field {
-                    return reader.message().ok();
-                }
-                reader.skip(tag).ok()?;
-            }
-            None
-        })
-    }
-}
-
-/// What the first walk finds.
-#[derive(Default)]
-struct Outline<'a> {
-    /// By field number; 0 is not used.
-    runs: [Run; 7],
-    locations_in_samples: usize,
-    values: usize,
-    labels: usize,
-    period_type: Option<Reader<'a>>,
-    comments: Vec<Number>,
-    lines: usize,
-    drop_frames: Number,
-    keep_frames: Number,
-    default_sample_type: Number,
-    time_nanos: i64,
-    duration_nanos: i64,
-    period: i64,
-}
-
-/// An int64 and the offset at which it stands.
-#[derive(Clone, Copy, Default)]
-struct Number {
-    value: u64,
-    offset: usize,
-}
-
-impl<'a> Outline<'a> {
-    fn read(data: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut outline = Self::default();
-        let mut reader = Reader::new(data, 0);
-        loop {
-            let offset = reader.position();
-            let Some(tag) = reader.tag()? else {
-                return Ok(outline);
-            };
-            match (tag.field, tag.wire) {
-                (SAMPLE_TYPE..=STRING_TABLE, BYTES) => {
-                    let message = reader.message()?;
-                    let run = &mut outline.runs[tag.field as usize];
-                    if run.count == 0 {
-                        run.first = offset;
-                    }
-                    run.count += 1;
-                    run.end = reader.position();
-                    match tag.field {
-                        SAMPLE => outline.count_sample(message)?,
-                        LOCATION => outline.count_lines(message)?,
-                        _ => {}
-                    }
-                }
-                (7, VARINT) => outline.drop_frames = number(&mut reader)?,
-                (8, VARINT) => outline.keep_frames = number(&mut reader)?,
-                (9, VARINT) => outline.time_nanos = reader.varint()? as i64,
-                (10, VARINT) => outline.duration_nanos = reader.varint()? as i64,
-                (11, BYTES) => outline.period_type = Some(reader.message()?),
-                (12, VARINT) => outline.period = reader.varint()? as i64,
-                (13, VARINT) => {
-                    let comment = number(&mut reader)?;
-                    outline.add_comment(comment)?;
-                }
-                (13, BYTES) => {
-                    let mut packed = reader.message()?;
-                    while !packed.is_at_end() {
-                        outline.add_comment(number(&mut packed)?)?;
-                    }
-                }
-                (14, VARINT) => outline.default_sample_type = number(&mut reader)?,
-                (1..=14, _) => return Err(reader.wrong_wire_type("profile", tag)),
-                _ => reader.skip(tag)?,
-            }
-        }
-    }
-
-    /// Counts what a sample holds. A packed field has as many numbers as bytes without the continuation bit.
-    fn count_sample(&mut self, mut sample: Reader<'_>) -> Result<(), DecodeError> {
-        let packed = |bytes: &[u8]| bytes.iter().filter(|byte| **byte < 0x80).count();
-        while let Some(tag) = sample.tag()? {
-            match (tag.field, tag.wire) {
-                (1, BYTES) => self.locations_in_samples += packed(sample.message()?.rest()),
-                (2, BYTES) => self.values += packed(sample.message()?.rest()),
-                (3, BYTES) => {
-                    sample.message()?;
-                    self.labels += 1;
-                }
-                (1, VARINT) => {
-                    sample.varint()?;
-                    self.locations_in_samples += 1;
-                }
-                (2, VARINT) => {
-                    sample.varint()?;
-                    self.values += 1;
-                }
-                (1..=3, _) => return Err(sample.wrong_wire_type("sample", tag)),
-                _ => sample.skip(tag)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes a comment. Nobody writes many, and one byte of a packed field would become 32.
-    fn add_comment(&mut self, comment: Number) -> Result<(), DecodeError> {
-        if self.comments.len() == MAX_COMMENTS {
-            return Err(DecodeError {
-                offset: comment.offset,
-                kind: DecodeErrorKind::TooManyComments { limit: MAX_COMMENTS },
-            });
-        }
-        self.comments.push(comment);
-        Ok(())
-    }
-
-    /// Bytes that the columns will take, tables of ids included.
-    fn column_bytes(&self) -> usize {
-        let count = |field: u32| self.runs[field as usize].count;
-        let parts = [
-            (count(SAMPLE_TYPE), size_of::<ValueType<'_>>()),
-            // Start of its stack, start of its labels.
-            (count(SAMPLE), 2 * size_of::<u32>()),
-            (count(MAPPING), size_of::<Mapping<'_>>() + SPARSE_ID_BYTES),
-            (count(LOCATION), size_of::<Location>() + SPARSE_ID_BYTES),
-            (count(FUNCTION), size_of::<Function<'_>>() + SPARSE_ID_BYTES),
-            (count(STRING_TABLE), size_of::<&str>()),
-            (self.lines, size_of::<Line>()),
-            (self.locations_in_samples, size_of::<u32>()),
-            (self.values, size_of::<i64>()),
-            (self.labels, size_of::<SampleLabel<'_>>()),
-        ];
-        parts.into_iter().fold(0, |sum: usize, (count, bytes)| {
-            sum.saturating_add(count.saturating_mul(bytes))
-        })
-    }
-
-    /// Counts the lines of a location.
-    #[inline]
-    fn count_lines(&mut self, mut location: Reader<'_>) -> Result<(), DecodeError> {
-        while let Some(tag) = location.tag()? {
-            self.lines += usize::from(tag.field == 4);
-            location.skip(tag)?;
-        }
-        Ok(())
-    }
-
-    fn read_scalars(&self, profile: &mut Profile<'a>, strings: &Strings<'a>) -> Result<(), DecodeError> {
-        if let Some(mut message) = self.period_type {
-            profile.period_type = value_type(&mut message, strings)?;
-        }
-        profile.period = self.period;
-        profile.time_nanos = self.time_nanos;
-        profile.duration_nanos = self.duration_nanos;
-        profile.default_sample_type = strings.get(self.default_sample_type)?;
-        profile.drop_frames = strings.get(self.drop_frames)?;
-        profile.keep_frames = strings.get(self.keep_frames)?;
-        profile.comments.reserve_exact(self.comments.len());
-        for &comment in &self.comments {
-            profile.comments.push(strings.get(comment)?);
-        }
-        Ok(())
-    }
 }
 
 /// The string table.
@@ -288,6 +81,28 @@ impl<'a> Strings<'a> {
             }),
         }
     }
+}
+
+/// The fields that do not repeat, and the comments.
+fn read_scalars<'a>(
+    outline: &Outline<'a>,
+    strings: &Strings<'a>,
+    profile: &mut Profile<'a>,
+) -> Result<(), DecodeError> {
+    if let Some(mut message) = outline.period_type {
+        profile.period_type = value_type(&mut message, strings)?;
+    }
+    profile.period = outline.period;
+    profile.time_nanos = outline.time_nanos;
+    profile.duration_nanos = outline.duration_nanos;
+    profile.default_sample_type = strings.get(outline.default_sample_type)?;
+    profile.drop_frames = strings.get(outline.drop_frames)?;
+    profile.keep_frames = strings.get(outline.keep_frames)?;
+    profile.comments.reserve_exact(outline.comments.len());
+    for &comment in &outline.comments {
+        profile.comments.push(strings.get(comment)?);
+    }
+    Ok(())
 }
 
 /// Turns ids into indices. Nearly every producer numbers from 1 without gaps: then no table is needed.
@@ -355,15 +170,6 @@ impl Ids {
         };
         DecodeError { offset, kind }
     }
-}
-
-#[inline]
-fn number(reader: &mut Reader<'_>) -> Result<Number, DecodeError> {
-    let offset = reader.position();
-    Ok(Number {
-        value: reader.varint()?,
-        offset,
-    })
 }
 
 /// Reads a message whose known fields, 1 to `N`, are all varints; of a field that repeats the last counts.

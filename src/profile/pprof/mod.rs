@@ -12,16 +12,18 @@ mod error;
 mod gzip;
 mod head;
 pub mod model;
+mod outline;
 mod reader;
 mod stack_ids;
 
 pub use count::sample_count;
-pub use decode::{decode, max_column_bytes};
+pub use decode::decode;
 pub use encode::encode;
 pub use error::{DecodeError, DecodeErrorKind};
 pub use gzip::{GzipError, MAX_RATIO, announced_size, gunzip, gzip, is_gzip, plain_length};
 pub use head::{Head, head, with_time};
 pub use model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
+pub use outline::max_column_bytes;
 pub use stack_ids::{StackHasher, stack_ids};
 
 #[cfg(test)]
