@@ -210,7 +210,7 @@ async fn an_answer_that_nobody_reads_is_counted_and_given_back() {
         multi_tenant: true,
         ..ServerOptions::default()
     };
-    options.limits.bodies_bytes = 32 << 20;
+    options.limits.answers_bytes = 32 << 20;
     let server = TestServer::start_over(Arc::new(Nowhere), engine, options, Default::default()).await;
     let question = json!({
         "start": NOON, "end": NOON + 60_000, "profileTypeID": CPU, "labelSelector": "{}", "frameDetails": true

@@ -242,8 +242,9 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
     // 40 MB of columns and text each, four kilobytes on the wire.
     let name = "n".repeat(60_000);
     let names: Vec<String> = (0..60).map(|number| format!("{number}{name}")).collect();
+    let few = Names::new(5);
     let mut large = cpu_profile(
-        &Names::new(5),
+        &few,
         Shape {
             functions: 5,
             samples: 1,

@@ -219,7 +219,8 @@ fn the_largest_profiles_of_honest_senders_are_within_the_bounds() {
         depth: 250,
         labelled_every: 3,
     };
-    let large = cpu_profile(&Names::new(shape.functions), shape, 1);
+    let names = Names::new(shape.functions);
+    let large = cpu_profile(&names, shape, 1);
     let sender = RawProfile {
         pprof: pprof::encode(&large).into(),
         ..raw(LABELS, &large)
