@@ -16,7 +16,7 @@ use alluvium::wire::call::Caller;
 use alluvium::wire::push::PushClient;
 
 use crate::harness::client;
-use crate::program::{Program, free_address, sql};
+use crate::program::{Program, Address, sql};
 
 const ROUNDS: u64 = 25;
 const CLIENTS: u64 = 8;
@@ -92,7 +92,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let data = folder.path().join("data").to_string_lossy().into_owned();
-    let address = free_address();
+    let address = Address::keep();
     let url = format!("http://{address}");
     let http = client();
     let next = Arc::new(AtomicU64::new(1));
