@@ -8,6 +8,8 @@ SHELL := /bin/bash
 # dev builds in minutes; `make demo PROFILE=release` builds longer and runs faster (docs/adr/0001-build-profiles.md).
 PROFILE ?= dev
 AGENT := --no-default-features --features agent
+# Integration tests that measure: beside others they would see too little of the CPUs.
+ALONE := ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
@@ -23,7 +25,9 @@ test: tools ## install what the tests need, then run every check that CI runs
 	$(STEP) step cargo fmt --check
 	$(STEP) step cargo clippy --locked --all-targets -- -D warnings
 	$(STEP) step $(MAKE) --no-print-directory check-agent
-	$(STEP) step cargo test --locked --lib --bins --tests
+	$(STEP) step cargo test --locked --lib --bins
+	$(STEP) step cargo test --locked --test integration -- $(ALONE:%=--skip %)
+	$(STEP) step cargo test --locked --test integration -- --test-threads 1 $(ALONE)
 	$(STEP) step cargo test --locked --doc
 	$(STEP) step $(MAKE) --no-print-directory deny
 	$(STEP) step $(MAKE) --no-print-directory ui-test

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpSocket;
@@ -16,8 +16,11 @@ use tokio::net::TcpSocket;
 /// A debug build on a busy machine with two cores starts within seconds; this is for the worst day.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One recording of whole programs at a time: each alone keeps both CPUs busy.
-pub static RECORDING: Mutex<()> = Mutex::new(());
+/// One recording of whole programs at a time: each alone keeps both CPUs busy. Others wait until the value is dropped.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static RECORDING: Mutex<()> = Mutex::new(());
+    RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Takes a measure until what it is to show holds, three times at most: on a machine with more work than CPUs samples are lost and come late.
 pub fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {
