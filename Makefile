@@ -13,7 +13,7 @@ ALONE := ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf kernels bench-server bench-peer bench-growth bench-soak fuzz-smoke release images kills faults
+.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench reloads bench-ebpf kernels bench-server bench-peer bench-growth bench-soak fuzz-smoke release images kills faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,7 @@ test: tools ## install what the tests need, then run every check that CI runs
 	$(STEP) step cargo fmt --check
 	$(STEP) step cargo clippy --locked --all-targets -- -D warnings
 	$(STEP) step $(MAKE) --no-print-directory check-agent
+	$(STEP) step $(MAKE) --no-print-directory check-fuzz
 	$(STEP) step cargo test --locked --lib --bins
 	$(STEP) step cargo test --locked --test integration -- $(ALONE:%=--skip %)
 	$(STEP) step cargo test --locked --test integration -- --test-threads 1 $(ALONE)
@@ -39,6 +40,9 @@ check-agent: ## prove that the collector alone builds without Arrow, Parquet, De
 	cargo check --locked $(AGENT) --lib --bins
 	@if cargo tree --locked $(AGENT) --edges normal,build --prefix none | grep -E '^(arrow|parquet|datafusion|delta_kernel|object_store)'; \
 		then echo "check-agent: the collector depends on the store" >&2; exit 1; fi
+
+check-fuzz: ## compile the fuzz targets
+	cargo clippy --locked --package alluvium-fuzz -- -D warnings
 
 fmt: ## format the Rust sources
 	cargo fmt
