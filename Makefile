@@ -8,10 +8,12 @@ SHELL := /bin/bash
 # dev builds in minutes; `make demo PROFILE=release` builds longer and runs faster (docs/adr/0001-build-profiles.md).
 PROFILE ?= dev
 AGENT := --no-default-features --features agent
+# Integration tests that measure: beside others they would see too little of the CPUs.
+ALONE := ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent fmt lint deny ui ui-test bench reloads bench-ebpf kernels bench-server bench-peer bench-growth bench-soak fuzz-smoke fuzz-store release images kills faults
+.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench reloads bench-ebpf kernels bench-server bench-peer bench-growth bench-soak fuzz-smoke fuzz-store release images kills faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,11 +21,16 @@ help: ## list the targets
 demo: ## build and run server and collector in one process, profiling itself: http://localhost:4040
 	cargo run --locked --profile $(PROFILE) -- demo $(ARGS)
 
-test: tools ## install what the tests need, then run every check that CI runs
+test: ## install what the tests need, then run every check that CI runs
+	$(STEP) step .ci/tools
 	$(STEP) step cargo fmt --check
 	$(STEP) step cargo clippy --locked --all-targets -- -D warnings
 	$(STEP) step $(MAKE) --no-print-directory check-agent
-	$(STEP) step cargo test --locked --lib --bins --tests
+	$(STEP) step $(MAKE) --no-print-directory check-fuzz
+	$(STEP) step cargo test --locked --lib --bins --tests --no-run
+	$(STEP) step cargo test --locked --lib --bins
+	$(STEP) step cargo test --locked --test integration -- $(ALONE:%=--skip %)
+	$(STEP) step cargo test --locked --test integration -- --test-threads 1 $(ALONE)
 	$(STEP) step cargo test --locked --doc
 	$(STEP) step $(MAKE) --no-print-directory deny
 	$(STEP) step $(MAKE) --no-print-directory ui-test
@@ -31,10 +38,15 @@ test: tools ## install what the tests need, then run every check that CI runs
 tools: ## install what the tests need: Debian's packages, and the rest outside the clone
 	@.ci/tools
 
-check-agent: ## prove that the collector alone builds without Arrow, Parquet, Delta or DataFusion
-	cargo check --locked $(AGENT) --lib --bins
-	@if cargo tree --locked $(AGENT) --edges normal,build --prefix none | grep -E '^(arrow|parquet|datafusion|delta_kernel|object_store)'; \
+check-agent: ## prove that the collector alone has no warnings, passes its unit tests, and has no Arrow, Parquet, Delta or DataFusion
+	$(STEP) step cargo clippy --locked $(AGENT) --lib --bins --tests -- -D warnings
+	$(STEP) step cargo test --locked $(AGENT) --lib
+	@tree=$$(cargo tree --locked $(AGENT) --edges normal,build --prefix none); \
+		if grep -E '^(arrow|parquet|datafusion|delta_kernel|object_store)' <<< "$$tree"; \
 		then echo "check-agent: the collector depends on the store" >&2; exit 1; fi
+
+check-fuzz: ## compile the fuzz targets
+	cargo clippy --locked --package alluvium-fuzz -- -D warnings
 
 fmt: ## format the Rust sources
 	cargo fmt
@@ -46,12 +58,12 @@ deny: ## licences, bans and sources of all dependencies (advisories need a netwo
 	$(STEP) cargo deny --locked check --hide-inclusion-graph licenses bans sources
 
 ui: ## build the page into ui/dist, which is committed and embedded
-	$(STEP) cd ui && npm ci --no-audit --no-fund && npm run build
+	$(STEP) cd ui; step npm ci --no-audit --no-fund; step npm run build
 
 ui-test: ui ## types and unit tests of the page, that ui/dist is fresh, and the page in a real browser, against a stand-in and a demo
-	@if [ -n "$$(git status --porcelain -- ui/dist)" ]; then git status --short -- ui/dist; \
+	@changed=$$(git status --porcelain -- ui/dist); if [ -n "$$changed" ]; then echo "$$changed"; \
 		echo "ui-test: ui/dist is not what the sources build: commit the files that 'make ui' has just written" >&2; exit 1; fi
-	$(STEP) cd ui && npm test && npm run browser && npm run --silent real
+	$(STEP) cd ui; step npm test; step npm run browser; step npm run --silent real
 
 bench: ## measure the hot paths: decode, merge, flame graph
 	cargo bench --locked --bench alluvium $(ARGS)
@@ -89,7 +101,8 @@ faults: ## every write of every job of maintenance fails in turn; `make test` ta
 fuzz-smoke: ## a minute of fuzzing for every target (no sanitizer: the code is safe Rust, and jemalloc is not for ASan)
 	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked
 	$(STEP) for target in $$(cargo fuzz list); do \
-		step env RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none "$$target" -- -max_total_time=60; done
+		features=(); [ "$$target" != store_flush ] || features=(--features server); \
+		step env RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none "$${features[@]}" "$$target" -- -max_total_time=60; done
 
 fuzz-store: ## a million changed profiles through store, flush and start, without coverage feedback; `make test` takes a thousand
 	$(STEP) ALLUVIUM_STORE_FUZZ=$(or $(N),1000000) cargo test --locked --release --test integration any_profile_is_refused_or_stored -- --nocapture

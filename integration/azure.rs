@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::harness::client;
 use crate::kill::check;
 use crate::objects::{Server, push_for};
-use crate::program::{PATIENCE, Program, file_of, free_address, other, run};
+use crate::program::{Address, PATIENCE, Program, file_of, other, run};
 
 /// The emulator's account and its key, the same everywhere: <https://learn.microsoft.com/azure/storage/common/storage-connect-azurite>.
 const ACCOUNT: &str = "devstoreaccount1";
@@ -43,7 +43,7 @@ except OSError as error:
 
 /// A running emulator.
 struct Azurite {
-    address: String,
+    address: Address,
     process: Program,
 }
 
@@ -54,7 +54,7 @@ impl Azurite {
         let node = other("node", &["--version"], "nodejs")?;
         let python = std::env::var("ALLUVIUM_PYTHON").unwrap_or_else(|_| "python3".to_owned());
         let python = other(&python, &["--version"], "python3")?;
-        let address = free_address();
+        let address = Address::keep();
         let (host, port) = address.split_once(':').unwrap();
         let mut command = Command::new(node);
         command

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use prost::Message as _;
 
-use crate::program::{PATIENCE, Program, free_address};
+use crate::program::{Address, PATIENCE, Program};
 
 const OWN: &str = "discovery.relabel \"own\" {\n\ttargets = []\n}\n";
 
@@ -52,7 +52,7 @@ async fn get(client: &HttpClient, url: &str) -> (u16, String) {
 
 struct Collector {
     program: Program,
-    address: String,
+    address: Address,
     config: PathBuf,
 }
 
@@ -61,7 +61,7 @@ impl Collector {
     async fn start(folder: &Path, text: &str) -> Self {
         let config = folder.join("config.alloy");
         std::fs::write(&config, text).unwrap();
-        let address = free_address();
+        let address = Address::keep();
         let (data, path) = (folder.join("data"), config.display().to_string());
         let data = data.display().to_string();
         let flags = [

@@ -20,7 +20,7 @@ use alluvium::wire::push::PushClient;
 
 use crate::harness::{TestServer, client};
 use crate::kill::numbered_at;
-use crate::program::{Program, free_address, run, sql};
+use crate::program::{Address, Program, run, sql};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -189,7 +189,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
 async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data").to_string_lossy().into_owned();
-    let address = free_address();
+    let address = Address::keep();
     let url = format!("http://{address}");
     let http = client();
     // No file may grow beyond 32 KiB: a write that reaches it is cut short, the next fails. The signal that comes with it is ignored.
@@ -260,7 +260,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
     let http = client();
     let mut servers = Vec::new();
     for dir in &data {
-        let address = free_address();
+        let address = Address::keep();
         let arguments = [
             "serve",
             "--listen",
@@ -272,9 +272,9 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
         ];
         let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
         server.ready(&http, &format!("http://{address}/ready")).await;
-        servers.push((server, format!("http://{address}")));
+        servers.push((server, format!("http://{address}"), address));
     }
-    let pushers = servers.iter().enumerate().map(|(index, (_, url))| {
+    let pushers = servers.iter().enumerate().map(|(index, (_, url, _))| {
         let client = Client::new(url);
         tokio::spawn(async move {
             for number in 0..60u64 {
@@ -289,11 +289,10 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
     for pusher in pushers.collect::<Vec<_>>() {
         pusher.await.unwrap();
     }
-    for (server, _) in &mut servers {
+    for (server, ..) in &mut servers {
         assert!(server.terminate().success(), "{}", server.tail());
     }
-    let (_, url) = &servers[0];
-    let address = url.trim_start_matches("http://");
+    let (_, url, address) = &servers[0];
     // What one of them has not brought to the tables is in its own log.
     for dir in &data {
         let arguments = [

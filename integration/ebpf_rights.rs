@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::ebpf::compile;
-use crate::program::{PATIENCE, Program, free_address, other};
+use crate::program::{Address, PATIENCE, Program, other};
 
 /// Runs `alluvium record -- true` behind a launcher: whether it ended well, what it said, and whether it wrote its file.
 fn record_behind(launcher: &[&str]) -> (bool, String, bool) {
@@ -98,7 +98,7 @@ fn a_pipeline_without_rights_says_what_is_missing_and_all_else_of_it_works() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let (own, nobody) = (free_address(), free_address());
+    let (own, nobody) = (Address::keep(), Address::keep());
     let config = folder.path().join("collector.alloy");
     let text = format!(
         "pyroscope.ebpf \"machine\" {{\n  targets_only = false\n  forward_to = [pyroscope.write.away.receiver]\n}}\n\

@@ -15,7 +15,7 @@ use alluvium::wire::querier::{QuerierClient, Selection};
 use bytes::Bytes;
 
 use crate::harness::client;
-use crate::program::{PATIENCE, Program, free_address, other, sql};
+use crate::program::{Address, PATIENCE, Program, other, sql};
 
 /// What a Go program offers, as Pyroscope names it.
 const GO_TYPES: [&str; 11] = [
@@ -68,7 +68,7 @@ async fn every_go_type_of_a_scraped_program_arrives_as_pyroscope_names_it() {
     }
     let folder = tempfile::tempdir().unwrap();
     let http = client();
-    let (target, server_address, own) = (free_address(), free_address(), free_address());
+    let (target, server_address, own) = (Address::keep(), Address::keep(), Address::keep());
     let url = format!("http://{server_address}");
     let mut target_program = prometheus(folder.path(), &target);
     let mut server = serve(folder.path(), &server_address);
@@ -143,7 +143,7 @@ async fn captured_bytes_have_one_total_whoever_counts() {
     }
     let folder = tempfile::tempdir().unwrap();
     let http = client();
-    let (target, server_address) = (free_address(), free_address());
+    let (target, server_address) = (Address::keep(), Address::keep());
     let url = format!("http://{server_address}");
     let mut target_program = prometheus(folder.path(), &target);
     let mut server = serve(folder.path(), &server_address);

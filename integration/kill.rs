@@ -1,22 +1,24 @@
 //! SIGKILL under load: what was acknowledged is there after the restart, once.
 //!
-//! Scenario: the real program, 8 clients that push small distinct profiles, 25 kills at different moments, some of them while memory is
-//! flushed to the tables. Guarantee: after every restart the profiles in `profiles` and the rows in `samples` are those that were
-//! acknowledged, each once; of those that were not acknowledged some, each at most once.
+//! Scenario: the real program, 8 clients that push small distinct profiles, 25 kills: a third at different moments, a third while memory is flushed to the tables,
+//! a third while files are merged. That a flush or merge was hit is seen in the folder: a file was written that no table names yet. Guarantee: after every restart the
+//! profiles in `profiles` and the rows in `samples` are those that were acknowledged, each once; of those that were not acknowledged some, each at most once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use alluvium::base::Shutdown;
 use alluvium::profile::pprof::{self, Function, Line, Location, Profile, ValueType};
 use alluvium::profile::{Labels, RawProfile};
+use alluvium::store::inspect;
 use alluvium::wire::call::Caller;
 use alluvium::wire::push::PushClient;
 
 use crate::harness::client;
-use crate::program::{Program, free_address, sql};
+use crate::program::{Address, PATIENCE, Program, sql};
 
 const ROUNDS: u64 = 25;
 const CLIENTS: u64 = 8;
@@ -87,22 +89,92 @@ pub async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU6
     }
 }
 
+/// Names of the Parquet files of all tables.
+fn files(tables: &Path) -> BTreeSet<PathBuf> {
+    let mut open = vec![tables.to_owned()];
+    let mut found = BTreeSet::new();
+    while let Some(folder) = open.pop() {
+        // A server may remove it meanwhile.
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|extension| extension == "parquet") {
+                found.insert(path);
+            } else if path.is_dir() && !path.ends_with("_delta_log") {
+                open.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// What a file comes from: the names of merged ones begin with `c` and the level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    Flush,
+    Merge,
+}
+
+impl Work {
+    fn of(path: &Path) -> Self {
+        let name = path.file_name().unwrap().to_string_lossy();
+        if name.starts_with('c') {
+            Self::Merge
+        } else {
+            Self::Flush
+        }
+    }
+}
+
+/// Asks for flushes, one after the other, until so many more files of this work are there: then the work is under way. A flush writes four, each for another table.
+async fn until_under_way(
+    work: Work,
+    count: usize,
+    server: &mut Program,
+    http: &reqwest::Client,
+    url: &str,
+    tables: &Path,
+) {
+    let before = files(tables);
+    let flushes = {
+        let flush = http.post(format!("{url}/flush"));
+        tokio::spawn(async move { while flush.try_clone().unwrap().send().await.is_ok() {} })
+    };
+    let deadline = Instant::now() + PATIENCE;
+    let new = || {
+        files(tables)
+            .difference(&before)
+            .filter(|path| Work::of(path) == work)
+            .count()
+    };
+    while new() < count {
+        server.check();
+        assert!(Instant::now() < deadline, "no {work:?}\n{}", server.tail());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    flushes.abort();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let data = folder.path().join("data").to_string_lossy().into_owned();
-    let address = free_address();
+    let data = folder.path().join("data");
+    let yaml = folder.path().join("server.yaml");
+    std::fs::write(&yaml, "maintenance:\n  interval: 20ms\n  cpu_share: 1\n").unwrap();
+    let address = Address::keep();
     let url = format!("http://{address}");
     let http = client();
     let next = Arc::new(AtomicU64::new(1));
     let mut acknowledged = BTreeSet::new();
+    let mut hits: BTreeMap<Work, u64> = BTreeMap::new();
     let arguments = [
         "serve",
         "--listen",
         &address,
         "--data",
-        &data,
+        &data.to_string_lossy(),
+        "--config",
+        &yaml.to_string_lossy(),
         "--flush-age",
         "1s",
         "--log.level",
@@ -123,17 +195,32 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| tokio::spawn(push_until_gone(url.clone(), number, next.clone(), stop.clone())))
             .collect();
-        // Different moments: in the first writes, in the middle, and in every third round within a flush.
-        tokio::time::sleep(Duration::from_millis(60 + round * 83 % 500)).await;
-        let flush = (round % 3 == 2).then(|| tokio::spawn(http.post(format!("{url}/flush")).send()));
-        tokio::time::sleep(Duration::from_millis(round * 17 % 120)).await;
+        let tables = data.join("tables");
+        match round % 3 {
+            // Different moments, from the first writes on.
+            0 => tokio::time::sleep(Duration::from_millis(60 + round * 83 % 500)).await,
+            kind => {
+                let work = if kind == 1 { Work::Flush } else { Work::Merge };
+                let count = 1 + (round / 3 % 4) as usize;
+                until_under_way(work, count, &mut server, &http, &url, &tables).await;
+            }
+        }
         server.kill();
         stop.cancel();
         for client in clients {
             acknowledged.extend(client.await.unwrap());
         }
-        if let Some(flush) = flush {
-            let _ = flush.await.unwrap();
+        let dir = data.clone();
+        let checked = tokio::task::spawn_blocking(move || inspect::check(&dir).unwrap())
+            .await
+            .unwrap();
+        assert!(!checked.has_errors(), "round {round}: {:?}", checked.findings);
+        let unnamed = checked.findings.iter().filter(|finding| finding.kind == "uncommitted");
+        for work in unnamed
+            .map(|finding| Work::of(Path::new(&finding.path)))
+            .collect::<BTreeSet<_>>()
+        {
+            *hits.entry(work).or_default() += 1;
         }
     }
 
@@ -147,9 +234,15 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
         acknowledged.len()
     );
     println!(
-        "{} profiles acknowledged in {ROUNDS} rounds, all there once",
+        "{} profiles acknowledged in {ROUNDS} rounds, all there once; kills that left unnamed files: {hits:?}",
         acknowledged.len()
     );
+    for work in [Work::Flush, Work::Merge] {
+        assert!(
+            hits.get(&work).is_some_and(|count| *count >= 2),
+            "no kill hit a {work:?}: {hits:?}"
+        );
+    }
 }
 
 /// Fails when one of `acknowledged` is not there, or anything is there more than once.

@@ -1,8 +1,10 @@
 //! SIGKILL at every kind of place: a child process works on a store (pushes of four tenants, flushes, merges, retention, downsampling, deletions, vacuum, checkpoints)
-//! and stands still at a place of the disk that its round has drawn; there it is killed. One round in ten is killed at a random moment instead.
+//! and stands still at a place of the disk that its round has drawn; there it is killed. One round in ten is killed at a random moment instead: while it
+//! starts, after opening, or after one or two cycles of work.
 //!
 //! Guarantee, checked in the folder as it lies after every kill and so again after the recovery of the next round: an acknowledged profile is there
-//! once, with its samples; what a finished deletion took is not; nothing is there twice. `ALLUVIUM_KILLS` sets the number of rounds.
+//! once, with its samples, and both find their names (function and service) in the tables of the same day; sums by name stay when samples become coarse; what a
+//! finished deletion or retention took is not there; nothing is there twice. `ALLUVIUM_KILLS` sets the number of rounds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -23,7 +25,7 @@ use alluvium::store::snapshot::{ScanFilter, SnapshotSource};
 use alluvium::store::{Limits, Store, StoreConfig, inspect};
 use alluvium::telemetry::metrics::Scope;
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Date32Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::kill::numbered_at;
@@ -55,6 +57,10 @@ const CLASSES: [(&str, u64); 9] = [
     ("checkpoint", 16),
     ("open", 24),
 ];
+
+/// From when on a random moment is drawn, and how long it may take from there.
+const MOMENTS: [&str; 4] = ["starting", "opened", "one cycle later", "two cycles later"];
+const MOMENT: Duration = Duration::from_millis(400);
 
 /// Pause of a pusher between two profiles.
 const PUSH_EVERY: Duration = Duration::from_millis(10);
@@ -173,7 +179,7 @@ fn child_that_is_killed_at_a_place() {
                 "downsample" => 1,
                 "retention" => 2,
                 "delete" => 3,
-                _ => 1 + (first / STRIDE) as usize % 3,
+                _ => 1 + drawn(first / STRIDE, 4) as usize % 3,
             };
             for (tenant, age) in [TENANTS[0], TENANTS[other]] {
                 tokio::spawn(push(store.clone(), tenant, age, next.clone()));
@@ -188,8 +194,8 @@ async fn push(store: Arc<Store>, tenant: &'static str, age: u64, next: Arc<Atomi
         let number = next.fetch_add(1, Ordering::Relaxed);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let time = now - Duration::from_secs(age);
-        if tenant == "gone" {
-            say(&format!("sent {number}"));
+        if matches!(tenant, "gone" | "old") {
+            say(&format!("sent {tenant} {number}"));
         }
         let profile: RawProfile = numbered_at(number, &format!("service-{}", number % 3), time);
         assert!(store.append(tenant, vec![profile]).await.is_empty());
@@ -201,16 +207,20 @@ async fn push(store: Arc<Store>, tenant: &'static str, age: u64, next: Arc<Atomi
 /// Every kind of work in turn, for ever.
 async fn work(store: Arc<Store>) {
     for cycle in 0u64.. {
+        say("mark old");
         store.flush().await.unwrap();
+        say("taking old");
         store.maintain(Work::Due).await.unwrap();
+        say("took old");
         store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
         if cycle % 3 == 2 {
             store.maintain(Work::Compact).await.unwrap();
         }
-        say("deleting");
+        say("mark gone");
+        say("taking gone");
         let everything = Deletion::new("gone", "{}", (i64::MIN, i64::MAX));
         store.maintain(Work::Delete(everything)).await.unwrap();
-        say("deleted");
+        say("took gone");
     }
 }
 
@@ -218,14 +228,29 @@ async fn work(store: Arc<Store>) {
 #[derive(Default)]
 struct Told {
     kept: HashMap<String, BTreeSet<u64>>,
-    /// Numbers of the tenant whose profiles are deleted, from before they are pushed on.
+    /// Of the tenants whose profiles a deletion or retention takes.
+    taken: HashMap<String, Taken>,
+}
+
+/// What may be gone and what must be.
+#[derive(Default)]
+struct Taken {
+    /// Numbers from before they are pushed on.
     sent: BTreeSet<u64>,
-    /// What was kept when the deletion that is under way was asked for.
-    asked: Option<BTreeSet<u64>>,
-    /// A deletion may have taken these: it was asked for or under way when they were pushed.
+    /// What was kept before the flush of the work that comes or is under way: it will be taken.
+    marked: BTreeSet<u64>,
+    is_under_way: bool,
+    /// Work was under way when they were pushed, or began later.
     may_be_gone: BTreeSet<u64>,
-    /// A deletion that was answered has taken these.
-    deleted: BTreeSet<u64>,
+    /// Work that was answered has taken these.
+    gone: BTreeSet<u64>,
+}
+
+impl Taken {
+    fn ended(&mut self) {
+        self.is_under_way = false;
+        self.may_be_gone.extend(&self.sent);
+    }
 }
 
 impl Told {
@@ -236,99 +261,220 @@ impl Told {
                 let of_tenant = self.kept.entry(tenant.to_owned()).or_default();
                 of_tenant.insert(number.parse().unwrap());
             }
-            ["sent", number] => drop(self.sent.insert(number.parse().unwrap())),
-            ["deleting"] => self.asked = Some(self.kept.get("gone").cloned().unwrap_or_default()),
-            ["deleted"] => {
-                self.deleted.extend(self.asked.take().unwrap());
-                self.may_be_gone.extend(&self.sent);
+            ["sent", tenant, number] => drop(self.of(tenant).sent.insert(number.parse().unwrap())),
+            ["mark", tenant] => {
+                let kept = self.kept.get(tenant).cloned().unwrap_or_default();
+                self.of(tenant).marked = kept;
+            }
+            ["taking", tenant] => self.of(tenant).is_under_way = true,
+            ["took", tenant] => {
+                let taken = self.of(tenant);
+                taken.gone.append(&mut taken.marked);
+                taken.ended();
             }
             _ => {}
         }
     }
 
-    /// The child is gone; a deletion that it had begun goes on with what was pushed until now.
+    fn of(&mut self, tenant: &str) -> &mut Taken {
+        self.taken.entry(tenant.to_owned()).or_default()
+    }
+
+    /// The child is gone; work that it had begun goes on with what was pushed until now.
     fn killed(&mut self) {
-        if self.asked.take().is_some() {
-            self.may_be_gone.extend(&self.sent);
+        for taken in self.taken.values_mut() {
+            if taken.is_under_way {
+                taken.ended();
+            }
         }
     }
 
     /// Compares with what is in the folder. `all` also has retention and deletions carried out.
     fn check(&self, source: &impl SnapshotSource, round: u64, all: bool) {
+        let stored = stored(source);
         let mut problems = Vec::new();
-        let profiles = numbers(source, Table::Profiles, "total");
-        let samples = numbers(source, Table::Samples, "value");
         for (tenant, _) in TENANTS {
-            let empty = BTreeMap::new();
-            let found = profiles.get(tenant).unwrap_or(&empty);
-            let none = BTreeSet::new();
-            let kept = self.kept.get(tenant).unwrap_or(&none);
-            problems.extend(
-                found
-                    .iter()
-                    .filter(|(_, count)| **count != 1)
-                    .map(|(number, count)| format!("{tenant}: {number} is there {count} times")),
-            );
-            let may_be_gone = |number: &u64| tenant == "old" || (tenant == "gone" && self.may_be_gone.contains(number));
-            let lost = kept
-                .iter()
-                .filter(|number| !found.contains_key(number) && !may_be_gone(number));
-            problems.extend(lost.map(|number| format!("{tenant}: {number} is lost")));
-            if tenant == "gone" {
-                let back = self.deleted.iter().filter(|number| found.contains_key(number));
-                problems.extend(back.map(|number| format!("{number} was deleted and is there")));
-            }
-            if all && tenant == "old" && !found.is_empty() {
-                problems.push(format!("{} profiles have outlived their retention", found.len()));
-            }
-            // Deletions, as retention, change one table after the other: they may be between the two.
-            let of_samples = samples.get(tenant).unwrap_or(&empty);
-            if tenant == "gone" || tenant == "young" {
-                let doubled = of_samples.iter().filter(|(_, count)| **count != 1);
-                problems.extend(doubled.map(|(number, count)| format!("{tenant}: samples of {number}: {count} times")));
-                let lost = kept
-                    .iter()
-                    .filter(|number| !of_samples.contains_key(number) && !may_be_gone(number));
-                problems.extend(lost.map(|number| format!("{tenant}: samples of {number} are lost")));
-            }
-            let sum = |rows: &BTreeMap<u64, u64>| rows.iter().map(|(number, count)| number * count).sum::<u64>();
-            if sum(found) != sum(of_samples) && (all || matches!(tenant, "young" | "coarse")) {
-                problems.push(format!(
-                    "{tenant}: profiles and samples differ by {}",
-                    sum(found).abs_diff(sum(of_samples))
-                ));
-            }
+            let empty = Rows::default();
+            let found = stored.get(tenant).unwrap_or(&empty);
+            let nothing = (BTreeSet::new(), Taken::default());
+            let kept = self.kept.get(tenant).unwrap_or(&nothing.0);
+            let taken = self.taken.get(tenant).unwrap_or(&nothing.1);
+            let of_tenant = check_tenant(tenant, kept, taken, found, all);
+            problems.extend(of_tenant.into_iter().map(|problem| format!("{tenant}: {problem}")));
         }
         assert!(problems.is_empty(), "round {round}: {problems:#?}");
     }
 }
 
-/// How often each number is in a column, by tenant.
-fn numbers(source: &impl SnapshotSource, table: Table, column: &str) -> HashMap<String, BTreeMap<u64, u64>> {
-    let snapshot = source.snapshot();
-    let mut found: HashMap<String, BTreeMap<u64, u64>> = HashMap::new();
-    let mut add = |tenant: &str, batch: &RecordBatch| {
-        let of_tenant = found.entry(tenant.to_owned()).or_default();
-        let values = batch.column_by_name(column).unwrap().as_primitive::<Int64Type>();
-        for value in values.values() {
-            *of_tenant.entry(u64::try_from(*value).unwrap()).or_default() += 1;
+fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows, all: bool) -> Vec<String> {
+    let mut problems = found.problems.clone();
+    // Of a tenant from which things are taken the tables change one after the other: they may be between the two.
+    let agree = all || matches!(tenant, "young" | "coarse");
+    let samples_are_whole = matches!(tenant, "young" | "gone");
+    // Names of a day that is past its retention go, and profiles of that day that come meanwhile go with the next round.
+    let names_may_be_gone = tenant == "old" && !taken.may_be_gone.is_empty();
+    let mut unnamed = 0;
+    let (mut profiles, mut samples) = (BTreeMap::new(), BTreeMap::new());
+    let (mut totals, mut values) = (Sums::new(), Sums::new());
+    for (number, series) in &found.profiles {
+        *profiles.entry(*number).or_insert(0) += 1;
+        let expected = service_of(*number);
+        match found.services.get(series) {
+            Some(service) if *service == expected => {}
+            None if names_may_be_gone => {}
+            other => problems.push(format!("the series of {number} is {other:?} and not {expected}")),
+        }
+        *totals.entry((function_of(*number), expected)).or_insert(0) += number;
+    }
+    for (value, series, stack) in &found.samples {
+        let (Some(function), Some(service)) = (found.functions.get(stack), found.services.get(series)) else {
+            unnamed += value;
+            if !names_may_be_gone {
+                problems.push(format!(
+                    "a sample of {value} finds no name for stack {stack:?} or series {series:?}"
+                ));
+            }
+            continue;
+        };
+        *values.entry((function.clone(), service.clone())).or_insert(0) += value;
+        if samples_are_whole {
+            *samples.entry(*value).or_insert(0) += 1;
+            let expected = (function_of(*value), service_of(*value));
+            if (function, service) != (&expected.0, &expected.1) {
+                problems.push(format!(
+                    "the sample of {value} is of {function} and {service}, not {expected:?}"
+                ));
+            }
+        }
+    }
+    let mut compare = |what: &str, counts: &BTreeMap<u64, u64>| {
+        let doubled = counts.iter().filter(|(_, count)| **count != 1);
+        problems.extend(doubled.map(|(number, count)| format!("{what} of {number} is there {count} times")));
+        let lost = kept
+            .iter()
+            .filter(|number| !counts.contains_key(number) && !taken.may_be_gone.contains(number));
+        problems.extend(lost.map(|number| format!("{what} of {number} is lost")));
+        let back = taken.gone.iter().filter(|number| counts.contains_key(number));
+        problems.extend(back.map(|number| format!("{what} of {number} was taken and is there")));
+        if all && tenant == "old" && !counts.is_empty() {
+            problems.push(format!("{} of {what} have outlived their retention", counts.len()));
         }
     };
-    for file in snapshot.files.iter().filter(|file| file.table == table) {
+    compare("the profile", &profiles);
+    if samples_are_whole {
+        compare("the sample", &samples);
+    }
+    // What nothing can have taken must be in the sums by name.
+    let mut least = Sums::new();
+    for number in kept.iter().filter(|number| !taken.may_be_gone.contains(number)) {
+        *least.entry((function_of(*number), service_of(*number))).or_insert(0) += number;
+    }
+    for (name, sum) in least {
+        let there = values.get(&name).copied().unwrap_or(0);
+        if there + unnamed < sum {
+            problems.push(format!("samples of {name:?} sum up to {there}, and {sum} was kept"));
+        }
+    }
+    if agree && totals != values {
+        problems.push(format!(
+            "profiles and samples differ by name: {totals:?} and {values:?}"
+        ));
+    }
+    problems
+}
+
+/// Sums of values by function and service.
+type Sums = BTreeMap<(String, String), u64>;
+
+/// The function of the one sample that `numbered_at` makes.
+fn function_of(number: u64) -> String {
+    format!("work_{}", number % 50)
+}
+
+fn service_of(number: u64) -> String {
+    format!("service-{}", number % 3)
+}
+
+/// A stack or series, which has a row on each day.
+type Name = (i32, i64);
+
+/// What the four tables have of one tenant.
+#[derive(Default)]
+struct Rows {
+    /// Number and series of each profile.
+    profiles: Vec<(u64, Name)>,
+    /// Value, series and stack of each sample.
+    samples: Vec<(u64, Name, Name)>,
+    /// Leaf of each stack.
+    functions: HashMap<Name, String>,
+    /// Service of each series.
+    services: HashMap<Name, String>,
+    /// Names that are told in two ways.
+    problems: Vec<String>,
+}
+
+impl Rows {
+    fn add(&mut self, table: Table, batch: &RecordBatch, day: impl Fn(usize) -> i32) {
+        let column = |name: &str| batch.column_by_name(name).unwrap();
+        let number = |name: &str, row: usize| column(name).as_primitive::<Int64Type>().value(row);
+        let value = |name: &str, row: usize| u64::try_from(number(name, row)).unwrap();
+        let name = |name: &str, row: usize| (day(row), number(name, row));
+        for row in 0..batch.num_rows() {
+            match table {
+                Table::Profiles => self.profiles.push((value("total", row), name("series", row))),
+                Table::Samples => {
+                    let sample = (value("value", row), name("series", row), name("stack", row));
+                    self.samples.push(sample);
+                }
+                Table::Stacks => {
+                    let frames = column("frames").as_list::<i32>().value(row);
+                    let functions = frames.as_struct().column_by_name("function").unwrap();
+                    let leaf = functions.as_string::<i32>().value(0).to_owned();
+                    self.problems
+                        .extend(tell(&mut self.functions, name("stack", row), leaf));
+                }
+                Table::Series => {
+                    let service = column("service_name").as_string::<i32>().value(row).to_owned();
+                    self.problems
+                        .extend(tell(&mut self.services, name("series", row), service));
+                }
+            }
+        }
+    }
+}
+
+/// Notes what a name stands for. A row may be there several times, and always says the same.
+fn tell(names: &mut HashMap<Name, String>, name: Name, text: String) -> Option<String> {
+    let before = names.insert(name, text.clone()).filter(|before| *before != text)?;
+    Some(format!("{name:?} is {before} and {text}"))
+}
+
+/// What is in files and heads, by tenant.
+fn stored(source: &impl SnapshotSource) -> HashMap<String, Rows> {
+    let snapshot = source.snapshot();
+    let mut stored: HashMap<String, Rows> = HashMap::new();
+    for file in snapshot.files.iter() {
         let open = File::open(snapshot.root.name(&file.path)).unwrap();
         let reader = ParquetRecordBatchReaderBuilder::try_new(open).unwrap().build().unwrap();
-        reader.for_each(|batch| add(&file.tenant, &batch.unwrap()));
+        let rows = stored.entry(file.tenant.to_string()).or_default();
+        reader.for_each(|batch| rows.add(file.table, &batch.unwrap(), |_| file.day));
     }
     for (tenant, _) in TENANTS {
         let filter = ScanFilter {
             tenant: Some(tenant.into()),
             ..ScanFilter::default()
         };
+        let rows = stored.entry(tenant.to_owned()).or_default();
         for head in &snapshot.heads {
-            head.scan(table, &filter).iter().for_each(|batch| add(tenant, batch));
+            for table in Table::ALL {
+                for batch in head.scan(table, &filter) {
+                    let days = batch.column_by_name("day").unwrap().as_primitive::<Date32Type>();
+                    rows.add(table, &batch, |row| days.value(row));
+                }
+            }
         }
     }
-    found
+    stored
 }
 
 /// A sequence of numbers that differs from round to round and is the same in every run.
@@ -339,7 +485,7 @@ fn drawn(round: u64, salt: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Runs one child until it is killed. Returns the class of the place, or `moment`.
+/// Runs one child until it is killed. Returns the class of the place, or from when on the moment was drawn.
 fn round(dir: &Path, round: u64, told: &mut Told) -> &'static str {
     let (class, events) = CLASSES[(round % CLASSES.len() as u64) as usize];
     let at_a_moment = round % 10 == 9;
@@ -367,8 +513,15 @@ fn round(dir: &Path, round: u64, told: &mut Told) -> &'static str {
         }
     });
     let started = Instant::now();
-    let mut killed = "moment";
-    let mut wait = PATIENCE;
+    // How far the child has come, and how far it shall come before a moment is drawn.
+    let mut come = 0;
+    let from = match at_a_moment {
+        true => drawn(round, 3) as usize % MOMENTS.len(),
+        false => usize::MAX,
+    };
+    let moment = MOMENT.mul_f64(drawn(round, 2) as f64 / u64::MAX as f64);
+    let mut killed = MOMENTS[0];
+    let mut wait = if from == 0 { moment } else { PATIENCE };
     loop {
         match heard.recv_timeout(wait.saturating_sub(started.elapsed())) {
             Ok(line) => {
@@ -377,9 +530,13 @@ fn round(dir: &Path, round: u64, told: &mut Told) -> &'static str {
                     killed = class;
                     break;
                 }
-                // A start has fewer places than were drawn, or it is no place that was drawn.
-                if line == "open" && (at_a_moment || class == "open") {
-                    wait = started.elapsed() + Duration::from_millis(drawn(round, 2) % 150);
+                if line == "open" || line == "took gone" {
+                    come += 1;
+                    // A start may have fewer places than were drawn.
+                    if come == from || (class == "open" && come == 1 && !at_a_moment) {
+                        killed = MOMENTS[come];
+                        wait = started.elapsed() + moment;
+                    }
                 }
             }
             Err(RecvTimeoutError::Timeout) => break,
@@ -405,15 +562,17 @@ fn round(dir: &Path, round: u64, told: &mut Told) -> &'static str {
 }
 
 /// Everything is carried out and merged: still the same, and the folder is sound.
-fn finish(dir: &Path, told: &Told, rounds: u64) {
+fn finish(dir: &Path, told: &mut Told, rounds: u64) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let store = Store::open(config(dir), &Scope::new()).unwrap();
         told.check(store.as_ref(), rounds, false);
+        told.hear("mark old");
         store.flush().await.unwrap();
         for work in [Work::Due, Work::Compact, Work::Due, Work::Vacuum(Duration::ZERO)] {
             store.maintain(work).await.unwrap();
         }
+        told.hear("took old");
         told.check(store.as_ref(), rounds, true);
         store.close(Duration::from_secs(60)).await.unwrap();
     });
@@ -425,7 +584,7 @@ fn finish(dir: &Path, told: &Told, rounds: u64) {
 fn nothing_acknowledged_is_lost_or_doubled_by_kills_at_places() {
     let rounds = std::env::var("ALLUVIUM_KILLS").map_or(ROUNDS, |text| text.parse().unwrap());
     let mut kills: BTreeMap<&str, u64> = BTreeMap::new();
-    let (mut kept, mut deleted) = (0, 0);
+    let (mut kept, mut deleted, mut retired) = (0, 0, 0);
     let started = Instant::now();
     for first in (0..rounds).step_by(ROUNDS_A_FOLDER) {
         // A kill leaves what was written, synced or not: memory, where there is room, says as much as a disk and is not slow.
@@ -438,16 +597,20 @@ fn nothing_acknowledged_is_lost_or_doubled_by_kills_at_places() {
             *kills.entry(round(dir.path(), number, &mut told)).or_default() += 1;
             told.check(&Store::open_read_only(dir.path()).unwrap(), number, false);
         }
-        finish(dir.path(), &told, end);
+        finish(dir.path(), &mut told, end);
         kept += told.kept.values().map(BTreeSet::len).sum::<usize>();
-        deleted += told.deleted.len();
+        deleted += told.of("gone").gone.len();
+        retired += told.of("old").gone.len();
     }
     println!(
-        "{rounds} kills in {:?}: {kills:?}; {kept} profiles acknowledged, 0 lost, 0 doubled; {deleted} deleted on request",
+        "{rounds} kills in {:?}: {kills:?}; {kept} profiles acknowledged, 0 lost, 0 doubled; {deleted} deleted on request, \
+         {retired} retired",
         started.elapsed()
     );
-    for (class, _) in CLASSES {
-        let least = if rounds >= 100 { rounds / 50 } else { 0 };
-        assert!(kills.get(class).copied().unwrap_or(0) >= least, "{class}: {kills:?}");
+    if rounds >= 100 {
+        let of = |class: &str| kills.get(class).copied().unwrap_or(0);
+        assert!(CLASSES.iter().all(|(class, _)| of(class) >= rounds / 50), "{kills:?}");
+        assert!(MOMENTS.iter().all(|moment| of(moment) > 0), "{kills:?}");
+        assert!(deleted > 0 && retired > 0);
     }
 }

@@ -10,6 +10,8 @@
 
 #[cfg(feature = "server")]
 mod azure;
+#[cfg(unix)]
+mod ci;
 mod client;
 mod collector;
 #[cfg(feature = "server")]

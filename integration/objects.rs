@@ -22,7 +22,7 @@ use alluvium::wire::push::PushClient;
 
 use crate::harness::client;
 use crate::kill::{check, numbered, push_until_gone};
-use crate::program::{PATIENCE, Program, free_address, other, run, sql};
+use crate::program::{Address, PATIENCE, Program, other, run, sql};
 use crate::seaweed::{ACCESS_KEY, BUCKET, SECRET_KEY, Seaweed};
 
 /// A server with its folder.
@@ -34,6 +34,7 @@ pub struct Server {
     /// It itself.
     pub process: Program,
     arguments: Vec<String>,
+    _address: Address,
 }
 
 impl Server {
@@ -43,7 +44,7 @@ impl Server {
         std::fs::create_dir_all(&folder).unwrap();
         let config = folder.join("server.yaml");
         std::fs::write(&config, format!("{storage}maintenance:\n  interval: 1s\n")).unwrap();
-        let address = free_address();
+        let address = Address::keep();
         let arguments: Vec<String> = [
             "serve",
             "--listen",
@@ -66,6 +67,7 @@ impl Server {
             arguments,
             log,
             process,
+            _address: address,
         }
     }
 

@@ -3,17 +3,24 @@
 //! In: a command line. Out: a running process that is killed with its value, its log for the report when something fails, and HTTP helpers that wait for a condition
 //! with a deadline. Programs of others may be absent: see [`other`].
 
-use std::net::TcpListener;
+use std::fmt::{Display, Formatter};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use tokio::net::TcpSocket;
 
 /// A debug build on a busy machine with two cores starts within seconds; this is for the worst day.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One recording of whole programs at a time: each alone keeps both CPUs busy.
-pub static RECORDING: Mutex<()> = Mutex::new(());
+/// One recording of whole programs at a time: each alone keeps both CPUs busy. Others wait until the value is dropped.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static RECORDING: Mutex<()> = Mutex::new(());
+    RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Takes a measure until what it is to show holds, three times at most: on a machine with more work than CPUs samples are lost and come late.
 pub fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {
@@ -140,10 +147,65 @@ impl Drop for Program {
     }
 }
 
-/// An address that nobody listened on a moment ago, for programs that cannot be asked which port they took.
-pub fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
+/// An address of 127.0.0.1 that is kept for one program, which may be started there again and again; while it is away, connections are refused.
+///
+/// The socket is bound and does not listen. A server, which sets SO_REUSEADDR as this does, may listen beside it (socket(7)), but Linux gives the port to nobody
+/// who asks for any port, and to no outgoing connection.
+pub struct Address {
+    text: String,
+    _kept: TcpSocket,
+}
+
+impl Address {
+    /// Keeps a free one.
+    pub fn keep() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        Self {
+            text: socket.local_addr().unwrap().to_string(),
+            _kept: socket,
+        }
+    }
+
+    /// The part behind the colon.
+    pub fn port(&self) -> &str {
+        self.text.rsplit(':').next().unwrap()
+    }
+}
+
+impl Deref for Address {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Display for Address {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+#[test]
+fn an_address_that_is_kept_is_given_to_nobody_and_its_program_may_start_again() {
+    let kept: Vec<Address> = (0..16).map(|_| Address::keep()).collect();
+    // Of less than 30,000 ports each listener takes any: one of an address that is not kept would meet it several times.
+    for _ in 0..20_000 {
+        let other = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .to_string();
+        assert!(kept.iter().all(|address| **address != other), "{other}");
+    }
+    for _ in 0..2 {
+        let own = TcpListener::bind(&*kept[0]).unwrap();
+        assert!(TcpStream::connect(&*kept[0]).is_ok());
+        drop(own);
+        assert!(TcpStream::connect(&*kept[0]).is_err());
+    }
 }
 
 /// Runs our own program to its end: whether it ended well, standard output, standard error.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::client;
 use crate::known;
-use crate::program::{PATIENCE, Program, free_address, run, sql};
+use crate::program::{Address, PATIENCE, Program, run, sql};
 
 #[test]
 fn three_mistakes_get_three_diagnostics_and_exit_code_one() {
@@ -78,7 +78,7 @@ fn a_server_that_cannot_start_says_why_in_one_line() {
 async fn a_bad_reload_changes_nothing_and_a_dead_endpoint_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let http = client();
-    let (own, dead) = (free_address(), free_address());
+    let (own, dead) = (Address::keep(), Address::keep());
     let target = serve_known_profiles().await;
     let config = folder.path().join("collector.alloy");
     let good = format!(

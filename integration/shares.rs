@@ -8,9 +8,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::PoisonError;
 
-use crate::program::{RECORDING, insist, other};
+use crate::program::{alone, insist, other};
 
 /// Ticks a second of busy time: many, so that few seconds are enough.
 const HERTZ: u32 = 3499;
@@ -79,7 +78,7 @@ rest() {
 /// tables of unwinding when the first stack asks for them, and as a build for debugging that ticks so often it can keep stacks for a short time only. Twice,
 /// as the first table may show the way to code that needs another.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
-    let _alone = RECORDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let output = folder.join("out.folded");
     let lane = |programs: &[String]| format!("({}) &\n", programs.join(" && "));
     let warm = format!("({}) >/dev/null\nrest\n", first.join("; "));
@@ -170,10 +169,10 @@ impl Recorded {
                 .unwrap()
         };
         let whole = 1.0 - before(" with an incomplete stack") / before(" samples of");
-        if whole < part {
-            return Err(format!("{whole:.4} of the stacks are whole"));
+        if whole >= part {
+            return Ok(());
         }
-        Ok(())
+        Err(format!("{whole:.4} of the stacks are whole"))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The store against kill -9: a child process appends and flushes, is killed at a random moment, and whatever it had acknowledged
-//! must be there once.
+//! must be there once and whole, by its number.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,9 +16,14 @@ use alluvium::store::schema::Table;
 use alluvium::store::snapshot::{ScanFilter, SnapshotSource};
 use alluvium::store::{Limits, Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// Names the child's data folder; without it the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_STORE_CHILD";
+/// First number of the child's profiles.
+const FIRST: &str = "ALLUVIUM_TEST_STORE_FIRST";
 /// Rows of the profiles table that a profile makes: one a sample type.
 const ROWS: u64 = 2;
 
@@ -39,22 +46,67 @@ fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-/// Rows of the profiles table in files and heads.
-fn stored(store: &impl SnapshotSource) -> u64 {
-    let snapshot = store.snapshot();
-    let in_files: u64 = snapshot
-        .files
-        .iter()
-        .filter(|file| file.table == Table::Profiles)
-        .map(|file| file.rows)
-        .sum();
-    let in_heads: usize = snapshot
-        .heads
-        .iter()
-        .flat_map(|head| head.scan(Table::Profiles, &ScanFilter::default()))
-        .map(|batch| batch.num_rows())
-        .sum();
-    in_files + in_heads as u64
+/// What is in files and heads.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Stored {
+    /// Rows of `profiles`, by the number of the profile.
+    profiles: BTreeMap<u64, u64>,
+    /// Samples that these rows say to have.
+    expected: u64,
+    /// Rows of `samples`.
+    samples: u64,
+}
+
+impl Stored {
+    fn of(store: &impl SnapshotSource) -> Self {
+        let snapshot = store.snapshot();
+        let mut stored = Self::default();
+        for file in snapshot.files.iter() {
+            let open = File::open(snapshot.root.name(&file.path)).unwrap();
+            let reader = ParquetRecordBatchReaderBuilder::try_new(open).unwrap().build().unwrap();
+            reader.for_each(|batch| stored.add(file.table, &batch.unwrap()));
+        }
+        for head in &snapshot.heads {
+            for table in [Table::Profiles, Table::Samples] {
+                let batches = head.scan(table, &ScanFilter::default());
+                batches.iter().for_each(|batch| stored.add(table, batch));
+            }
+        }
+        stored
+    }
+
+    fn add(&mut self, table: Table, batch: &RecordBatch) {
+        match table {
+            Table::Profiles => {
+                let ids = batch.column_by_name("profile_id").unwrap().as_string::<i32>();
+                for id in ids.iter() {
+                    *self.profiles.entry(id.unwrap().parse().unwrap()).or_default() += 1;
+                }
+                let counts = batch
+                    .column_by_name("sample_count")
+                    .unwrap()
+                    .as_primitive::<Int64Type>();
+                self.expected += counts.values().iter().map(|count| count.cast_unsigned()).sum::<u64>();
+            }
+            Table::Samples => self.samples += batch.num_rows() as u64,
+            Table::Stacks | Table::Series => {}
+        }
+    }
+
+    /// Asks for each acknowledged profile to be there once and whole, and each other that was sent once and whole or not at all.
+    fn check(&self, kept: &BTreeSet<u64>, sent: &BTreeSet<u64>) {
+        let lost: Vec<_> = kept
+            .iter()
+            .filter(|number| !self.profiles.contains_key(number))
+            .collect();
+        let unknown: Vec<_> = self.profiles.keys().filter(|number| !sent.contains(number)).collect();
+        let uneven: Vec<_> = self.profiles.iter().filter(|(_, rows)| **rows != ROWS).collect();
+        assert!(
+            lost.is_empty() && unknown.is_empty() && uneven.is_empty(),
+            "lost: {lost:?}, never sent: {unknown:?}, not {ROWS} rows: {uneven:?}"
+        );
+        assert_eq!(self.samples, self.expected);
+    }
 }
 
 #[test]
@@ -65,7 +117,8 @@ fn child_that_is_killed() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let store = Store::open(config(Path::new(&dir)), &Scope::new()).unwrap();
-        let next = Arc::new(AtomicU64::new(0));
+        let first = std::env::var(FIRST).unwrap().parse().unwrap();
+        let next = Arc::new(AtomicU64::new(first));
         let clients = (0..8).map(|_| {
             let (store, next) = (store.clone(), next.clone());
             tokio::spawn(async move {
@@ -77,9 +130,9 @@ fn child_that_is_killed() {
                         id: number.to_string().into(),
                         pprof: pprof::gzip(&pprof::encode(&cpu_profile(&names, SHAPE, number))).into(),
                     };
-                    say("sent");
+                    say(&format!("sent {number}"));
                     assert!(store.append("t", vec![profile]).await.is_empty());
-                    say("kept");
+                    say(&format!("kept {number}"));
                 }
             })
         });
@@ -88,20 +141,21 @@ fn child_that_is_killed() {
 }
 
 /// One line that the parent has even when this process dies right after.
-fn say(word: &str) {
+fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "@{word}").unwrap();
+    writeln!(out, "@{line}").unwrap();
     out.flush().unwrap();
 }
 
 #[test]
 fn a_killed_process_loses_nothing_that_it_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut kept, mut sent) = (0u64, 0u64);
+    let (mut kept, mut sent) = (BTreeSet::new(), BTreeSet::new());
     for round in 0..6u64 {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "store::child_that_is_killed", "--nocapture"])
             .env(CHILD, dir.path())
+            .env(FIRST, (round * 1_000_000).to_string())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -110,35 +164,37 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
         let limit = 40 + round * 17;
         let mut seen = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            match line.unwrap().as_str() {
-                "@sent" => sent += 1,
-                "@kept" => {
-                    kept += 1;
-                    seen += 1;
-                    if seen == limit {
-                        child.kill().unwrap();
-                    }
-                }
-                _ => {}
+            let line = line.unwrap();
+            // The harness writes before the first line of ours.
+            let Some((_, said)) = line.split_once('@') else {
+                continue;
+            };
+            let (word, number) = said.split_once(' ').unwrap();
+            let number: u64 = number.parse().unwrap();
+            if word == "sent" {
+                sent.insert(number);
+                continue;
+            }
+            kept.insert(number);
+            seen += 1;
+            if seen == limit {
+                child.kill().unwrap();
             }
         }
         child.wait().unwrap();
         assert!(seen >= limit, "the child ended by itself after {seen} profiles");
         let read_only = Store::open_read_only(dir.path()).unwrap();
-        let rows = stored(&read_only);
-        assert!(
-            (kept * ROWS..=sent * ROWS).contains(&rows),
-            "{rows} rows, {kept} profiles kept, {sent} sent"
-        );
+        let found = Stored::of(&read_only);
+        found.check(&kept, &sent);
         let store = Store::open(config(dir.path()), &Scope::new()).unwrap();
-        assert_eq!(stored(store.as_ref()), rows);
+        assert_eq!(Stored::of(store.as_ref()), found);
     }
-    // Flushed, the count is the same.
+    // Flushed, it is the same.
     let store = Store::open(config(dir.path()), &Scope::new()).unwrap();
-    let rows = stored(store.as_ref());
+    let found = Stored::of(store.as_ref());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(store.close(Duration::from_secs(30))).unwrap();
-    assert_eq!(stored(store.as_ref()), rows);
+    assert_eq!(Stored::of(store.as_ref()), found);
     assert!(
         store
             .snapshot()

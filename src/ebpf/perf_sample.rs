@@ -11,12 +11,12 @@ use crate::unwind::walk::{self, Snapshot};
 pub const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 13;
 /// Bytes of the stack that are copied.
 pub const STACK_BYTES: u32 = 16 << 10;
-/// The registers that are copied (asm/perf_regs.h): ax, bx, cx, dx, si, di, bp, sp, ip, and r8 to r15.
-#[cfg(target_arch = "x86_64")]
-pub const REGISTERS: u64 = 0x1ff | 0xff << 16;
+/// The registers that are copied, as bits (asm/perf_regs.h).
+pub const REGISTERS: u64 = if cfg!(target_arch = "x86_64") { X86_64 } else { ARM64 };
+/// ax, bx, cx, dx, si, di, bp, sp, ip, and r8 to r15.
+const X86_64: u64 = 0x1ff | 0xff << 16;
 /// Frame pointer, return address, stack pointer and instruction pointer.
-#[cfg(not(target_arch = "x86_64"))]
-pub const REGISTERS: u64 = 0xf << 29;
+const ARM64: u64 = 0xf << 29;
 
 /// Number of registers that are copied, which come in the order of their bits.
 const COPIED: usize = REGISTERS.count_ones() as usize;
@@ -24,17 +24,16 @@ const COPIED: usize = REGISTERS.count_ones() as usize;
 /// Instruction pointer, stack pointer, frame pointer, the third register of rules, and all by their DWARF numbers.
 type Arranged = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
-#[cfg(target_arch = "x86_64")]
-fn arrange(copied: &[u64; COPIED]) -> Arranged {
-    let [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] = *copied;
-    let dwarf = [ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15];
-    (ip, sp, bp, bx, dwarf)
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn arrange(copied: &[u64; COPIED]) -> Arranged {
-    let [fp, lr, sp, pc] = *copied;
-    (pc, sp, fp, lr, [0; walk::REGISTERS])
+/// The copied registers by what they are for. Which machine they are of is told by their number, so that both are compiled and tested on either.
+fn arrange(copied: &[u64]) -> Option<Arranged> {
+    match *copied {
+        [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {
+            let dwarf = [ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15];
+            Some((ip, sp, bp, bx, dwarf))
+        }
+        [fp, lr, sp, pc] => Some((pc, sp, fp, lr, [0; walk::REGISTERS])),
+        _ => None,
+    }
 }
 
 /// Kernel frames at most, as in the program.
@@ -95,7 +94,7 @@ pub fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     if abi == 0 {
         records::write_kernel_only(out, head, kernel);
     } else {
-        let (ip, sp, bp, aux, dwarf) = arrange(&registers);
+        let (ip, sp, bp, aux, dwarf) = arrange(&registers)?;
         let snapshot = Snapshot {
             ip,
             sp,
@@ -142,13 +141,26 @@ mod tests {
         let User::Snapshot(snapshot) = record.user else {
             panic!("{record:?}")
         };
-        if cfg!(target_arch = "x86_64") {
-            assert_eq!((snapshot.ip, snapshot.sp, snapshot.bp, snapshot.aux), (18, 17, 16, 11));
-        }
+        let expected = if cfg!(target_arch = "x86_64") {
+            (18, 17, 16, 11)
+        } else {
+            (13, 12, 10, 11)
+        };
+        assert_eq!((snapshot.ip, snapshot.sp, snapshot.bp, snapshot.aux), expected);
         assert_eq!(snapshot.bytes, 0x11_u64.to_ne_bytes());
         out.clear();
         assert!(encode(&body(false), &mut out).is_some());
         assert!(matches!(Record::parse(&out).unwrap().user, User::Frames(_)));
+    }
+
+    #[test]
+    fn registers_of_both_machines_are_arranged() {
+        let bits = |mask: u64| (0..u64::from(mask.count_ones())).collect::<Vec<u64>>();
+        let (ip, sp, bp, bx, dwarf) = arrange(&bits(X86_64)).unwrap();
+        assert_eq!((ip, sp, bp, bx, dwarf[3], dwarf[15]), (8, 7, 6, 1, 1, 16));
+        let (pc, sp, fp, lr, _) = arrange(&bits(ARM64)).unwrap();
+        assert_eq!((pc, sp, fp, lr), (3, 2, 0, 1));
+        assert_eq!(arrange(&bits(0x7)), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A data folder looked at from outside: what is damaged, what is too much, how large it is. Nothing is locked or changed.
 //!
 //! In: the folder, also of a running server. Out: findings, each with the file and whether data is at stake. Checksums of files are compared where
-//! the table has them; older files are decoded whole.
+//! the table has them; older files are decoded whole. Rows must find the stacks and series that they name.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use crate::store::maintenance::vacuum::{self, Removals};
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
-use crate::store::{StoreError, aside, folder, log_read, record, wal};
+use crate::store::{StoreError, aside, folder, log_read, record, references, wal};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,9 +147,11 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
     };
     check_log(dir, &mut checked)?;
     let root = at.root()?;
+    let mut live = Live::default();
     for table in Table::ALL {
-        check_table(dir, &root, table, &writer, &mut checked)?;
+        check_table(dir, &root, table, &writer, &mut live, &mut checked)?;
     }
+    check_references(dir, &root, &live, &mut checked)?;
     for path in deletion::pending(dir)? {
         // Other errors: it was carried out meanwhile by a running server.
         if let Err(error @ StoreError::Damaged { .. }) = Deletion::read(&path) {
@@ -236,7 +238,21 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn check_table(dir: &Path, root: &Root, table: Table, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
+/// Live files by what was found in them.
+#[derive(Default)]
+struct Live {
+    sound: Vec<FileEntry>,
+    damaged: HashSet<String>,
+}
+
+fn check_table(
+    dir: &Path,
+    root: &Root,
+    table: Table,
+    writer: &str,
+    found: &mut Live,
+    checked: &mut Checked,
+) -> Result<(), StoreError> {
     let folder = root.name(table.name());
     if !root.has_log(table)? {
         if !root.parquet_files(table, |_| true)?.is_empty() || folder.exists() {
@@ -271,8 +287,10 @@ fn check_table(dir: &Path, root: &Root, table: Table, writer: &str, checked: &mu
         checked.files += 1;
         checked.bytes += file.size;
         let Some((kind, detail)) = fault_of(root, file) else {
+            found.sound.push(file.clone());
             continue;
         };
+        found.damaged.insert(file.path.clone());
         // A running server may have replaced and deleted it meanwhile.
         opened.reload()?;
         live = opened.files()?.into_iter().map(|file| file.path).collect();
@@ -290,6 +308,33 @@ fn check_table(dir: &Path, root: &Root, table: Table, writer: &str, checked: &mu
             None => ("orphan", "no table knows it".to_owned()),
         };
         checked.add(Severity::Info, kind, dir, &root.name(&dead.path), detail);
+    }
+    Ok(())
+}
+
+/// The tables of names are listed after those of rows were: a running server writes names before the rows that need them, and removes them after these.
+fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked) -> Result<(), StoreError> {
+    let files_of = |table| match root.has_log(table)? {
+        true => DeltaTable::open(root, table)?.files(),
+        false => Ok(Vec::new()),
+    };
+    let mut names = Vec::new();
+    for (table, _) in references::NAMES {
+        // What is wrong with its log was named above.
+        let Ok(files) = files_of(table) else {
+            return Ok(());
+        };
+        names.extend(files);
+    }
+    for fault in references::follow(root, &found.sound, &names, &found.damaged) {
+        // It may have been replaced meanwhile.
+        if files_of(fault.file.table)?
+            .iter()
+            .any(|file| file.path == fault.file.path)
+        {
+            let path = root.name(&fault.file.path);
+            checked.add(Severity::Error, fault.kind, dir, &path, fault.detail);
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::profile::{Labels, RawProfile, pprof};
+use crate::store::delta::UpdateTableOperation;
 use crate::store::snapshot::{ScanFilter, SnapshotSource};
 use crate::store::{Limits, Store, StoreConfig, repair};
 use crate::telemetry::metrics::Scope;
@@ -120,6 +121,34 @@ fn every_flipped_bit_of_a_file_is_recognised() {
         bytes[position] ^= 1 << (position % 8);
         fs::write(&path, &bytes).unwrap();
         assert_eq!(kinds(dir.path()), ["file-damaged"], "{position}");
+    }
+}
+
+#[test]
+fn rows_whose_names_are_gone_are_recognised() {
+    for (table, expected) in [
+        (Table::Stacks, vec![("samples", "name a stack")]),
+        (
+            Table::Series,
+            vec![("samples", "name a series"), ("profiles", "name a series")],
+        ),
+    ] {
+        let dir = folder();
+        // Each file is sound, and so are the logs: only what the rows say of each other is wrong.
+        let mut names = DeltaTable::open(&Root::Folder(dir.path().join("tables")), table).unwrap();
+        let all = names.files().unwrap().into_iter().map(|file| file.path).collect();
+        names.replace(&all, &[], UpdateTableOperation::Delete, true).unwrap();
+        let checked = check(dir.path()).unwrap();
+        assert!(checked.has_errors());
+        for (rows, text) in &expected {
+            let found = checked.findings.iter().filter(|finding| finding.kind == "reference");
+            let found = found.filter(|finding| finding.path.starts_with(&format!("tables/{rows}/")));
+            let details: Vec<&str> = found.map(|finding| finding.detail.as_str()).collect();
+            assert_eq!(details.len(), 2, "{checked:?}");
+            assert!(details.iter().all(|detail| detail.contains(text)), "{details:?}");
+        }
+        let faults = checked.findings.iter().filter(|finding| finding.kind == "reference");
+        assert_eq!(faults.count(), 2 * expected.len(), "{checked:?}");
     }
 }
 

@@ -29,6 +29,7 @@ pub mod maintenance;
 mod metrics;
 mod read_only;
 mod record;
+mod references;
 pub mod repair;
 mod replay;
 pub mod root;

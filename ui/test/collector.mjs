@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { chromium } from 'playwright-core';
-import { freePort, program, sleep, start, stop, temporary } from './program.mjs';
+import { listening, program, sleep, start, stop, temporary } from './program.mjs';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const IMAGES = new URL('../../docs/images/', import.meta.url);
@@ -102,18 +102,21 @@ async function ready() {
 }
 
 async function launch(text, prefix = '') {
-  const port = await freePort();
   file = `${folder}/config.alloy`;
+  await writeFile(file, '');
+  collector = start(['run', file, '--server.http.listen-addr', '127.0.0.1:0', '--storage.path', await temporary(), ...(prefix === '' ? [] : ['--server.http.ui-path-prefix', prefix])], folder);
+  base = await listening(collector);
+  const { port } = new URL(base);
   await writeFile(`${folder}/targets.json`, JSON.stringify([
     { targets: [`127.0.0.1:${port}`], labels: { app: 'shop', zone: 'a' } },
     { targets: ['127.0.0.1:9'], labels: { app: 'cart', zone: 'b' } },
     { targets: ['127.0.0.1:8'], labels: { app: 'retired' } },
   ]));
   await writeFile(file, text(port));
-  collector = start(['run', file, '--server.http.listen-addr', `127.0.0.1:${port}`, '--storage.path', `${folder}/data-${port}`, ...(prefix === '' ? [] : ['--server.http.ui-path-prefix', prefix])], folder);
-  base = `http://127.0.0.1:${port}/`;
   await ready();
-  return port;
+  // It scrapes itself and writes to itself, at the port that it has taken.
+  const { status, text: answer } = await get('-/reload');
+  if (status !== 200) throw new Error(`the reload was answered with status ${status}: ${answer}`);
 }
 
 /** A fresh context whose every error and foreign request is remembered. */

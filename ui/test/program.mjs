@@ -2,9 +2,9 @@
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -12,16 +12,11 @@ export const program = process.env.ALLUVIUM_BIN || join(process.env.CARGO_TARGET
 const STOP_MS = 20_000;
 /** Lines of the program's log that are kept for when it is to blame. */
 const LOG_LINES = 40;
+const START_MS = 60_000;
+/** How the demo and the log of a collector say where they listen. */
+const LISTENS = /(?:http:\/\/|address=)(127\.0\.0\.1:\d+)/;
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-export async function freePort() {
-  const probe = createServer();
-  await new Promise((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 /** A folder that is removed when this process ends. */
 export async function temporary() {
@@ -30,15 +25,17 @@ export async function temporary() {
   return folder;
 }
 
+/** Starts the program. `address` is where it listens, once it has said so: told to take port 0, it gets one that nobody else has. */
 export function start(args, cwd) {
   const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-  const running = { log: [], ended: '', process: child, gone: null };
-  const keep = (chunk) => {
-    running.log.push(...String(chunk).split('\n').filter(Boolean));
+  const running = { log: [], address: '', ended: '', process: child, gone: null };
+  const keep = (line) => {
+    running.address ||= LISTENS.exec(line)?.[1] ?? '';
+    running.log.push(line);
     running.log.splice(0, running.log.length - LOG_LINES);
   };
-  child.stdout.on('data', keep);
-  child.stderr.on('data', keep);
+  createInterface(child.stdout).on('line', keep);
+  createInterface(child.stderr).on('line', keep);
   running.gone = new Promise((resolve) => {
     const end = (how) => {
       running.ended ||= how;
@@ -48,6 +45,15 @@ export function start(args, cwd) {
     child.once('exit', (code, signal) => end(signal ? `by ${signal}` : `with code ${code}`));
   });
   return running;
+}
+
+/** Waits until the program has said where it listens; its URL. */
+export async function listening(running) {
+  for (const deadline = Date.now() + START_MS; !running.address; await sleep(20)) {
+    if (running.ended) throw new Error(`the program ended ${running.ended}:\n${running.log.join('\n')}`);
+    if (Date.now() > deadline) throw new Error(`the program does not say where it listens:\n${running.log.join('\n')}`);
+  }
+  return `http://${running.address}/`;
 }
 
 /** Asks the program to end, and makes it end when it does not; true when it ended as it should. */

@@ -7,7 +7,7 @@
 import { spawn } from 'node:child_process';
 import { access } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort, program as BIN, sleep, start, stop, temporary } from './program.mjs';
+import { listening, program as BIN, sleep, start, stop, temporary } from './program.mjs';
 
 const NEEDED = ['memory:inuse_space:bytes:space:bytes', 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'];
 const READY_MS = 90_000;
@@ -59,11 +59,10 @@ async function main() {
     return process.env.CI ? 1 : 0;
   }
   const data = await temporary();
-  const port = await freePort();
-  const base = `http://127.0.0.1:${port}/`;
-  const demo = start(['demo', '--only-self', '--listen', `127.0.0.1:${port}`, '--data', data], data);
+  const demo = start(['demo', '--only-self', '--listen', '127.0.0.1:0', '--data', data], data);
   let code = 1;
   try {
+    const base = await listening(demo);
     await ready(base, demo);
     await sendAnother(base);
     code = await browserTest('browser.mjs', base);

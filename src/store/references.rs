@@ -1,0 +1,124 @@
+//! References between the tables: every stack and series that a row names must have a row of its own, of the same tenant and day.
+//!
+//! In: files of rows and files of names. Out: the files whose rows name what is not there. Held in memory are the names of one day of a tenant, eight bytes each;
+//! of rows a batch at a time.
+
+use std::collections::{BTreeMap, HashSet};
+
+use arrow::array::AsArray as _;
+use arrow::datatypes::Int64Type;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use crate::store::root::Root;
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
+
+/// Tables of names, and the column by which rows name them.
+pub const NAMES: [(Table, &str); 2] = [(Table::Stacks, "stack"), (Table::Series, "series")];
+
+/// Rows of a file that name what is not there, or a file that cannot say.
+pub struct Fault {
+    /// The file.
+    pub file: FileEntry,
+    /// `reference` or `file-unreadable`.
+    pub kind: &'static str,
+    /// What is wrong.
+    pub detail: String,
+}
+
+/// Follows the references of `rows` into `names`. What refers into a file of `damaged` cannot be judged.
+pub fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damaged: &HashSet<String>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let names = by_day(names);
+    for (day, rows) in by_day(rows) {
+        let names = names.get(&day).map_or(&[][..], Vec::as_slice);
+        for (table, column) in NAMES {
+            let names: Vec<&FileEntry> = names.iter().copied().filter(|file| file.table == table).collect();
+            if names.iter().any(|file| damaged.contains(&file.path)) {
+                continue;
+            }
+            match known(root, &names, column) {
+                Ok(known) => {
+                    let has_it = |file: &&&FileEntry| file.table.schema().index_of(column).is_ok();
+                    faults.extend(
+                        rows.iter()
+                            .filter(has_it)
+                            .filter_map(|file| missing(root, file, column, &known)),
+                    );
+                }
+                Err(fault) => faults.push(*fault),
+            }
+        }
+    }
+    faults
+}
+
+fn by_day(files: &[FileEntry]) -> BTreeMap<(&str, i32), Vec<&FileEntry>> {
+    let mut days: BTreeMap<(&str, i32), Vec<&FileEntry>> = BTreeMap::new();
+    for file in files {
+        days.entry((&file.tenant, file.day)).or_default().push(file);
+    }
+    days
+}
+
+/// The names in files, sorted.
+fn known(root: &Root, files: &[&FileEntry], column: &str) -> Result<Vec<i64>, Box<Fault>> {
+    let mut known = Vec::new();
+    for file in files {
+        each(root, file, column, |names| known.extend_from_slice(names))?;
+    }
+    known.sort_unstable();
+    known.dedup();
+    Ok(known)
+}
+
+fn missing(root: &Root, file: &FileEntry, column: &str, known: &[i64]) -> Option<Fault> {
+    let mut rows = 0_u64;
+    let mut one = None;
+    let read = each(root, file, column, |names| {
+        for name in names.iter().filter(|name| known.binary_search(name).is_err()) {
+            rows += 1;
+            one = Some(*name);
+        }
+    });
+    match (read, one) {
+        (Err(fault), _) => Some(*fault),
+        (Ok(()), None) => None,
+        (Ok(()), Some(one)) => Some(Fault {
+            file: file.clone(),
+            kind: "reference",
+            detail: format!(
+                "{rows} of {} rows name a {column} that has no row of that day, such as {one}",
+                file.rows
+            ),
+        }),
+    }
+}
+
+/// Gives all values of a column of integers.
+fn each(root: &Root, file: &FileEntry, column: &str, mut give: impl FnMut(&[i64])) -> Result<(), Box<Fault>> {
+    let mut read = || -> Result<(), Box<dyn std::error::Error>> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(root.open_file(&file.path, file.size)?)?;
+        let mask = ProjectionMask::columns(builder.parquet_schema(), [column]);
+        for batch in builder.with_projection(mask).build()? {
+            let batch = batch?;
+            let values = batch
+                .column_by_name(column)
+                .and_then(|values| values.as_primitive_opt::<Int64Type>());
+            give(
+                values
+                    .ok_or_else(|| format!("it has no column `{column}` of integers"))?
+                    .values(),
+            );
+        }
+        Ok(())
+    };
+    read().map_err(|error| {
+        Box::new(Fault {
+            file: file.clone(),
+            kind: "file-unreadable",
+            detail: error.to_string(),
+        })
+    })
+}
