@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::client;
 use crate::known;
-use crate::program::{PATIENCE, Program, free_address};
+use crate::program::{Address, PATIENCE, Program};
 
 /// Our program, behind the mask that systems have.
 fn behind_a_wide_mask(arguments: &[&str]) -> Command {
@@ -49,7 +49,7 @@ async fn what_a_server_keeps_is_for_its_user_alone() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let log = folder.path().join("serve.log");
-    let (address, http) = (free_address(), client());
+    let (address, http) = (Address::keep(), client());
     let url = format!("http://{address}");
     // The second start finds a folder of an older version; the third one that its administrator has opened to a group.
     for (start, wanted) in [(0, 0o700), (1, 0o755), (2, 0o750)] {
@@ -81,7 +81,7 @@ async fn what_a_server_keeps_is_for_its_user_alone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_collector_keeps_is_for_its_user_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let (own, nobody) = (free_address(), free_address());
+    let (own, nobody) = (Address::keep(), Address::keep());
     let config = folder.path().join("collector.alloy");
     let text = format!(
         "pyroscope.scrape \"self\" {{\n  targets = [{{\"__address__\" = \"{own}\", \"service_name\" = \"self\"}}]\n  \

@@ -14,7 +14,7 @@ use alluvium::wire::push;
 use prost::Message as _;
 
 use crate::harness::client;
-use crate::program::{PATIENCE, Program, free_address};
+use crate::program::{Address, PATIENCE, Program};
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 
@@ -22,7 +22,7 @@ const PUSH: &str = "/push.v1.PusherService/Push";
 const MOST_MEMORY: usize = 512 << 20;
 
 async fn serve(folder: &std::path::Path, flags: &[&str]) -> (Program, String) {
-    let (address, data) = (free_address(), folder.join("data").display().to_string());
+    let (address, data) = (Address::keep(), folder.join("data").display().to_string());
     let arguments = [&["serve", "--listen", &address, "--data", &data], flags].concat();
     let mut program = Program::alluvium(&arguments, &folder.join("log"));
     let url = format!("http://{address}");

@@ -26,6 +26,10 @@ const MAX_STACK_TEXT: u64 = 1 << 20;
 const MAX_FRAMES: u64 = 4_000_000;
 /// Bytes of names in the distinct stacks of a profile, which a flush writes one by one.
 const MAX_TEXT: u64 = 512 << 20;
+/// Bytes of the names of all functions and mappings, a text as often as it is one.
+const MAX_NAMES: usize = 64 << 20;
+/// Bytes of the text labels of all samples, a text as often as it is one.
+const MAX_LABELS: usize = 64 << 20;
 /// Rows of profiles that one profile becomes: series by sample types.
 const MAX_PROFILE_ROWS: usize = 64 << 10;
 /// Bytes of the labels of all series of a profile.
@@ -110,6 +114,34 @@ pub fn check_series(series: usize, types: usize, text: usize) -> Result<(), Reje
         ));
     }
     Ok(())
+}
+
+/// Checks the names of all functions and mappings, each of which is hashed: a text of the profile may be the name of many.
+pub fn check_names(profile: &Profile<'_>) -> Result<(), Rejection> {
+    let functions = profile.functions.iter();
+    let names = functions.map(|function| function.display_name().len() + function.file.len());
+    let mappings = profile.mappings.iter();
+    let text: usize = names
+        .chain(mappings.map(|mapping| mapping.file.len() + mapping.build_id.len()))
+        .sum();
+    if text <= MAX_NAMES {
+        return Ok(());
+    }
+    Err(refused(
+        "names_limit",
+        format!("the names of all functions and mappings have {text} bytes, at most {MAX_NAMES} are allowed"),
+    ))
+}
+
+/// Checks the labels of the samples read so far, each of which is sorted and hashed.
+pub fn check_labels(sample: u32, text: usize) -> Result<(), Rejection> {
+    if text <= MAX_LABELS {
+        return Ok(());
+    }
+    Err(refused(
+        "labels_limit",
+        format!("the labels of the samples up to {sample} have {text} bytes, at most {MAX_LABELS} are allowed"),
+    ))
 }
 
 /// Frames and bytes of names.

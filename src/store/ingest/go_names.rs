@@ -9,8 +9,9 @@ const GO_SHAPE: &str = "[go.shape.";
 
 /// New names of functions: each distinct text of the profile once, so that a long name of many functions is not copied for each.
 pub struct GoNames {
-    /// Address of the old name to index in `names`: texts of one profile are equal when they stand at one place.
-    index_of: HashMap<(usize, usize), usize>,
+    /// Address of the old name to index in `names`, `None` for one that stays: texts of one profile are equal when they stand at one
+    /// place.
+    index_of: HashMap<(usize, usize), Option<usize>>,
     names: Vec<String>,
 }
 
@@ -30,10 +31,11 @@ impl GoNames {
             if all.index_of.contains_key(&place(name)) {
                 continue;
             }
-            if let Some(renamed) = without_go_shapes(name) {
-                all.index_of.insert(place(name), all.names.len());
+            let renamed = without_go_shapes(name).map(|renamed| {
                 all.names.push(renamed);
-            }
+                all.names.len() - 1
+            });
+            all.index_of.insert(place(name), renamed);
         }
         all
     }
@@ -43,7 +45,7 @@ impl GoNames {
         if self.names.is_empty() {
             return None;
         }
-        let index = *self.index_of.get(&place(name))?;
+        let index = self.index_of.get(&place(name)).copied().flatten()?;
         self.names.get(index).map(String::as_str)
     }
 }

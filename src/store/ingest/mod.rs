@@ -98,6 +98,7 @@ pub fn prepare_within(raw: &RawProfile, received_ms: i64, limits: &Limits, room:
     cut_depth(&mut profile, limits.max_profile_stacktrace_depth);
     let renamed = GoNames::of(&profile, &buffer);
     rename(&mut profile, &renamed, limits.max_profile_symbol_value_length);
+    bounds::check_names(&profile)?;
     let stack_ids = pprof::stack_ids(&profile);
     let frames = bounds::check_stacks(&profile, &stack_ids)?;
 

@@ -37,7 +37,7 @@ pub fn split(
         return Ok((vec![whole(base)], Vec::new()));
     }
     let (types, base_text) = (profile.sample_types.len(), text_of(base.iter()));
-    let mut text = 0;
+    let (mut text, mut read) = (0, 0);
     let mut links = Vec::new();
     let mut groups: Vec<(Pairs<'_>, Vec<u32>)> = Vec::new();
     let mut index_of: HashMap<Pairs<'_>, usize> = HashMap::new();
@@ -56,6 +56,8 @@ pub fn split(
                 pairs.push((name, value));
             }
         }
+        read += text_of(pairs.iter().copied());
+        bounds::check_labels(sample, read)?;
         pairs.sort_unstable();
         let group = match index_of.get(&pairs) {
             Some(group) => *group,

@@ -34,13 +34,21 @@ pub(super) const DAY: Duration = Duration::from_secs(86_400);
 /// A disk that fails at the nth operation and at all after it.
 pub(super) struct FailFrom {
     pub(super) left: AtomicUsize,
+    /// Fails always, once it is set.
+    at: Mutex<Option<Place>>,
 }
 
 impl FailFrom {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             left: AtomicUsize::new(usize::MAX),
+            at: Mutex::new(None),
         })
+    }
+
+    /// Fails at a place and nowhere before.
+    pub(super) fn fail_from(&self, place: Place) {
+        *self.at.lock() = Some(place);
     }
 
     /// Whether it has failed; it is whole afterwards.
@@ -54,6 +62,9 @@ impl FaultHook for FailFrom {
         // The beginning of a job is no operation.
         if matches!(place, Place::Job(_)) {
             return Ok(());
+        }
+        if *self.at.lock() == Some(place) {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         let left = self
             .left

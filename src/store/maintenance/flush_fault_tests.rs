@@ -230,7 +230,8 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
                 .await
                 .is_empty()
         );
-        hook.left.store(32, Ordering::SeqCst);
+        // After the files of all tables and the first entry.
+        hook.fail_from(Place::Commit(Table::ALL[1]));
         // It stays so: the flush is not tried again with success before the end.
         store.flush().await.unwrap_err();
         (contents(&store.snapshot(), "t"), contents(&store.snapshot(), "u"))

@@ -592,18 +592,26 @@ async fn syncs_come_before_what_relies_on_them() {
     };
     let deleted = position(0, Place::LogDelete).unwrap();
     let mut last = 0;
-    for table in Table::ALL {
-        // Of each table: file, its sync, its folders, the entry, its sync, its name, the folder of the log; names before what refers to them.
-        for step in [
+    // Of each table: file, its sync, its folders; when all have them, of each the entry, its sync, its name, the folder of the log; names before
+    // what refers to them.
+    let files = Table::ALL.map(|table| {
+        [
             Place::FileCreate(table),
             Place::FileWrite(table),
             Place::FileSync(table),
             Place::FolderSync(table),
+        ]
+    });
+    let entries = Table::ALL.map(|table| {
+        [
             Place::EntryWrite(table),
             Place::EntrySync(table),
             Place::EntryLink(table),
             Place::EntryFolderSync(table),
-        ] {
+        ]
+    });
+    for steps in files.into_iter().chain(entries) {
+        for step in steps {
             let at = position(last, step).unwrap_or_else(|| panic!("{step:?} is missing after {last}: {taken:?}"));
             assert!(at >= last && at < deleted, "{step:?} comes too late");
             last = at;
