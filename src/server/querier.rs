@@ -145,8 +145,8 @@ pub async fn select_series(State(state): State<ServerState>, request: Request<Bo
 
 /// `SelectMergeStacktraces`, as a flame graph or as pprof.
 pub async fn merge_stacktraces(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(state, request, |state, tenant, ask| async move {
-        stacktraces(state, tenant, ask).await
+    question(state, request, |state, tenant, ask| {
+        Box::pin(stacktraces(state, tenant, ask))
     })
     .await
 }
@@ -205,27 +205,29 @@ async fn stacktraces_query(
 
 /// `Diff`: both sides of one type, told apart by selector or range. The larger of the two node limits counts.
 pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(state, request, |state, tenant, ask: querier::DiffRequest| async move {
-        let (Some(left), Some(right)) = (ask.left, ask.right) else {
-            return Err(ConnectError::invalid("a difference needs `left` and `right`"));
-        };
-        let limits = &state.options.limits;
-        let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
-        let (left, right) = (
-            stacktraces_query(&state, left).await?,
-            stacktraces_query(&state, right).await?,
-        );
-        if left.profile_type != right.profile_type {
-            return Err(ConnectError::invalid(format!(
-                "both sides must have one profile type, not `{}` and `{}`",
-                left.profile_type, right.profile_type
-            )));
-        }
-        let graph = state.engine.diff(&tenant, left, right, max_nodes).await?;
-        let answer = querier::DiffResponse {
-            flamegraph: Some(diff_message(graph)),
-        };
-        Ok(Answer::Large(answer, graph_json::diff))
+    question(state, request, |state, tenant, ask: querier::DiffRequest| {
+        Box::pin(async move {
+            let (Some(left), Some(right)) = (ask.left, ask.right) else {
+                return Err(ConnectError::invalid("a difference needs `left` and `right`"));
+            };
+            let limits = &state.options.limits;
+            let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
+            let (left, right) = (
+                stacktraces_query(&state, left).await?,
+                stacktraces_query(&state, right).await?,
+            );
+            if left.profile_type != right.profile_type {
+                return Err(ConnectError::invalid(format!(
+                    "both sides must have one profile type, not `{}` and `{}`",
+                    left.profile_type, right.profile_type
+                )));
+            }
+            let graph = state.engine.diff(&tenant, left, right, max_nodes).await?;
+            let answer = querier::DiffResponse {
+                flamegraph: Some(diff_message(graph)),
+            };
+            Ok(Answer::Large(answer, graph_json::diff))
+        })
     })
     .await
 }
