@@ -13,8 +13,8 @@ use futures::StreamExt;
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
 
-use crate::server::ServerLimits;
 use crate::server::budget::{Budget, Held};
+use crate::server::limits::{BodyLimit, ServerLimits};
 use crate::server::workers::{AT_ONCE_BYTES, Workers};
 use crate::wire::connect::{Code, Compression, ConnectError};
 
@@ -30,15 +30,6 @@ pub struct Intake {
     budget: Budget,
     workers: Workers,
     body_timeout: Duration,
-}
-
-/// How large a body may be.
-#[derive(Debug, Clone, Copy)]
-pub struct BodyLimit {
-    /// As it comes over the wire.
-    pub bytes: usize,
-    /// After `Content-Encoding` is undone.
-    pub unpacked_bytes: usize,
 }
 
 /// The memory of a request, counted until this is dropped.

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::server::ServerLimits;
+use crate::server::limits::ServerLimits;
 use crate::wire::connect::{Code, ConnectError};
 
 /// Unit of the budget: a semaphore counts in 32 bits at a time.

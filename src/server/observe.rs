@@ -11,64 +11,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use http::Request;
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 
 use crate::server::ServerState;
-use crate::telemetry::metrics::Scope;
+use crate::server::metrics::{RouteLabels, TimeLabels};
 use crate::wire::connect::{Code, ConnectError};
-
-/// Bounds of the time histogram in seconds: from a label look-up to the longest query.
-const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0];
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct RouteLabels {
-    route: String,
-    status: u16,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct TimeLabels {
-    route: String,
-}
-
-/// Metrics of the HTTP side.
-#[derive(Clone, Debug)]
-pub struct ServerMetrics {
-    requests: Family<RouteLabels, Counter>,
-    seconds: Family<TimeLabels, Histogram>,
-    in_flight: Gauge,
-}
-
-impl ServerMetrics {
-    /// Registers the metrics.
-    pub fn new(scope: &Scope) -> Self {
-        let metrics = Self {
-            requests: Family::default(),
-            seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
-            in_flight: Gauge::default(),
-        };
-        scope.register(
-            "alluvium_http_requests",
-            "Requests answered, by route and status",
-            metrics.requests.clone(),
-        );
-        scope.register(
-            "alluvium_http_request_seconds",
-            "Time from a request's headers to its answer's, by route",
-            metrics.seconds.clone(),
-        );
-        scope.register(
-            "alluvium_http_requests_in_flight",
-            "Requests being worked on",
-            metrics.in_flight.clone(),
-        );
-        metrics
-    }
-}
 
 /// Counts a request in flight until dropped, also when the client goes away and the handler's future is dropped.
 struct InFlight<'a>(&'a Gauge);

@@ -5,6 +5,7 @@
 //! counted: a connection has buffers of that size in any case.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -14,7 +15,6 @@ use http::header::CONTENT_LENGTH;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::query::{Deadline, QueryError, until};
-use crate::server::ServerState;
 use crate::wire::connect::{Code, ConnectError};
 
 /// Bytes that are sent at a time, and that a slow client may hold for longer than the time limit.
@@ -44,20 +44,21 @@ impl Answers {
     }
 }
 
-/// The answer with this body.
-pub fn sending(state: &ServerState, body: Bytes) -> Result<Response, ConnectError> {
+/// The answer with this body. What a client has not read at the end of `time` is given up.
+pub fn sending(answers: &Answers, time: Duration, body: Bytes) -> Result<Response, ConnectError> {
     if body.len() <= PIECE_BYTES {
         return Ok(body.into_response());
     }
-    let permit = state.answers.take(body.len())?;
+    let permit = answers.take(body.len())?;
     let length = body.len();
-    let held = (body, permit);
     let pieces = (0..length).step_by(PIECE_BYTES).map(move |start| {
+        // Held as long as there are pieces to come: a closure takes along only what it names.
+        let _held = &permit;
         let end = length.min(start + PIECE_BYTES);
         // A copy: a slice would keep all of the body as long as it is on its way.
-        Ok::<_, QueryError>(Bytes::copy_from_slice(&held.0[start..end]))
+        Ok::<_, QueryError>(Bytes::copy_from_slice(&body[start..end]))
     });
-    let deadline = Deadline::after(state.engine.limits().timeout);
+    let deadline = Deadline::after(time);
     let mut response = Body::from_stream(until(deadline, stream::iter(pieces).boxed())).into_response();
     response.headers_mut().insert(CONTENT_LENGTH, length.into());
     Ok(response)

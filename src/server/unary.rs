@@ -13,7 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::server::ServerState;
-use crate::server::body::{BodyLimit, Charge};
+use crate::server::body::Charge;
+use crate::server::limits::BodyLimit;
 use crate::server::sending::sending;
 use crate::server::tenant::tenant;
 use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
@@ -157,7 +158,7 @@ where
         Ok(connect::compress(call.accepts_gzip, body))
     });
     let (body, compressed) = written.await?;
-    let mut response = sending(state, body)?;
+    let mut response = sending(&state.answers, state.engine.limits().timeout, body)?;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(call.codec.content_type()));
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));

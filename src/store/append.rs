@@ -9,7 +9,6 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::profile::{RawProfile, SinkError, SinkErrorKind};
-use crate::store::AppendErrors;
 use crate::store::budget::Charge;
 use crate::store::engine::{Pending, Shared};
 use crate::store::ingest::{self, Prepared, Refusal};
@@ -17,6 +16,9 @@ use crate::store::limits::{self, Limits, Rejection};
 use crate::store::metrics::Reason;
 use crate::store::record;
 use crate::store::wal::Refused;
+
+/// Errors of an append, with the index of the profile in the batch.
+pub type AppendErrors = Vec<(usize, SinkError)>;
 
 /// Profiles that take no more memory than this are decoded at once: it takes less than the half millisecond that a change of threads
 /// is worth. It is on what they unpack to, not on what was sent.
@@ -62,7 +64,7 @@ struct Decoded {
 /// A group in the log: who is told when it is durable, and which profiles it holds.
 type Waiting = (Vec<usize>, oneshot::Receiver<Result<(), SinkError>>);
 
-/// Stores profiles; see [`crate::store::Store::append`].
+/// Stores profiles; the tenant's limits decide which.
 pub async fn append(shared: Arc<Shared>, tenant: Arc<str>, profiles: Vec<RawProfile>) -> AppendErrors {
     let limits = &shared.config.limits;
     let mut rest: Vec<Opened> = profiles

@@ -69,14 +69,12 @@ use crate::store::snapshot::{Snapshot, SnapshotSource};
 use crate::store::wal::Log;
 use crate::telemetry::metrics::Scope;
 
+pub use append::AppendErrors;
 pub use config::StoreConfig;
 pub use error::StoreError;
 pub use limits::Limits;
 pub use read_only::ReadOnlyStore;
 pub use wal::SyncMode;
-
-/// Errors of an append, with the index of the profile in the batch.
-pub type AppendErrors = Vec<(usize, SinkError)>;
 
 /// Bytes that profiles may take between their arrival and the head.
 const BUDGET_BYTES: usize = 128 << 20;
