@@ -48,6 +48,8 @@ impl StoreOfProfiles {
             let refused = matches!(error.kind, SinkErrorKind::Invalid | SinkErrorKind::TooLarge);
             assert!(refused, "{error}");
         }
+        // It is closed before it starts again.
+        drop(store);
         self.taken += 1;
         if self.taken.is_multiple_of(FLUSH_EVERY) {
             self.flush();

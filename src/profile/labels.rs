@@ -93,7 +93,7 @@ impl Labels {
 }
 
 /// Longest text of [`Labels::short`] in bytes.
-const SHORT_BYTES: usize = 512;
+const SHORT_BYTES: usize = 160;
 
 impl Labels {
     /// The text form for an error message, cut when it is long: one message is written for each profile that is refused.

@@ -14,7 +14,7 @@ use crate::wire::weight::MAX_PROFILES;
 
 /// Longest part of a client's text, and of a refusal, that an error repeats, in bytes: there may be as many refusals as
 /// profiles.
-const TOLD_BYTES: usize = 200;
+const TOLD_BYTES: usize = 400;
 
 /// Route of the call.
 pub const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
