@@ -46,7 +46,7 @@ check-agent: ## prove that the collector alone has no warnings, passes its unit 
 		then echo "check-agent: the collector depends on the store" >&2; exit 1; fi
 
 check-fuzz: ## compile the fuzz targets
-	cargo clippy --locked --package alluvium-fuzz -- -D warnings
+	cargo clippy --locked --package alluvium-fuzz --features server -- -D warnings
 
 fmt: ## format the Rust sources
 	cargo fmt
