@@ -65,6 +65,11 @@ pub fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
+/// The segment that held the record of a file of [`list`].
+pub fn segment_of(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
+}
+
 /// Why a record was put aside, as far as it is known.
 pub fn reason(path: &Path) -> String {
     fs::read_to_string(path.with_extension("damaged.txt")).map_or_else(

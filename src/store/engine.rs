@@ -18,7 +18,7 @@ use crate::store::config::StoreConfig;
 use crate::store::fault::Place;
 use crate::store::flush::{self, Generation, Progress, Tables};
 use crate::store::head::{Head, KnownStacks};
-use crate::store::health::{Health, caught};
+use crate::store::health::Health;
 use crate::store::ingest::Prepared;
 use crate::store::isolate;
 use crate::store::maintenance::Desk;
@@ -340,7 +340,7 @@ impl Shared {
             .map_err(StoreError::io("flush to", &self.root.name("")))?;
         // Maintenance commits and publishes under this lock: neither may publish a list that the other has outdated.
         let committing = self.committing.lock();
-        caught(|| tables.commit(generation, progress)).unwrap_or_else(|reason| Err(StoreError::Panicked(reason)))?;
+        tables.commit(generation, progress)?;
         let lists = tables.lists(progress)?;
         let files = {
             let mut published = self.published.write();

@@ -15,6 +15,7 @@ use crate::store::delta::{DeltaTable, NewFile};
 use crate::store::fault::{Faults, Place};
 use crate::store::files::{self, FileName};
 use crate::store::head::Head;
+use crate::store::health::caught;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -112,9 +113,9 @@ impl Tables {
 
     /// Commits a generation to every table that `progress` lacks. On an error `progress` holds what was done.
     pub fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
-        // Stays when the attempt panics.
-        let failed_before = std::mem::replace(&mut self.failed, true);
-        let result = self.try_commit(generation, failed_before, progress);
+        let failed_before = self.failed;
+        let result = caught(|| self.try_commit(generation, failed_before, progress))
+            .unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
         self.failed = result.is_err();
         result
     }

@@ -281,3 +281,25 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
     drop(store);
     assert_eq!(ids(dir.path()).len(), 40);
 }
+
+#[tokio::test]
+async fn a_record_whose_segment_is_still_there_is_not_taken_up_twice() {
+    let dir = scratch();
+    let store = open(dir.path(), None);
+    assert!(store.append("t", vec![profile("a")]).await.is_empty());
+    drop(store);
+    let log = dir.path().join("wal");
+    let segments = wal::segments(&log).unwrap();
+    let bad = aside::BadRecord {
+        place: aside::RecordPlace {
+            segment: *segments.last().unwrap(),
+            record: 0,
+        },
+        payload: record_of(&profile("a")).into(),
+        reason: "an older program could not read it".to_owned(),
+    };
+    aside::put_aside(&log, &bad).unwrap();
+    assert_eq!(repair::repair(dir.path()).unwrap().len(), 1);
+    assert!(aside::list(&log).unwrap().is_empty());
+    assert_eq!(wal::segments(&log).unwrap(), segments);
+}

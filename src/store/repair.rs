@@ -83,8 +83,17 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
             last = last.max(committed.max(0) as u64);
         }
     }
+    let segments = wal::segments(&folder.log)?;
     for path in aside::list(&folder.log)? {
-        if let Some(number) = take_up(&path, last + 1)? {
+        // Its segment was never flushed: the next start replays the record from there, and must not find it twice.
+        if aside::segment_of(&path).is_some_and(|number| segments.contains(&number)) {
+            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+            aside::forget_reason(&path);
+            act(
+                &path,
+                "removed, its segment still holds it and the next start tries it again".to_owned(),
+            );
+        } else if let Some(number) = take_up(&path, last + 1)? {
             last = number;
             let done = format!("is segment {number} of the log now; the next start replays it");
             act(&path, done);

@@ -16,7 +16,6 @@ use crate::store::batch::{Batch, ReplayError};
 use crate::store::files;
 use crate::store::flush::{Generation, Progress, Tables, delete_segments};
 use crate::store::head::{Head, KnownStacks};
-use crate::store::health::caught;
 use crate::store::log_read::{Ending, read};
 use crate::store::metrics::Metrics;
 use crate::store::{aside, isolate, wal};
@@ -76,7 +75,7 @@ fn finish(folder: &Path, range: isolate::Range, tables: &mut Tables, metrics: &M
         head: Arc::new(head_of(folder, segments, &none, metrics)?),
         last_segment,
     };
-    let error = match commit(tables, &generation) {
+    let error = match tables.commit(&generation, &mut Progress::new()) {
         Err(error) if error.may_be_the_data() => error,
         result => return result,
     };
@@ -89,12 +88,7 @@ fn finish(folder: &Path, range: isolate::Range, tables: &mut Tables, metrics: &M
         head: Arc::new(head),
         last_segment,
     };
-    commit(tables, &rest)
-}
-
-fn commit(tables: &mut Tables, generation: &Generation) -> Result<(), StoreError> {
-    caught(|| tables.commit(generation, &mut Progress::new()))
-        .unwrap_or_else(|reason| Err(StoreError::Panicked(reason)))
+    tables.commit(&rest, &mut Progress::new())
 }
 
 /// The head of some segments. Records that cannot be applied are put aside.
