@@ -25,7 +25,7 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
     ("ebpf", &["base", "telemetry", "profile", "unwind", "symbols"]),
     ("wire", &["base", "telemetry", "profile"]),
     ("store", &["base", "telemetry", "profile"]),
-    ("admin", &["base", "telemetry"]),
+    ("admin", &["base", "telemetry", "profile"]),
     (
         "components",
         &[
@@ -140,12 +140,12 @@ const AT_HOME: [(&str, &[&str], &str); 19] = [
     (
         "pyroscope",
         // The family of components has that name, too.
-        &["src/telemetry/profiling/", "src/components/"],
+        &["src/admin/profiling/", "src/components/"],
         "our own profiles are taken in one place",
     ),
     (
         "jemalloc_pprof",
-        &["src/telemetry/profiling/"],
+        &["src/admin/profiling/"],
         "our own profiles are taken in one place",
     ),
     (

@@ -12,6 +12,7 @@ pub mod listen;
 pub mod live;
 pub mod page;
 mod pprof;
+pub mod profiling;
 mod support;
 pub mod web;
 pub mod zip;
@@ -24,9 +25,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use crate::admin::profiling::Profiling;
 use crate::base::BoxFuture;
 use crate::telemetry::metrics::{self, Scope};
-use crate::telemetry::profiling::Profiling;
 
 pub use support::{Support, SupportError};
 

@@ -11,8 +11,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 
+use crate::admin::profiling::{Profiling, ProfilingError};
 use crate::telemetry::logs::without_userinfo;
-use crate::telemetry::profiling::{Profiling, ProfilingError};
 
 /// What Go takes when `seconds` is not given.
 const DEFAULT_SECONDS: u64 = 30;

@@ -1,6 +1,6 @@
 //! The shared routes, asked over a real socket's worth of HTTP but without one.
 //!
-//! In: requests to the router. The profiles themselves are tested in `telemetry::profiling`.
+//! In: requests to the router. The profiles themselves are tested in `admin::profiling`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use prometheus_client::metrics::counter::Counter;
 use tower::ServiceExt as _;
 
 use crate::admin::collector_page;
+use crate::admin::profiling::Profiling;
 use crate::admin::web::{self, Answer, Web};
 use crate::admin::{AdminState, SupportError, router};
 use crate::base::{BoxFuture, Shutdown};
 use crate::telemetry::metrics::Scope;
-use crate::telemetry::profiling::Profiling;
 
 fn state() -> AdminState {
     AdminState {

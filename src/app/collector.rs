@@ -11,6 +11,7 @@ use anyhow::{Context as _, bail};
 
 use crate::admin::browser::AllowedHosts;
 use crate::admin::listen::{ListenOptions, Listener};
+use crate::admin::profiling::Profiling;
 use crate::admin::{self, AdminState, Support};
 use crate::app::door::{Door, from_within};
 use crate::app::reload::{Reloader, shared};
@@ -31,7 +32,6 @@ use crate::pipeline::{Controller, LoggingSettings, Options};
 use crate::telemetry::logs::{LogHandle, Settings};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::{ProcessMetrics, ResourceMetrics};
-use crate::telemetry::profiling::Profiling;
 
 /// Where components reach the endpoints without a socket when nothing else is said; the name is Alloy's.
 pub const MEMORY_ADDRESS: &str = "alloy.internal:12345";

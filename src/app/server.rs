@@ -11,6 +11,7 @@ use anyhow::Context as _;
 
 use crate::admin::browser::AllowedHosts;
 use crate::admin::listen::{ListenOptions, Listener};
+use crate::admin::profiling::Profiling;
 use crate::admin::{self, AdminState};
 use crate::app::reload::give_back_later;
 use crate::base::Shutdown;
@@ -24,7 +25,6 @@ use crate::store::maintenance::MaintenanceConfig;
 use crate::store::{Limits, Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::ProcessMetrics;
-use crate::telemetry::profiling::Profiling;
 
 /// Time for requests in work after the signal to stop.
 const REQUEST_GRACE: Duration = Duration::from_secs(2);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::admin::SupportError;
+use crate::admin::profiling::Profiling;
 use crate::admin::web::Web;
 use crate::admin::zip::{ZipError, ZipWriter};
 use crate::app::reload::Reloader;
@@ -17,7 +18,6 @@ use crate::components;
 use crate::pipeline::redact;
 use crate::telemetry::logs::{LogHandle, without_userinfo};
 use crate::telemetry::metrics::Scope;
-use crate::telemetry::profiling::Profiling;
 
 /// Most bytes of log lines, 16 MiB.
 const MAX_LOG_BYTES: usize = 16 << 20;

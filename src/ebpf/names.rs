@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::ebpf::files::FileId;
 use crate::ebpf::name_cache::NameCache;
-use crate::ebpf::window::{Frame, Places, ProcessInfo, Stacks, Weight, Window};
-use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
+use crate::ebpf::window::{Frame, Places, ProcessInfo, Stacks, Window};
+use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
 use crate::symbols::Demangle;
 use crate::symbols::calls::Call;
 
@@ -46,15 +46,6 @@ pub struct Span {
     pub duration_nanos: i64,
     /// Nanoseconds of CPU time that a tick stands for.
     pub period_nanos: i64,
-}
-
-/// A binary in the profile's table of mappings.
-struct Listed {
-    index: u32,
-    path: Arc<str>,
-    build_id: Arc<str>,
-    /// The places in the source of some of its code are known.
-    has_lines: bool,
 }
 
 /// Looks up the names of all frames of a window.
@@ -106,71 +97,63 @@ impl<'a> Namer<'a> {
             .iter()
             .map(|(process, stacks)| self.names(process, stacks, places))
             .collect();
-        let mut binaries: BTreeMap<FileId, Listed> = BTreeMap::new();
-        for (frame, calls) in named.iter().flatten() {
-            if let Some(binary) = places.binaries.get(&frame.file) {
-                let index = u32::try_from(binaries.len()).unwrap_or(u32::MAX);
-                let binary = binaries.entry(frame.file).or_insert_with(|| Listed {
-                    index,
-                    path: binary.path.clone(),
-                    build_id: binary.build_id.clone(),
-                    has_lines: false,
-                });
-                binary.has_lines |= calls.iter().any(|call| call.line > 0);
-            }
-        }
-        let mut builder = Builder::new(span);
-        let mut in_order: Vec<&Listed> = binaries.values().collect();
-        in_order.sort_unstable_by_key(|binary| binary.index);
-        builder
-            .profile
-            .mappings
-            .extend(in_order.into_iter().map(|binary| Mapping {
-                file: &binary.path,
-                build_id: &binary.build_id,
-                has: [true, binary.has_lines, binary.has_lines, binary.has_lines],
-                ..Mapping::default()
-            }));
+        let cpu = ValueType {
+            kind: "cpu",
+            unit: "nanoseconds",
+        };
+        let mut builder = Builder::new(Profile {
+            sample_types: vec![cpu],
+            period_type: cpu,
+            period: span.period_nanos,
+            time_nanos: span.start_nanos,
+            duration_nanos: span.duration_nanos,
+            ..Profile::default()
+        });
         let as_frame = matches!(self.style.comm, Comm::Frame | Comm::Both);
         let as_label = matches!(self.style.comm, Comm::Label | Comm::Both);
+        let mut locations_of_stack = Vec::new();
         for ((process, stacks), named) in parts.iter().zip(&named) {
             let mut locations: HashMap<Frame, u32> = HashMap::with_capacity(named.len());
-            for (frame, name) in named {
-                let mapping = binaries
-                    .get(&frame.file)
-                    .map_or(Location::NO_MAPPING, |binary| binary.index);
-                locations.insert(*frame, builder.calls(mapping, frame.address, name));
+            for (frame, calls) in named {
+                let binary = places.binaries.get(&frame.file);
+                let mapping = binary.map_or(Location::NO_MAPPING, |binary| {
+                    // The places in the source of some of its code are known.
+                    let has_lines = calls.iter().any(|call| call.line > 0);
+                    builder.mapping(Mapping {
+                        file: &binary.path,
+                        build_id: &binary.build_id,
+                        has: [true, has_lines, has_lines, has_lines],
+                        ..Mapping::default()
+                    })
+                });
+                let lines: Vec<Line> = calls.iter().map(|call| line(&mut builder, call)).collect();
+                locations.insert(*frame, builder.location(mapping, frame.address, &lines));
             }
-            let root = self
-                .style
-                .process_frame
-                .then(|| builder.location(Location::NO_MAPPING, 0, title(process)));
+            let root = self.style.process_frame.then(|| builder.named(title(process)));
             for (stack, weight) in &stacks.weights {
                 let mut comm = None;
+                locations_of_stack.clear();
                 for frame in stack.iter() {
                     let location = if frame.file == FileId::COMM {
                         comm = usize::try_from(frame.address)
                             .ok()
                             .and_then(|index| places.comms.get(index));
-                        comm.filter(|_| as_frame)
-                            .map(|name| builder.location(Location::NO_MAPPING, 0, name))
+                        comm.filter(|_| as_frame).map(|name| builder.named(name))
                     } else {
                         locations.get(frame).copied()
                     };
-                    builder.profile.sample_locations.extend(location);
+                    locations_of_stack.extend(location);
                 }
-                builder.profile.sample_locations.extend(root);
-                if let Some(name) = comm.filter(|_| as_label) {
-                    builder.profile.labels.push(SampleLabel::Text("comm", name));
-                }
-                if self.style.pid_label {
-                    let pid = i64::from(process.pid);
-                    builder.profile.labels.push(SampleLabel::Number("pid", pid, ""));
-                }
-                builder.end_sample(*weight);
+                let comm = comm.filter(|_| as_label).map(|name| SampleLabel::Text("comm", name));
+                let pid = SampleLabel::Number("pid", i64::from(process.pid), "");
+                builder.sample(
+                    locations_of_stack.iter().copied().chain(root),
+                    comm.into_iter().chain(self.style.pid_label.then_some(pid)),
+                    &[i64::try_from(weight.nanos).unwrap_or(i64::MAX)],
+                );
             }
         }
-        encode(&builder.profile)
+        encode(&builder.finish())
     }
 
     /// Every address of the stacks with its name.
@@ -219,6 +202,20 @@ impl<'a> Namer<'a> {
     }
 }
 
+/// A call as a line of a location.
+fn line<'a>(builder: &mut Builder<'a>, call: &'a Call) -> Line {
+    let function = builder.function(Function {
+        name: &call.name,
+        system_name: &call.name,
+        file: &call.file,
+        start_line: 0,
+    });
+    Line {
+        function,
+        line: i64::from(call.line),
+    }
+}
+
 /// What is shown for an address without a name.
 fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
     match frame.file {
@@ -243,93 +240,5 @@ fn title(process: &ProcessInfo) -> &str {
         process.executable.rsplit('/').next().unwrap_or_default()
     } else {
         &process.comm
-    }
-}
-
-/// A profile that grows: each name becomes one function, each place one location.
-struct Builder<'a> {
-    profile: Profile<'a>,
-    /// By name and file.
-    functions: HashMap<(&'a str, &'a str), u32>,
-    locations: HashMap<(u32, u64, u32), u32>,
-}
-
-impl<'a> Builder<'a> {
-    fn new(span: Span) -> Self {
-        let cpu = ValueType {
-            kind: "cpu",
-            unit: "nanoseconds",
-        };
-        Self {
-            profile: Profile {
-                sample_types: vec![cpu],
-                period_type: cpu,
-                period: span.period_nanos,
-                time_nanos: span.start_nanos,
-                duration_nanos: span.duration_nanos,
-                sample_starts: vec![0],
-                label_starts: vec![0],
-                ..Profile::default()
-            },
-            functions: HashMap::new(),
-            locations: HashMap::new(),
-        }
-    }
-
-    fn function(&mut self, name: &'a str, file: &'a str) -> u32 {
-        let profile = &mut self.profile;
-        *self.functions.entry((name, file)).or_insert_with(|| {
-            profile.functions.push(Function {
-                name,
-                system_name: name,
-                file,
-                ..Function::default()
-            });
-            profile.functions.len() as u32 - 1
-        })
-    }
-
-    /// The location of a name without a place in the source.
-    fn location(&mut self, mapping: u32, address: u64, name: &'a str) -> u32 {
-        let function = self.function(name, "");
-        self.place(mapping, address, &[Line { function, line: 0 }])
-    }
-
-    /// The location of a function and of what was inlined into it.
-    fn calls(&mut self, mapping: u32, address: u64, calls: &'a [Call]) -> u32 {
-        let lines: Vec<Line> = calls
-            .iter()
-            .map(|call| Line {
-                function: self.function(&call.name, &call.file),
-                line: i64::from(call.line),
-            })
-            .collect();
-        self.place(mapping, address, &lines)
-    }
-
-    fn place(&mut self, mapping: u32, address: u64, lines: &[Line]) -> u32 {
-        let profile = &mut self.profile;
-        let outer = lines.last().map_or(0, |line| line.function);
-        *self.locations.entry((mapping, address, outer)).or_insert_with(|| {
-            let start = profile.lines.len() as u32;
-            profile.lines.extend_from_slice(lines);
-            profile.locations.push(Location {
-                mapping,
-                address,
-                lines_start: start,
-                lines_end: profile.lines.len() as u32,
-                is_folded: false,
-            });
-            profile.locations.len() as u32 - 1
-        })
-    }
-
-    /// Ends the sample whose locations and labels were pushed.
-    fn end_sample(&mut self, weight: Weight) {
-        let nanos = i64::try_from(weight.nanos).unwrap_or(i64::MAX);
-        let profile = &mut self.profile;
-        profile.values.push(nanos);
-        profile.sample_starts.push(profile.sample_locations.len() as u32);
-        profile.label_starts.push(profile.labels.len() as u32);
     }
 }

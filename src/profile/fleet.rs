@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 
 use crate::profile::Labels;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
+use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, SampleLabel, ValueType};
 use crate::profile::synthetic::Random;
 
 /// Seconds between two profiles of a pod.
@@ -347,26 +347,32 @@ impl Program {
             let rank = endpoint.sums.partition_point(|sum| *sum < point);
             counts[endpoint.stacks[rank.min(endpoint.stacks.len() - 1)] as usize] += 1;
         }
-        let mut builder = Builder::new(self, time_ns);
-        builder.profile.sample_types = vec![value_type("samples", "count"), value_type("cpu", "nanoseconds")];
-        builder.profile.period_type = value_type("cpu", "nanoseconds");
-        builder.profile.period = 10_000_000;
+        let about = Profile {
+            sample_types: vec![value_type("samples", "count"), value_type("cpu", "nanoseconds")],
+            period_type: value_type("cpu", "nanoseconds"),
+            period: 10_000_000,
+            ..Profile::default()
+        };
+        let mut samples = Samples::new(self, time_ns, about);
         for (stack, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            builder.sample(stack, &[*count, *count * 10_000_000], None);
+            samples.add(stack, &[*count, *count * 10_000_000], None);
         }
-        builder.profile
+        samples.builder.finish()
     }
 
     fn heap(&self, tick: u64, pod: usize, time_ns: i64, random: &mut Random) -> Profile<'_> {
-        let mut builder = Builder::new(self, time_ns);
-        builder.profile.sample_types = vec![
-            value_type("alloc_objects", "count"),
-            value_type("alloc_space", "bytes"),
-            value_type("inuse_objects", "count"),
-            value_type("inuse_space", "bytes"),
-        ];
-        builder.profile.period_type = value_type("space", "bytes");
-        builder.profile.period = HEAP_RATE as i64;
+        let about = Profile {
+            sample_types: vec![
+                value_type("alloc_objects", "count"),
+                value_type("alloc_space", "bytes"),
+                value_type("inuse_objects", "count"),
+                value_type("inuse_space", "bytes"),
+            ],
+            period_type: value_type("space", "bytes"),
+            period: HEAP_RATE as i64,
+            ..Profile::default()
+        };
+        let mut samples = Samples::new(self, time_ns, about);
         for site in &self.sites {
             let swing = (tick as f64 / site.period * TAU + site.phase + pod as f64 * 0.4).sin();
             let live = (site.live * (1.0 + 0.3 * swing)).round().max(0.0);
@@ -376,101 +382,84 @@ impl Program {
             let objects = [(allocated * scale) as i64, (live * scale) as i64];
             let values = [objects[0], objects[0] * site.size, objects[1], objects[1] * site.size];
             if values != [0; 4] {
-                builder.sample(site.stack as usize, &values, Some(site.size));
+                samples.add(site.stack as usize, &values, Some(site.size));
             }
         }
-        builder.profile
+        samples.builder.finish()
     }
 }
 
-/// A profile that holds only what its samples refer to, as Go writes it.
-struct Builder<'a> {
+/// Puts samples of a program into a profile, which holds only what they refer to, as Go writes it.
+struct Samples<'a> {
     program: &'a Program,
-    profile: Profile<'a>,
-    /// Index in the profile and one, by index in the program; 0 for none.
-    locations: Vec<u32>,
-    functions: Vec<u32>,
+    builder: Builder<'a>,
+    mapping: u32,
+    /// By place of the program: the location in the profile.
+    locations: Vec<Option<u32>>,
 }
 
-impl<'a> Builder<'a> {
-    fn new(program: &'a Program, time_ns: i64) -> Self {
+impl<'a> Samples<'a> {
+    /// Starts from a profile with its types and its period.
+    fn new(program: &'a Program, time_ns: i64, about: Profile<'a>) -> Self {
+        let mut builder = Builder::new(Profile {
+            time_nanos: time_ns,
+            duration_nanos: TICK_SECONDS * 1_000_000_000,
+            ..about
+        });
+        let mapping = builder.mapping(Mapping {
+            start: 0x40_0000,
+            limit: 0x200_0000,
+            offset: 0,
+            file: &program.binary,
+            build_id: &program.build_id,
+            has: [true; 4],
+        });
         Self {
             program,
-            profile: Profile {
-                time_nanos: time_ns,
-                duration_nanos: TICK_SECONDS * 1_000_000_000,
-                mappings: vec![Mapping {
-                    start: 0x40_0000,
-                    limit: 0x200_0000,
-                    offset: 0,
-                    file: &program.binary,
-                    build_id: &program.build_id,
-                    has: [true, true, true, true],
-                }],
-                sample_starts: vec![0],
-                label_starts: vec![0],
-                ..Profile::default()
-            },
-            locations: vec![0; program.locations.len()],
-            functions: vec![0; program.functions.len()],
+            builder,
+            mapping,
+            locations: vec![None; program.locations.len()],
         }
     }
 
-    fn sample(&mut self, stack: usize, values: &[i64], size: Option<i64>) {
-        for &location in &self.program.stacks[stack] {
-            let index = self.location(location as usize);
-            self.profile.sample_locations.push(index);
-        }
-        self.profile
-            .sample_starts
-            .push(self.profile.sample_locations.len() as u32);
-        self.profile.values.extend_from_slice(values);
-        self.profile
-            .labels
-            .extend(size.map(|size| SampleLabel::Number("bytes", size, "")));
-        self.profile.label_starts.push(self.profile.labels.len() as u32);
+    fn add(&mut self, stack: usize, values: &[i64], size: Option<i64>) {
+        let program = self.program;
+        let stack: Vec<u32> = program.stacks[stack]
+            .iter()
+            .map(|location| self.location(*location))
+            .collect();
+        let size = size.map(|size| SampleLabel::Number("bytes", size, ""));
+        self.builder.sample(stack, size, values);
     }
 
-    fn location(&mut self, of_program: usize) -> u32 {
-        if self.locations[of_program] == 0 {
-            let (function, line) = self.program.locations[of_program];
-            let lines_start = self.profile.lines.len() as u32;
-            // The last place of every seventh function is where the next one was inlined.
-            if function % 7 == 0 && of_program % 3 == 2 && (function as usize) + 1 < self.program.functions.len() {
-                let inlined = self.function(function + 1);
-                let line = self.program.functions[function as usize + 1].2 + 2;
-                self.profile.lines.push(Line {
-                    function: inlined,
-                    line,
-                });
-            }
-            let function = self.function(function);
-            self.profile.lines.push(Line { function, line });
-            self.profile.locations.push(Location {
-                mapping: 0,
-                address: 0x40_1000 + of_program as u64 * 0x5a,
-                lines_start,
-                lines_end: self.profile.lines.len() as u32,
-                is_folded: false,
-            });
-            self.locations[of_program] = self.profile.locations.len() as u32;
+    /// The location of a place of the program.
+    fn location(&mut self, place: u32) -> u32 {
+        if let Some(known) = self.locations[place as usize] {
+            return known;
         }
-        self.locations[of_program] - 1
+        let (function, line) = self.program.locations[place as usize];
+        let mut lines = Vec::with_capacity(2);
+        // The last place of every seventh function is where the next one was inlined.
+        if function % 7 == 0 && place % 3 == 2 && (function as usize) + 1 < self.program.functions.len() {
+            let line = self.program.functions[function as usize + 1].2 + 2;
+            lines.push(self.line(function + 1, line));
+        }
+        lines.push(self.line(function, line));
+        let address = 0x40_1000 + u64::from(place) * 0x5a;
+        let location = self.builder.location(self.mapping, address, &lines);
+        self.locations[place as usize] = Some(location);
+        location
     }
 
-    fn function(&mut self, of_program: u32) -> u32 {
-        let slot = &mut self.functions[of_program as usize];
-        if *slot == 0 {
-            let (name, file, start_line) = &self.program.functions[of_program as usize];
-            self.profile.functions.push(Function {
-                name,
-                system_name: name,
-                file,
-                start_line: *start_line,
-            });
-            *slot = self.profile.functions.len() as u32;
-        }
-        *slot - 1
+    fn line(&mut self, function: u32, line: i64) -> Line {
+        let (name, file, start_line) = &self.program.functions[function as usize];
+        let function = self.builder.function(Function {
+            name,
+            system_name: name,
+            file,
+            start_line: *start_line,
+        });
+        Line { function, line }
     }
 }
 

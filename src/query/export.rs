@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
 use crate::profile::ProfileType;
-use crate::profile::pprof::{self, Function, Line, Location, Mapping, Profile, ValueType};
+use crate::profile::pprof::{self, Builder, Function, Line, Location, Mapping, Profile, ValueType};
 use crate::query::aside::aside;
 use crate::query::engine::Context;
 use crate::query::flame::{self, Merged};
@@ -73,9 +73,9 @@ pub(crate) struct About<'a> {
 /// Sums by stack as pprof bytes.
 pub(crate) fn encode_sums(table: &StackTable, sums: impl Iterator<Item = (i64, i64)>, about: &About<'_>) -> Vec<u8> {
     let kind = about.kind;
-    let mut builder = Builder {
+    let mut export = Export {
         table,
-        profile: Profile {
+        builder: Builder::new(Profile {
             sample_types: vec![ValueType {
                 kind: &kind.sample_type,
                 unit: &kind.sample_unit,
@@ -87,33 +87,31 @@ pub(crate) fn encode_sums(table: &StackTable, sums: impl Iterator<Item = (i64, i
             period: about.period,
             time_nanos: about.time_nanos,
             duration_nanos: about.duration_nanos,
-            sample_starts: vec![0],
-            label_starts: vec![0],
             ..Profile::default()
-        },
-        mappings: HashMap::new(),
-        functions: HashMap::new(),
+        }),
         locations: HashMap::new(),
+        stack: Vec::new(),
     };
     for (stack, value) in sums.filter(|(_, value)| *value != 0) {
-        builder.sample(stack, value);
+        export.sample(stack, value);
     }
-    pprof::encode(&builder.profile)
+    pprof::encode(&export.builder.finish())
 }
 
-struct Builder<'a> {
+struct Export<'a> {
     table: &'a StackTable,
-    profile: Profile<'a>,
-    mappings: HashMap<(&'a str, &'a str), u32>,
-    functions: HashMap<(&'a str, &'a str), u32>,
+    builder: Builder<'a>,
     /// A location is the run of frames at one address, innermost first.
     locations: HashMap<&'a [u32], u32>,
+    /// Locations of the sample that is being added.
+    stack: Vec<u32>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> Export<'a> {
     fn sample(&mut self, stack: i64, value: i64) {
         let frames = self.table.stack(stack).unwrap_or_default();
         let mut start = 0;
+        self.stack.clear();
         for (at, index) in frames.iter().enumerate() {
             let frame = self.table.frame(*index);
             // An inlined function belongs to the location of the function that it was inlined into, which follows.
@@ -123,22 +121,18 @@ impl<'a> Builder<'a> {
                     .is_none_or(|next| self.table.frame(*next).address != frame.address);
             if ends {
                 let location = self.location(&frames[start..=at]);
-                self.profile.sample_locations.push(location);
+                self.stack.push(location);
                 start = at + 1;
             }
         }
-        self.profile
-            .sample_starts
-            .push(self.profile.sample_locations.len() as u32);
-        self.profile.label_starts.push(0);
-        self.profile.values.push(value);
+        self.builder.sample(self.stack.iter().copied(), [], &[value]);
     }
 
     fn location(&mut self, frames: &'a [u32]) -> u32 {
         if let Some(known) = self.locations.get(frames) {
             return *known;
         }
-        let lines_start = self.profile.lines.len() as u32;
+        let mut lines = Vec::with_capacity(frames.len());
         let mut address = 0;
         let mut mapping = Location::NO_MAPPING;
         for index in frames {
@@ -146,21 +140,17 @@ impl<'a> Builder<'a> {
             address = frame.address as u64;
             mapping = self.mapping(frame);
             if !frame.function.is_empty() {
-                let function = self.function(frame);
-                self.profile.lines.push(Line {
-                    function,
-                    line: frame.line,
+                let function = self.builder.function(Function {
+                    name: &frame.function,
+                    system_name: &frame.function,
+                    file: &frame.file,
+                    start_line: 0,
                 });
+                let line = frame.line;
+                lines.push(Line { function, line });
             }
         }
-        let index = self.profile.locations.len() as u32;
-        self.profile.locations.push(Location {
-            mapping,
-            address,
-            lines_start,
-            lines_end: self.profile.lines.len() as u32,
-            is_folded: false,
-        });
+        let index = self.builder.location(mapping, address, &lines);
         self.locations.insert(frames, index);
         index
     }
@@ -169,34 +159,16 @@ impl<'a> Builder<'a> {
         if frame.mapping.is_empty() && frame.build_id.is_empty() {
             return Location::NO_MAPPING;
         }
-        let known = self.mappings.entry((&frame.mapping, &frame.build_id));
-        let mappings = &mut self.profile.mappings;
-        let index = *known.or_insert_with(|| {
-            mappings.push(Mapping {
-                file: &frame.mapping,
-                build_id: &frame.build_id,
-                ..Mapping::default()
-            });
-            (mappings.len() - 1) as u32
-        });
-        let has = &mut self.profile.mappings[index as usize].has;
-        has[0] |= !frame.function.is_empty();
-        has[1] |= !frame.file.is_empty();
-        has[2] |= frame.line != 0;
-        has[3] |= frame.inlined;
-        index
-    }
-
-    fn function(&mut self, frame: &'a Frame) -> u32 {
-        let functions = &mut self.profile.functions;
-        *self.functions.entry((&frame.function, &frame.file)).or_insert_with(|| {
-            functions.push(Function {
-                name: &frame.function,
-                system_name: &frame.function,
-                file: &frame.file,
-                start_line: 0,
-            });
-            (functions.len() - 1) as u32
+        self.builder.mapping(Mapping {
+            file: &frame.mapping,
+            build_id: &frame.build_id,
+            has: [
+                !frame.function.is_empty(),
+                !frame.file.is_empty(),
+                frame.line != 0,
+                frame.inlined,
+            ],
+            ..Mapping::default()
         })
     }
 }

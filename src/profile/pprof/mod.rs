@@ -4,6 +4,7 @@
 //! Field numbers and rules of validity are those of profile.proto. Decoding bounds the memory it takes; limits on what a profile
 //! may hold are the store's.
 
+mod builder;
 mod compact;
 mod count;
 mod decode;
@@ -16,6 +17,7 @@ mod outline;
 mod reader;
 mod stack_ids;
 
+pub use builder::Builder;
 pub use count::sample_count;
 pub use decode::decode;
 pub use encode::encode;

@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::pprof::{Function, Line, Location, Profile, ValueType};
+use crate::profile::pprof::{Builder, Profile, ValueType};
 use crate::wire::ingest::IngestQuery;
 
 const SECOND_NANOS: i64 = 1_000_000_000;
@@ -104,25 +104,25 @@ impl TextType {
 
     /// The profile of the lines of `text`; `counted` tells whether each ends with its count.
     pub fn profile<'a>(&self, text: &'a str, counted: bool, query: &IngestQuery) -> Result<Profile<'a>, String> {
-        let mut profile = Profile {
+        let mut about = Profile {
             sample_types: vec![ValueType {
                 kind: self.kind,
                 unit: self.unit,
             }],
             time_nanos: query.from_nanos,
             duration_nanos: query.until_nanos.saturating_sub(query.from_nanos).max(0),
-            sample_starts: vec![0],
-            label_starts: vec![0],
             ..Profile::default()
         };
         if let Some(period) = self.period {
-            profile.period = period;
-            profile.period_type = ValueType {
+            about.period = period;
+            about.period_type = ValueType {
                 kind: "cpu",
                 unit: "nanoseconds",
             };
         }
-        let mut functions: HashMap<&str, u32> = HashMap::new();
+        let mut builder = Builder::new(about);
+        let mut locations: HashMap<&str, u32> = HashMap::new();
+        let mut frames = Vec::new();
         for (index, line) in text.lines().enumerate() {
             if line.len() > MAX_LINE_BYTES {
                 return Err(format!("line {} is longer than {MAX_LINE_BYTES} bytes", index + 1));
@@ -144,41 +144,17 @@ impl TextType {
                 continue;
             }
             // The text has the root first, pprof the leaf.
+            frames.clear();
             for name in stack.rsplit(';').filter(|name| !name.is_empty()) {
-                let location = *functions
-                    .entry(name)
-                    .or_insert_with(|| push_function(&mut profile, name));
-                profile.sample_locations.push(location);
+                frames.push(*locations.entry(name).or_insert_with(|| builder.named(name)));
             }
-            if functions.len() > MAX_NAMES {
+            if locations.len() > MAX_NAMES {
                 return Err(format!("there are more than {MAX_NAMES} names"));
             }
-            profile.sample_starts.push(profile.sample_locations.len() as u32);
-            profile.label_starts.push(0);
-            profile.values.push(count.saturating_mul(self.scale));
+            builder.sample(frames.iter().copied(), [], &[count.saturating_mul(self.scale)]);
         }
-        Ok(profile)
+        Ok(builder.finish())
     }
-}
-
-/// A function of its own location; the index of both.
-fn push_function<'a>(profile: &mut Profile<'a>, name: &'a str) -> u32 {
-    let index = profile.functions.len() as u32;
-    profile.functions.push(Function {
-        name,
-        ..Function::default()
-    });
-    profile.lines.push(Line {
-        function: index,
-        line: 0,
-    });
-    profile.locations.push(Location {
-        mapping: Location::NO_MAPPING,
-        lines_start: index,
-        lines_end: index + 1,
-        ..Location::default()
-    });
-    index
 }
 
 #[cfg(test)]

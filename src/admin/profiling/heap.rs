@@ -5,11 +5,13 @@
 //! (`main.rs` says so). Not here: what was freed, which jemalloc does not count.
 
 use std::io::Read;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::error::{ProfilingError, blocking};
-use super::pprof::Writer;
-use super::symbols::Symbols;
+use super::samples::{Samples, program};
+use super::symbols::{Named, Symbols};
+use crate::profile::pprof::{Profile, ValueType};
 
 /// Asks jemalloc for its dump, through a temporary file.
 pub async fn dump() -> Result<String, ProfilingError> {
@@ -41,11 +43,7 @@ pub fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, ProfilingE
         .and_then(|line| line.strip_prefix("heap_v2/"))
         .and_then(|number| number.trim().parse().ok())
         .ok_or_else(|| failed("jemalloc's dump has no `heap_v2` header"))?;
-    let mut writer = Writer::new(
-        &[("inuse_objects", "count"), ("inuse_space", "bytes")],
-        ("space", "bytes"),
-        interval as i64,
-    );
+    let mut allocations = Vec::new();
     let mut stack: Option<Vec<u64>> = None;
     for line in lines {
         let line = line.trim();
@@ -60,15 +58,40 @@ pub fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, ProfilingE
             let Some((objects, bytes)) = unsampled(objects, bytes, interval) else {
                 continue;
             };
-            let locations: Vec<u64> = symbols
-                .without_allocator(&addresses)
-                .iter()
-                .map(|&address| symbols.location(&mut writer, address))
-                .collect();
-            writer.sample(&locations, &[objects, bytes]);
+            let callers = symbols.without_allocator(&addresses).iter();
+            let stack = callers.map(|&address| (address, symbols.named(address))).collect();
+            allocations.push(Allocations { stack, objects, bytes });
         }
     }
-    Ok(writer.finish(SystemTime::now(), Duration::ZERO))
+    Ok(encode(&allocations, interval as i64))
+}
+
+/// What one stack has allocated and not freed.
+struct Allocations {
+    /// Return addresses with their names, leaf first.
+    stack: Vec<(u64, Arc<[Named]>)>,
+    objects: i64,
+    bytes: i64,
+}
+
+fn encode(allocations: &[Allocations], period: i64) -> Vec<u8> {
+    let value_type = |kind, unit| ValueType { kind, unit };
+    let about = Profile {
+        sample_types: vec![value_type("inuse_objects", "count"), value_type("inuse_space", "bytes")],
+        period_type: value_type("space", "bytes"),
+        period,
+        ..Profile::default()
+    };
+    let program = program();
+    let mut samples = Samples::new(&program, about);
+    for Allocations { stack, objects, bytes } in allocations {
+        let locations = stack.iter();
+        let stack = locations
+            .map(|(address, names)| samples.location(*address, names.iter().map(Named::frame)))
+            .collect();
+        samples.add(stack, &[*objects, *bytes]);
+    }
+    samples.finish(SystemTime::now(), Duration::ZERO)
 }
 
 fn address(word: &str) -> Option<u64> {

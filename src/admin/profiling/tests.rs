@@ -3,17 +3,16 @@
 //! The sampling is one a process, so one test does all that needs it. The test program runs on jemalloc with its sampling on.
 
 use std::hint::black_box;
-use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use prost::Message as _;
+use bytes::Bytes;
 
 use crate::base::Shutdown;
+use crate::profile::pprof::{Profile, decode, gunzip};
 use crate::telemetry::process::cpu_seconds;
 
-use super::pprof::Profile;
 use super::symbols::Symbols;
 use super::{Profiling, ProfilingError, heap};
 
@@ -40,32 +39,31 @@ fn hold_for_the_heap_test() -> Vec<Vec<u8>> {
     (0..64).map(|n| black_box(vec![n; 1 << 20])).collect()
 }
 
-fn decode(gzip: &[u8]) -> Profile {
-    let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(gzip).read_to_end(&mut bytes).unwrap();
-    Profile::decode(bytes.as_slice()).unwrap()
+fn opened(gzip: Vec<u8>) -> Bytes {
+    gunzip(&gzip.into(), usize::MAX).unwrap()
 }
 
-fn types(profile: &Profile) -> Vec<String> {
-    let text = |id: i64| profile.string_table[id as usize].as_str();
-    let types = profile.sample_type.iter();
-    types.map(|of| format!("{}/{}", text(of.kind), text(of.unit))).collect()
+fn types(profile: &Profile<'_>) -> Vec<String> {
+    let types = profile.sample_types.iter();
+    types.map(|of| format!("{}/{}", of.kind, of.unit)).collect()
+}
+
+/// Names of the functions in the stack of a sample, leaf first.
+fn names<'a>(profile: &Profile<'a>, sample: usize) -> Vec<&'a str> {
+    let locations = profile.stack(sample).iter();
+    let lines = locations.flat_map(|location| profile.lines_of(&profile.locations[*location as usize]));
+    lines
+        .map(|line| profile.functions[line.function as usize].name)
+        .collect()
 }
 
 /// Sum of the values of the samples in whose stack a function stands whose name contains `part`; of all with an empty `part`.
-fn sum(profile: &Profile, part: &str) -> Vec<i64> {
-    let named = |id: &u64| {
-        let location = &profile.location[*id as usize - 1];
-        location.line.iter().any(|line| {
-            let function = &profile.function[line.function_id as usize - 1];
-            profile.string_table[function.name as usize].contains(part)
-        })
-    };
-    let mut sums = vec![0; profile.sample_type.len()];
-    for sample in &profile.sample {
-        if part.is_empty() || sample.location_id.iter().any(named) {
+fn sum(profile: &Profile<'_>, part: &str) -> Vec<i64> {
+    let mut sums = vec![0; profile.sample_types.len()];
+    for sample in 0..profile.sample_count() {
+        if part.is_empty() || names(profile, sample).iter().any(|name| name.contains(part)) {
             sums.iter_mut()
-                .zip(&sample.value)
+                .zip(profile.values_of(sample))
                 .for_each(|(sum, value)| *sum += value);
         }
     }
@@ -98,7 +96,8 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
     burner.join().unwrap();
     assert!(matches!(second, Err(ProfilingError::Busy)), "{second:?}");
 
-    let profile = decode(&profile.unwrap());
+    let bytes = opened(profile.unwrap());
+    let profile = decode(&bytes).unwrap();
     assert_eq!(types(&profile), ["samples/count", "cpu/nanoseconds"]);
     assert_eq!(profile.period, 10_000_000);
     assert!(profile.duration_nanos >= 3_000_000_000, "{}", profile.duration_nanos);
@@ -126,22 +125,23 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
 async fn held_memory_is_found_under_its_name_until_it_is_freed() {
     let profiling = Profiling::new(Shutdown::new());
     let held = hold_for_the_heap_test();
-    let profile = decode(&profiling.heap().await.unwrap());
+    let bytes = opened(profiling.heap().await.unwrap());
+    let profile = decode(&bytes).unwrap();
     assert_eq!(types(&profile), ["inuse_objects/count", "inuse_space/bytes"]);
     let sums = sum(&profile, "hold_for_the_heap_test");
     let expected = (64 << 20) as f64;
     assert!((sums[1] as f64 - expected).abs() < expected * 0.1, "{sums:?}");
     assert!((60..=68).contains(&sums[0]), "{sums:?}");
-    for sample in &profile.sample {
-        let leaf = &profile.location[sample.location_id[0] as usize - 1];
-        for line in &leaf.line {
-            let function = &profile.function[line.function_id as usize - 1];
-            let name = &profile.string_table[function.name as usize];
+    for sample in 0..profile.sample_count() {
+        let leaf = profile.locations[profile.stack(sample)[0] as usize];
+        for line in profile.lines_of(&leaf) {
+            let name = profile.functions[line.function as usize].name;
             assert!(!name.contains("_rjem_") && !name.contains("__rust_"), "{name}");
         }
     }
     drop(held);
-    let profile = decode(&profiling.heap().await.unwrap());
+    let bytes = opened(profiling.heap().await.unwrap());
+    let profile = decode(&bytes).unwrap();
     assert!(sum(&profile, "hold_for_the_heap_test")[1] < 1 << 20);
 }
 

@@ -1,12 +1,13 @@
 //! Names of our own code addresses, remembered between profiles.
 //!
-//! In: a return address. Out: the location of a [`Writer`]. A look-up reads the debug information of the program and costs tens of microseconds;
-//! a scrape every few seconds asks for the same addresses again and again. The memory is bounded and forgets all at once.
+//! In: a return address. Out: its frames. A look-up reads the debug information of the program and costs tens of
+//! microseconds; a scrape every few seconds asks for the same addresses again and again. The memory is bounded and
+//! forgets all at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::pprof::{Frame, Writer};
+use super::samples::Frame;
 
 /// Addresses remembered; a large program has a few ten thousand call sites that allocate.
 const CAPACITY: usize = 1 << 16;
@@ -14,17 +15,27 @@ const CAPACITY: usize = 1 << 16;
 /// How deep the allocator's own frames may reach: jemalloc's sampling, its entry, and Rust's shims around it.
 const ALLOCATOR_DEPTH: usize = 12;
 
-/// The memory.
+/// The frames at the addresses that were looked up.
 #[derive(Default)]
 pub struct Symbols {
     known: HashMap<u64, Arc<[Named]>>,
 }
 
 /// One frame at an address, innermost inlined first.
-struct Named {
+pub struct Named {
     function: String,
     file: String,
     line: u32,
+}
+
+impl Named {
+    pub fn frame(&self) -> Frame<'_> {
+        Frame {
+            function: &self.function,
+            file: &self.file,
+            line: self.line,
+        }
+    }
 }
 
 impl Symbols {
@@ -41,21 +52,8 @@ impl Symbols {
         last.map_or(stack, |last| &stack[last + 1..])
     }
 
-    /// The location of a return address.
-    pub fn location(&mut self, writer: &mut Writer, address: u64) -> u64 {
-        let named = self.named(address);
-        let frames: Vec<_> = named
-            .iter()
-            .map(|named| Frame {
-                function: &named.function,
-                file: &named.file,
-                line: named.line,
-            })
-            .collect();
-        writer.location(address, &frames)
-    }
-
-    fn named(&mut self, address: u64) -> Arc<[Named]> {
+    /// The frames at a return address, innermost inlined first.
+    pub fn named(&mut self, address: u64) -> Arc<[Named]> {
         if self.known.len() >= CAPACITY {
             self.known.clear();
         }

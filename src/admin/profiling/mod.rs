@@ -1,12 +1,13 @@
 //! Profiles of our own process as gzip pprof: CPU time by sampling, heap by jemalloc.
 //!
-//! In: a duration. Out: bytes as Go's `net/http/pprof` would give them, with function names. One CPU profile at a time, for the signal handler under it is one a
-//! process. Symbols are looked up off the async threads and remembered. The routes are in `admin`; nothing here knows HTTP.
+//! In: a duration. Out: bytes as Go's `net/http/pprof` would give them, with function names. One CPU profile at a time:
+//! a process has one signal handler for it. Symbols are looked up off the async threads and remembered.
+//! Nothing here knows HTTP.
 
 mod cpu;
 mod error;
 mod heap;
-mod pprof;
+mod samples;
 mod symbols;
 
 use std::sync::Arc;
@@ -70,5 +71,4 @@ impl Profiling {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

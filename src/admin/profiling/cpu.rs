@@ -8,7 +8,8 @@ use std::time::{Instant, SystemTime};
 use pyroscope::backend::{Backend, BackendConfig, Pprof, PprofConfig, ReportData, StackFrame};
 
 use super::error::ProfilingError;
-use super::pprof::{Frame, Writer};
+use super::samples::{Frame, Samples, program};
+use crate::profile::pprof::{Profile, ValueType};
 
 /// Rate of sampling: Go's.
 pub const SAMPLES_PER_SECOND: u32 = 100;
@@ -44,22 +45,32 @@ impl Sampling {
             return Err(failed("the backend gave no stacks"));
         };
         let period = i64::from(1_000_000_000 / SAMPLES_PER_SECOND);
-        let mut writer = Writer::new(
-            &[("samples", "count"), ("cpu", "nanoseconds")],
-            ("cpu", "nanoseconds"),
+        let cpu = ValueType {
+            kind: "cpu",
+            unit: "nanoseconds",
+        };
+        let count = ValueType {
+            kind: "samples",
+            unit: "count",
+        };
+        let about = Profile {
+            sample_types: vec![count, cpu],
+            period_type: cpu,
             period,
-        );
-        let mut stack = Vec::new();
+            ..Profile::default()
+        };
+        let program = program();
+        let mut samples = Samples::new(&program, about);
         for report in &reports {
             for (trace, &count) in report.iter() {
-                stack.clear();
                 // Inlined frames come as frames of their own, innermost first.
-                stack.extend(trace.frames.iter().map(|frame| writer.location(0, &[name(frame)])));
+                let frames = trace.frames.iter();
+                let stack = frames.map(|frame| samples.location(0, [name(frame)])).collect();
                 let count = i64::try_from(count).unwrap_or(i64::MAX);
-                writer.sample(&stack, &[count, count.saturating_mul(period)]);
+                samples.add(stack, &[count, count.saturating_mul(period)]);
             }
         }
-        Ok(writer.finish(started, duration))
+        Ok(samples.finish(started, duration))
     }
 }
 

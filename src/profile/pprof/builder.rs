@@ -1,0 +1,201 @@
+//! A profile in the making: equal functions, binaries and code addresses stand in it once.
+//!
+//! Texts are borrowed. Samples are kept as they come; whoever wants equal stacks joined does so before.
+
+use std::hash::{BuildHasher, Hash};
+
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::profile::pprof::model::{Function, Line, Location, Mapping, Profile, SampleLabel};
+
+/// Makes a [`Profile`]. Every index that it gives out is one of the profile that it makes.
+pub struct Builder<'a> {
+    profile: Profile<'a>,
+    functions: Index,
+    mappings: Index,
+    locations: Index,
+}
+
+impl<'a> Builder<'a> {
+    /// Starts from what the profile says of itself: types, period, time. Its tables must be empty.
+    pub fn new(about: Profile<'a>) -> Self {
+        Self {
+            profile: Profile {
+                sample_starts: vec![0],
+                label_starts: vec![0],
+                ..about
+            },
+            functions: Index::default(),
+            mappings: Index::default(),
+            locations: Index::default(),
+        }
+    }
+
+    /// The index of a function.
+    pub fn function(&mut self, function: Function<'a>) -> u32 {
+        let functions = &mut self.profile.functions;
+        // Functions that differ in the rest hardly ever agree in name and file.
+        let key = |function: &Function<'a>| (function.name, function.file);
+        self.functions.add(functions, function, |known| *known == function, key)
+    }
+
+    /// The index of a binary. What one of its mentions has (functions, files, lines, inlined frames), the binary has.
+    pub fn mapping(&mut self, mapping: Mapping<'a>) -> u32 {
+        let mappings = &mut self.profile.mappings;
+        let key = |mapping: &Mapping<'a>| (mapping.file, mapping.build_id, mapping.start);
+        let is_same = |known: &Mapping<'a>| {
+            Mapping {
+                has: mapping.has,
+                ..*known
+            } == mapping
+        };
+        let index = self.mappings.add(mappings, mapping, is_same, key);
+        let has = &mut mappings[index as usize].has;
+        has.iter_mut().zip(mapping.has).for_each(|(has, more)| *has |= more);
+        index
+    }
+
+    /// The index of a code address: its mapping ([`Location::NO_MAPPING`] for none), the address (0 when unknown) and
+    /// its lines, those of inlined functions first.
+    pub fn location(&mut self, mapping: u32, address: u64, lines: &[Line]) -> u32 {
+        let Profile {
+            locations, lines: all, ..
+        } = &mut self.profile;
+        let location = Location {
+            mapping,
+            address,
+            lines_start: all.len() as u32,
+            lines_end: (all.len() + lines.len()) as u32,
+            is_folded: false,
+        };
+        // The lines of the location in question are not in the table yet: they follow it.
+        all.extend_from_slice(lines);
+        let lines_of = |location: &Location| &all[location.lines_start as usize..location.lines_end as usize];
+        let is_same =
+            |known: &Location| (known.mapping, known.address) == (mapping, address) && lines_of(known) == lines;
+        let key = |location: &Location| (location.mapping, location.address, lines_of(location));
+        let count = locations.len();
+        let index = self.locations.add(locations, location, is_same, key);
+        if locations.len() == count {
+            all.truncate(location.lines_start as usize);
+        }
+        index
+    }
+
+    /// The index of a location that is known by a name only.
+    pub fn named(&mut self, name: &'a str) -> u32 {
+        let function = self.function(Function {
+            name,
+            system_name: name,
+            ..Function::default()
+        });
+        self.location(Location::NO_MAPPING, 0, &[Line { function, line: 0 }])
+    }
+
+    /// Adds a sample: locations, leaf first, labels, and one value a sample type.
+    pub fn sample(
+        &mut self,
+        stack: impl IntoIterator<Item = u32>,
+        labels: impl IntoIterator<Item = SampleLabel<'a>>,
+        values: &[i64],
+    ) {
+        let profile = &mut self.profile;
+        profile.sample_locations.extend(stack);
+        profile.sample_starts.push(profile.sample_locations.len() as u32);
+        profile.labels.extend(labels);
+        profile.label_starts.push(profile.labels.len() as u32);
+        profile.values.extend_from_slice(values);
+    }
+
+    /// The profile.
+    pub fn finish(self) -> Profile<'a> {
+        self.profile
+    }
+}
+
+/// Finds the rows of a table by their content.
+#[derive(Default)]
+struct Index {
+    rows: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Index {
+    /// The index of the row for which `is_same` is true, or of `row`, which is put at the end then. Rows that are the
+    /// same have the same `key`.
+    fn add<T, Key: Hash>(
+        &mut self,
+        rows: &mut Vec<T>,
+        row: T,
+        is_same: impl Fn(&T) -> bool,
+        key: impl Fn(&T) -> Key,
+    ) -> u32 {
+        let hash = |row: &T| self.hasher.hash_one(key(row));
+        let found = self.rows.entry(
+            hash(&row),
+            |index| is_same(&rows[*index as usize]),
+            |index| hash(&rows[*index as usize]),
+        );
+        match found {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                let index = rows.len() as u32;
+                place.insert(index);
+                rows.push(row);
+                index
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::pprof::{ValueType, decode, encode};
+
+    #[test]
+    fn what_is_equal_stands_in_the_profile_once() {
+        let mut builder = Builder::new(Profile {
+            sample_types: vec![ValueType {
+                kind: "cpu",
+                unit: "nanoseconds",
+            }],
+            ..Profile::default()
+        });
+        let work = |name| Function {
+            name,
+            file: "work.rs",
+            ..Function::default()
+        };
+        let program = |has| Mapping {
+            file: "/bin/program",
+            build_id: "00ff",
+            has,
+            ..Mapping::default()
+        };
+        for (line, value) in [(7, 1), (8, 2), (7, 3)] {
+            let mapping = builder.mapping(program([true, line == 8, false, false]));
+            let lines = [("inlined", 1), ("outer", line)].map(|(name, line)| Line {
+                function: builder.function(work(name)),
+                line,
+            });
+            let leaf = builder.location(mapping, 0x10, &lines);
+            let root = builder.named("main");
+            let labels = (value == 3).then_some(SampleLabel::Number("pid", 5, ""));
+            builder.sample([leaf, root], labels, &[value]);
+        }
+        let profile = builder.finish();
+        assert_eq!(
+            (profile.functions.len(), profile.locations.len(), profile.lines.len()),
+            (3, 3, 5)
+        );
+        assert_eq!(profile.mappings, [program([true, true, false, false])]);
+        assert_eq!(
+            [0, 1, 2].map(|sample| profile.stack(sample).to_vec()),
+            [[0, 1], [2, 1], [0, 1]]
+        );
+        assert_eq!([0, 2].map(|sample| profile.labels_of(sample).len()), [0, 1]);
+        assert_eq!(decode(&encode(&profile)).unwrap(), profile);
+    }
+}
