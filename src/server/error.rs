@@ -1,6 +1,6 @@
 //! Errors of the layers below as Connect errors and HTTP answers.
 //!
-//! In: errors of sinks, the query engine and codecs. Out: status, `{"code", "message"}`, and `Retry-After` where waiting helps. The one place where
+//! In: errors of sinks, the query engine and codecs. Out: status, `{"code", "message", "details"}`, and `Retry-After` where waiting helps. The one place where
 //! that mapping is written.
 
 use axum::response::{IntoResponse, Response};
@@ -10,6 +10,7 @@ use http::{HeaderValue, StatusCode};
 use crate::profile::{SinkError, SinkErrorKind};
 use crate::query::QueryError;
 use crate::wire::connect::{Code, ConnectError};
+use crate::wire::push::PushRefused;
 
 /// Seconds after which a refused client may try again.
 const RETRY_AFTER_SECONDS: &str = "1";
@@ -23,6 +24,12 @@ impl From<SinkError> for ConnectError {
             SinkErrorKind::Unavailable | SinkErrorKind::Gone => ConnectError::new(Code::Unavailable, error.message),
             SinkErrorKind::Internal => ConnectError::new(Code::Internal, error.message),
         }
+    }
+}
+
+impl From<PushRefused> for ConnectError {
+    fn from(refused: PushRefused) -> Self {
+        Self::from(refused.error).with_detail(refused.detail)
     }
 }
 

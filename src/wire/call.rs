@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use crate::wire::connect::{self, Code, Codec, ConnectError};
+use crate::wire::error_detail::ErrorDetail;
 
 /// Header that names the tenant.
 pub const TENANT_HEADER: &str = "x-scope-orgid";
@@ -45,6 +46,8 @@ pub enum CallError {
         code: Option<Code>,
         /// The server's text.
         message: String,
+        /// What it says for programs.
+        details: Vec<ErrorDetail>,
         /// How long the server asks to wait.
         retry_after: Option<Duration>,
     },
@@ -198,11 +201,15 @@ impl Caller {
         // Who cannot read the reason still has the status.
         let body = read(response).await.unwrap_or_default();
         let error = ConnectError::from_json(status, &body);
+        let code = error.as_ref().map(|error| error.code);
+        let (message, details) =
+            error.map_or_else(|| (excerpt(&body), Vec::new()), |error| (error.message, error.details));
         Err(CallError::Refused {
             url: url.to_string(),
             status,
-            code: error.as_ref().map(|error| error.code),
-            message: error.map_or_else(|| excerpt(&body), |error| error.message),
+            code,
+            message,
+            details,
             retry_after,
         })
     }

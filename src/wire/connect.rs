@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use crate::base::encoding::{accepts, compress};
+use crate::wire::error_detail::ErrorDetail;
 
 /// Longest timeout that the protocol can express: ten digits of milliseconds.
 const TIMEOUT_DIGITS: usize = 10;
@@ -89,6 +90,17 @@ impl Code {
         CODES.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
+    /// Number in gRPC, where 0 is success.
+    pub fn grpc_number(self) -> i32 {
+        self as i32 + 1
+    }
+
+    /// The code of a number in gRPC.
+    pub fn from_grpc_number(number: i32) -> Option<Self> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        CODES.get(index).map(|row| row.0)
+    }
+
     /// True when the same call may succeed later.
     pub fn is_retryable(self) -> bool {
         matches!(
@@ -119,6 +131,8 @@ pub struct ConnectError {
     pub status: u16,
     /// What was being done and what went wrong, lower case.
     pub message: String,
+    /// The same for programs.
+    pub details: Vec<ErrorDetail>,
 }
 
 impl ConnectError {
@@ -128,6 +142,7 @@ impl ConnectError {
             code,
             status: code.status(),
             message: message.into(),
+            details: Vec::new(),
         }
     }
 
@@ -148,11 +163,19 @@ impl ConnectError {
         self
     }
 
-    /// The body `{"code": ..., "message": ...}` of the answer; its content type is `application/json` whatever the request had.
+    /// The same error with a detail more.
+    #[must_use]
+    pub fn with_detail(mut self, detail: ErrorDetail) -> Self {
+        self.details.push(detail);
+        self
+    }
+
+    /// The body `{"code": ..., "message": ..., "details": [...]}` of the answer; its content type is `application/json` whatever the request had.
     pub fn to_json(&self) -> Bytes {
         let body = ErrorBody {
             code: self.code.name().to_owned(),
             message: self.message.clone(),
+            details: self.details.clone(),
         };
         serde_json::to_vec(&body).unwrap_or_default().into()
     }
@@ -164,6 +187,7 @@ impl ConnectError {
             code: Code::from_name(&body.code)?,
             status,
             message: body.message,
+            details: body.details,
         })
     }
 }
@@ -173,6 +197,8 @@ struct ErrorBody {
     code: String,
     #[serde(default)]
     message: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    details: Vec<ErrorDetail>,
 }
 
 /// How messages are written.

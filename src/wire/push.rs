@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind};
 use crate::wire::call::{CallError, Caller};
+use crate::wire::error_detail::ErrorDetail;
 use crate::wire::proto::push::{PushRequest, PushResponse, RawProfileSeries, RawSample};
 use crate::wire::proto::types::LabelPair;
+use crate::wire::refusals::{self, Place};
 use crate::wire::weight::MAX_PROFILES;
 
 /// Longest part of a client's text, and of a refusal, that an error repeats, in bytes: there may be as many refusals as
 /// profiles.
-const TOLD_BYTES: usize = 400;
+const EXCERPT_BYTES: usize = 400;
 
 /// Route of the call.
 pub const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
@@ -24,10 +26,18 @@ pub const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
 pub struct PushBatch {
     /// What a sink can take.
     pub profiles: Vec<RawProfile>,
-    /// Where in the request each profile stood: index of its series.
-    series: Vec<usize>,
-    /// What is wrong already: index of the series, id of the sample, error.
-    refused: Vec<(usize, Arc<str>, SinkError)>,
+    /// Where in the request each profile stood.
+    origins: Vec<Origin>,
+    /// What is wrong already.
+    refused: Vec<(Origin, SinkError)>,
+}
+
+/// What a refusal says of the profile that it is about.
+#[derive(Debug, Clone)]
+struct Origin {
+    place: Place,
+    /// Id that the sender gave.
+    id: Arc<str>,
 }
 
 impl PushBatch {
@@ -40,22 +50,25 @@ impl PushBatch {
             let message = format!("the push has {profiles} profiles, the limit is {MAX_PROFILES}: send it in parts");
             return Err(SinkError::new(SinkErrorKind::TooLarge, message));
         }
-        for (index, series) in request.series.into_iter().enumerate() {
-            let labels = labels(series.labels);
-            for sample in series.samples {
-                let id: Arc<str> = sample.id.into();
+        for (series, of_series) in request.series.into_iter().enumerate() {
+            let labels = labels(of_series.labels);
+            for (index, sample) in of_series.samples.into_iter().enumerate() {
+                let origin = Origin {
+                    place: Place { series, sample: index },
+                    id: sample.id.into(),
+                };
                 match &labels {
-                    Err(message) => batch.refuse(index, id, message.clone()),
+                    Err(message) => batch.refuse(origin, message.clone()),
                     Ok(_) if sample.raw_profile.is_empty() => {
-                        batch.refuse(index, id, "the profile is empty".to_owned());
+                        batch.refuse(origin, "the profile is empty".to_owned());
                     }
                     Ok(labels) => {
-                        batch.series.push(index);
                         batch.profiles.push(RawProfile {
                             labels: labels.clone(),
-                            id,
+                            id: origin.id.clone(),
                             pprof: sample.raw_profile,
                         });
+                        batch.origins.push(origin);
                     }
                 }
             }
@@ -66,49 +79,51 @@ impl PushBatch {
         Ok(batch)
     }
 
-    fn refuse(&mut self, series: usize, id: Arc<str>, message: String) {
+    fn refuse(&mut self, origin: Origin, message: String) {
         self.refused
-            .push((series, id, SinkError::new(SinkErrorKind::Invalid, message)));
+            .push((origin, SinkError::new(SinkErrorKind::Invalid, message)));
     }
 
     /// Hands the profiles over for [`crate::profile::ProfileSink::append`] and keeps what the answer needs.
     pub fn split(self) -> (Vec<RawProfile>, PushOutcome) {
-        let origins = self
-            .series
-            .into_iter()
-            .zip(&self.profiles)
-            .map(|(series, profile)| (series, profile.id.clone()))
-            .collect();
-        (
-            self.profiles,
-            PushOutcome {
-                origins,
-                refused: self.refused,
-            },
-        )
+        let outcome = PushOutcome {
+            origins: self.origins,
+            refused: self.refused,
+        };
+        (self.profiles, outcome)
     }
 }
 
 /// Turns a sink's errors into the one error of the call.
 #[derive(Debug)]
 pub struct PushOutcome {
-    origins: Vec<(usize, Arc<str>)>,
-    refused: Vec<(usize, Arc<str>, SinkError)>,
+    origins: Vec<Origin>,
+    refused: Vec<(Origin, SinkError)>,
+}
+
+/// Some profiles of a push were refused; all others are stored.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct PushRefused {
+    /// A line for each, with its series and its id. The kind is the one that most wants a retry, since what is not stored would otherwise be
+    /// lost.
+    pub error: SinkError,
+    /// The same for programs.
+    pub detail: ErrorDetail,
 }
 
 impl PushOutcome {
-    /// `Ok` when everything was taken. Otherwise all errors joined, each with its series and id; the kind is the one that most wants a retry,
-    /// since what is not stored would otherwise be lost.
-    pub fn finish(mut self, errors: Vec<(usize, SinkError)>) -> Result<(), SinkError> {
-        for (index, error) in errors {
-            let (series, id) = self.origins.get(index).cloned().unwrap_or_default();
-            self.refused.push((series, id, error));
-        }
-        self.refused.sort_by_key(|(series, ..)| *series);
+    /// `Ok` when everything was taken. `errors` are the sink's, by the index of the profile.
+    pub fn finish(mut self, errors: Vec<(usize, SinkError)>) -> Result<(), PushRefused> {
+        let refused = errors
+            .into_iter()
+            .filter_map(|(index, error)| Some((self.origins.get(index)?.clone(), error)));
+        self.refused.extend(refused);
+        self.refused.sort_by_key(|(origin, _)| origin.place);
         let Some(kind) = self
             .refused
             .iter()
-            .map(|(.., error)| error.kind)
+            .map(|(_, error)| error.kind)
             .max_by_key(|kind| retry_rank(*kind))
         else {
             return Ok(());
@@ -116,12 +131,20 @@ impl PushOutcome {
         let lines: Vec<String> = self
             .refused
             .iter()
-            .map(|(series, id, error)| match id.as_ref() {
-                "" => format!("series {series}: {}", told(&error.message)),
-                id => format!("series {series}, profile {}: {}", told(id), told(&error.message)),
+            .map(|(Origin { place, id }, error)| match id.as_ref() {
+                "" => format!("series {}: {}", place.series, excerpt(&error.message)),
+                id => format!(
+                    "series {}, profile {}: {}",
+                    place.series,
+                    excerpt(id),
+                    excerpt(&error.message)
+                ),
             })
             .collect();
-        Err(SinkError::new(kind, lines.join("\n")))
+        Err(PushRefused {
+            error: SinkError::new(kind, lines.join("\n")),
+            detail: refusals::to_detail(self.refused.iter().map(|(origin, error)| (origin.place, error))),
+        })
     }
 }
 
@@ -136,8 +159,8 @@ fn retry_rank(kind: SinkErrorKind) -> u8 {
 }
 
 /// The beginning of a text.
-fn told(text: &str) -> &str {
-    &text[..text.floor_char_boundary(TOLD_BYTES)]
+fn excerpt(text: &str) -> &str {
+    &text[..text.floor_char_boundary(EXCERPT_BYTES)]
 }
 
 /// Labels of a series; a name given twice or an empty name is an error.
@@ -145,10 +168,10 @@ fn labels(pairs: Vec<LabelPair>) -> Result<Labels, String> {
     let mut names = HashSet::with_capacity(pairs.len());
     for pair in &pairs {
         if pair.name.is_empty() {
-            return Err(format!("a label has no name (its value is `{}`)", told(&pair.value)));
+            return Err(format!("a label has no name (its value is `{}`)", excerpt(&pair.value)));
         }
         if !names.insert(pair.name.as_str()) {
-            return Err(format!("label `{}` is there twice", told(&pair.name)));
+            return Err(format!("label `{}` is there twice", excerpt(&pair.name)));
         }
     }
     drop(names);
@@ -157,19 +180,17 @@ fn labels(pairs: Vec<LabelPair>) -> Result<Labels, String> {
     ))
 }
 
-/// Profiles as a request: neighbours with equal labels share a series. The bytes are shared, not copied.
+/// Profiles as a request. Each has a series of its own, also where labels are equal: servers name the series that they
+/// refuse. The bytes are shared, not copied.
 pub fn to_request(profiles: &[RawProfile]) -> PushRequest {
     let series = profiles
-        .chunk_by(|left, right| left.labels == right.labels)
-        .map(|run| RawProfileSeries {
-            labels: run.first().map(|profile| pairs(&profile.labels)).unwrap_or_default(),
-            samples: run
-                .iter()
-                .map(|profile| RawSample {
-                    raw_profile: profile.pprof.clone(),
-                    id: profile.id.to_string(),
-                })
-                .collect(),
+        .iter()
+        .map(|profile| RawProfileSeries {
+            labels: pairs(&profile.labels),
+            samples: vec![RawSample {
+                raw_profile: profile.pprof.clone(),
+                id: profile.id.to_string(),
+            }],
             annotations: Vec::new(),
         })
         .collect();
@@ -199,7 +220,8 @@ impl PushClient {
         Self { caller }
     }
 
-    /// Sends one batch. An error may stand for some of the profiles only: the others are stored then.
+    /// Sends one batch. An error may stand for some of the profiles only, which [`refusals::of_error`] finds: the others
+    /// are stored then.
     pub async fn push(&self, profiles: &[RawProfile]) -> Result<(), CallError> {
         let _: PushResponse = self.caller.call(PUSH_ROUTE, &to_request(profiles)).await?;
         Ok(())
@@ -221,10 +243,10 @@ mod tests {
     }
 
     #[test]
-    fn profiles_survive_the_round_trip_and_equal_labels_share_a_series() {
+    fn profiles_survive_the_round_trip_each_in_a_series_of_its_own() {
         let profiles = [profile("cpu", "1"), profile("cpu", "2"), profile("memory", "")];
         let request = to_request(&profiles);
-        assert_eq!(request.series.len(), 2);
+        assert_eq!(request.series.len(), 3);
         let (back, outcome) = PushBatch::from_request(request).unwrap().split();
         assert_eq!(back.len(), 3);
         for (left, right) in back.iter().zip(&profiles) {
@@ -271,7 +293,8 @@ mod tests {
         }
         let (_, outcome) = PushBatch::from_request(request.clone()).unwrap().split();
         let error = outcome.finish(Vec::new()).unwrap_err();
-        assert!(error.message.len() < MAX_PROFILES * 2 * TOLD_BYTES);
+        assert!(error.error.message.len() < MAX_PROFILES * 2 * EXCERPT_BYTES);
+        assert!(error.detail.value.len() < MAX_PROFILES * 20);
         let more = request.series[0].samples[0].clone();
         request.series[0].samples.push(more);
         let error = PushBatch::from_request(request).unwrap_err();
@@ -293,9 +316,9 @@ mod tests {
                 SinkError::new(SinkErrorKind::Unavailable, "the disk is full"),
             )])
             .unwrap_err();
-        assert_eq!(error.kind, SinkErrorKind::Unavailable);
+        assert_eq!(error.error.kind, SinkErrorKind::Unavailable);
         assert_eq!(
-            error.message,
+            error.error.message,
             "series 0: the disk is full\nseries 1, profile two: label `__name__` is there twice\nseries 2: the profile is empty"
         );
     }

@@ -22,6 +22,7 @@ use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
 
 mod arguments;
+mod failure;
 mod gauges;
 mod metrics;
 mod queue;

@@ -13,15 +13,15 @@ use rand::Rng as _;
 
 use crate::base::Shutdown;
 use crate::components::pyroscope::write::arguments::EndpointArguments;
+use crate::components::pyroscope::write::failure::{Failure, FailureKind, is_final};
 use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
 use crate::components::pyroscope::write::queue::{Batch, Queue};
 use crate::pipeline::component::live::{Entry, LiveHandle, Outcome as LiveOutcome};
 use crate::profile::RawProfile;
-use crate::wire::call::{CallError, Caller};
+use crate::wire::call::Caller;
 use crate::wire::client::HttpClient;
-use crate::wire::connect::Code;
-use crate::wire::proto::push::{PushRequest, PushResponse, RawProfileSeries, RawSample};
-use crate::wire::push::{PUSH_ROUTE, pairs};
+use crate::wire::push::PushClient;
+use crate::wire::refusals::{self, Refused};
 
 /// Failures in a row after which the endpoint counts as unhealthy.
 const UNHEALTHY_FAILURES: u64 = 3;
@@ -78,30 +78,10 @@ pub struct Sender {
 enum Outcome {
     /// The endpoint took all.
     Taken,
-    /// The endpoint names the profiles (by place in the batch) that it refused; it took the others.
-    Partly(Vec<usize>, Failure),
+    /// The endpoint names the profiles that it refused; it took the others.
+    Partly(Vec<Refused>, Failure),
     /// Nothing was taken.
     Failed(Failure),
-}
-
-#[derive(Clone)]
-struct Failure {
-    message: String,
-    /// What it says about trying again.
-    kind: FailureKind,
-    retry_after: Option<Duration>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FailureKind {
-    /// The endpoint cannot take anything now: network, timeout, 429, 502, 503, 504, credentials, wrong path.
-    Endpoint,
-    /// The endpoint failed at this request: 500 and the like. It may be the profiles.
-    Server,
-    /// The request is too large: fewer profiles may pass.
-    TooLarge,
-    /// The profiles are wrong.
-    Profiles,
 }
 
 impl Sender {
@@ -204,7 +184,7 @@ impl Sender {
             }
             Outcome::Failed(failure) => match failure.kind {
                 FailureKind::Profiles | FailureKind::TooLarge if batch.profiles.len() == 1 => {
-                    self.reject(&batch.profiles, &failure);
+                    self.reject(&batch.profiles, &failure.message);
                     self.finish(batch.ids).await;
                     true
                 }
@@ -219,9 +199,9 @@ impl Sender {
                     self.finish(Vec::new()).await;
                     true
                 }
-                FailureKind::Profiles => self.send_singly(batch, &HashSet::new(), timeout).await,
+                FailureKind::Profiles => self.send_singly(batch, &HashSet::new(), 0, timeout).await,
                 FailureKind::Server if self.is_patience_over() => {
-                    self.send_singly(batch, &HashSet::new(), timeout).await
+                    self.send_singly(batch, &HashSet::new(), 0, timeout).await
                 }
                 FailureKind::Server | FailureKind::Endpoint => {
                     self.failed(&failure);
@@ -230,31 +210,55 @@ impl Sender {
                     false
                 }
             },
-            Outcome::Partly(refused, failure) => {
-                let refused: HashSet<usize> = refused.into_iter().collect();
-                let taken: Vec<usize> = (0..batch.ids.len()).filter(|index| !refused.contains(index)).collect();
-                let profiles: Vec<RawProfile> = taken.iter().map(|&index| batch.profiles[index].clone()).collect();
-                self.count_sent(&profiles);
-                if matches!(failure.kind, FailureKind::Profiles | FailureKind::TooLarge) || self.is_patience_over() {
-                    // Each refused one by itself: only so is it known which error is whose.
-                    return self.send_singly(batch, &taken.into_iter().collect(), timeout).await;
-                }
-                self.failed(&failure);
-                self.finish(taken.iter().map(|&index| batch.ids[index]).collect()).await;
-                self.honour(&failure).await;
-                false
-            }
+            Outcome::Partly(refused, failure) => self.settle(batch, refused, &failure, timeout).await,
         }
     }
 
-    /// Sends the profiles of a refused batch one by one, but those at the places `taken`, so that a bad one does not take others with it.
-    async fn send_singly(&self, batch: Batch, taken: &HashSet<usize>, timeout: Duration) -> bool {
-        let mut done: Vec<u64> = taken.iter().map(|&index| batch.ids[index]).collect();
-        let mut passed = done.len();
+    /// The endpoint took a batch but for some profiles. Those that never pass are given up, the others stay in the
+    /// queue.
+    async fn settle(&self, batch: Batch, refused: Vec<Refused>, failure: &Failure, timeout: Duration) -> bool {
+        let mut done: HashSet<usize> = (0..batch.ids.len()).collect();
+        for refused in &refused {
+            done.remove(&refused.index);
+        }
+        let passed = done.len();
+        let taken: Vec<RawProfile> = done.iter().map(|&index| batch.profiles[index].clone()).collect();
+        self.count_sent(&taken);
+        let mut is_explained = true;
+        for Refused { index, error } in refused {
+            match error {
+                Some(error) if is_final(error.kind, self.arguments.retry_on_429) => {
+                    self.reject(std::slice::from_ref(&batch.profiles[index]), &error.message);
+                    done.insert(index);
+                }
+                Some(_) => {}
+                None => is_explained = false,
+            }
+        }
+        if done.len() == batch.ids.len() {
+            self.succeeded();
+            self.finish(batch.ids).await;
+            return true;
+        }
+        let is_final = !is_explained && matches!(failure.kind, FailureKind::Profiles | FailureKind::TooLarge);
+        if is_final || self.is_patience_over() {
+            // Each refused one by itself: only so is it known which error is whose.
+            return self.send_singly(batch, &done, passed, timeout).await;
+        }
+        self.failed(failure);
+        self.finish(done.iter().map(|&index| batch.ids[index]).collect()).await;
+        self.honour(failure).await;
+        false
+    }
+
+    /// Sends the profiles of a refused batch one by one, so that a bad one does not take others with it. Those at the
+    /// places `settled` are done with; `passed` of them were taken.
+    async fn send_singly(&self, batch: Batch, settled: &HashSet<usize>, mut passed: usize, timeout: Duration) -> bool {
+        let mut done: Vec<u64> = settled.iter().map(|&index| batch.ids[index]).collect();
         let mut stuck: Vec<usize> = Vec::new();
         let mut last_failure = None;
         for (index, profile) in batch.profiles.iter().enumerate() {
-            if taken.contains(&index) {
+            if settled.contains(&index) {
                 continue;
             }
             let profile = std::slice::from_ref(profile);
@@ -266,7 +270,7 @@ impl Sender {
                 }
                 Outcome::Failed(failure) | Outcome::Partly(_, failure) => match failure.kind {
                     FailureKind::Profiles | FailureKind::TooLarge => {
-                        self.reject(profile, &failure);
+                        self.reject(profile, &failure.message);
                         done.push(batch.ids[index]);
                     }
                     FailureKind::Server => {
@@ -287,7 +291,7 @@ impl Sender {
         if passed > 0 && self.is_patience_over() {
             for index in stuck {
                 if let Some(failure) = &last_failure {
-                    self.reject(std::slice::from_ref(&batch.profiles[index]), failure);
+                    self.reject(std::slice::from_ref(&batch.profiles[index]), &failure.message);
                 }
                 done.push(batch.ids[index]);
             }
@@ -316,36 +320,26 @@ impl Sender {
         let headers = match self.client.headers().await {
             Ok(headers) => headers,
             Err(error) => {
-                return Outcome::Failed(Failure {
-                    message: error.to_string(),
-                    kind: FailureKind::Endpoint,
-                    retry_after: None,
-                });
+                return Outcome::Failed(Failure::of_endpoint(error.to_string()));
             }
         };
         let caller = Caller::new(self.client.client().clone(), self.arguments.url.clone())
             .with_headers(headers)
             .with_timeout(timeout);
         let started = Instant::now();
-        let answer: Result<PushResponse, CallError> = caller.call(PUSH_ROUTE, &request(profiles)).await;
+        let answer = PushClient::new(caller).push(profiles).await;
         let duration = started.elapsed();
         self.metrics.latency.observe(duration.as_secs_f64());
         let error = match answer {
-            Ok(_) => {
+            Ok(()) => {
                 self.metrics.request("ok");
                 self.tell(profiles, duration, || LiveOutcome::Good("taken"));
                 return Outcome::Taken;
             }
             Err(error) => error,
         };
-        let failure = Failure {
-            message: error.to_string(),
-            kind: self.kind_of(&error),
-            retry_after: error.retry_after(),
-        };
-        if let CallError::Refused { message, .. } = &error
-            && let Some(refused) = named(message, profiles)
-        {
+        let failure = Failure::of_call(&error, self.arguments.retry_on_429);
+        if let Some(refused) = refusals::of_error(&error, profiles) {
             self.metrics.request("partial");
             self.tell(profiles, duration, || {
                 LiveOutcome::Bad("partly refused", failure.message.clone())
@@ -372,30 +366,6 @@ impl Sender {
         });
     }
 
-    fn kind_of(&self, error: &CallError) -> FailureKind {
-        let CallError::Refused { status, code, .. } = error else {
-            return FailureKind::Endpoint;
-        };
-        match (*status, *code) {
-            (413, _) => FailureKind::TooLarge,
-            (429, _) | (_, Some(Code::ResourceExhausted)) if !self.arguments.retry_on_429 => FailureKind::Profiles,
-            // About the request, not about what is in it: nothing would pass, and nothing is wrong with the profiles.
-            (300..=399 | 401 | 403 | 404 | 405 | 407 | 408 | 429 | 502 | 503 | 504, _) => FailureKind::Endpoint,
-            (
-                _,
-                Some(
-                    Code::Unauthenticated
-                    | Code::PermissionDenied
-                    | Code::Unimplemented
-                    | Code::Unavailable
-                    | Code::DeadlineExceeded,
-                ),
-            ) => FailureKind::Endpoint,
-            _ if error.is_retryable() => FailureKind::Server,
-            _ => FailureKind::Profiles,
-        }
-    }
-
     /// Waits as long as the server asked for, within the configured bound.
     async fn honour(&self, failure: &Failure) {
         if let Some(wait) = failure.retry_after {
@@ -412,7 +382,7 @@ impl Sender {
         self.metrics.sent(profiles.len() as u64, bytes_of(profiles));
     }
 
-    fn reject(&self, profiles: &[RawProfile], failure: &Failure) {
+    fn reject(&self, profiles: &[RawProfile], reason: &str) {
         self.metrics
             .dropped(DropReason::Rejected, profiles.len() as u64, bytes_of(profiles));
         // A server that refuses everything must not fill the log: one line now and then, with how many it stands for.
@@ -428,7 +398,7 @@ impl Sender {
         if let Some(profile) = profiles.first() {
             tracing::warn!(
                 component = %self.live.id(), endpoint = %self.arguments.url_text, refused, labels = %profile.labels,
-                error = %failure.message, "endpoint refused profiles, they are dropped"
+                error = %reason, "endpoint refused profiles, they are dropped"
             );
         }
     }
@@ -470,34 +440,6 @@ impl Sender {
 async fn after(stop: &Shutdown, wait: Duration) {
     stop.cancelled().await;
     tokio::time::sleep(wait).await;
-}
-
-/// One series for each profile, also where labels are equal: a refusal then names one profile.
-fn request(profiles: &[RawProfile]) -> PushRequest {
-    PushRequest {
-        series: profiles
-            .iter()
-            .map(|profile| RawProfileSeries {
-                labels: pairs(&profile.labels),
-                samples: vec![RawSample {
-                    raw_profile: profile.pprof.clone(),
-                    id: profile.id.to_string(),
-                }],
-                annotations: Vec::new(),
-            })
-            .collect(),
-    }
-}
-
-/// Places of the profiles whose ids the message names in lines about a series. `None` when it names none: then it is about all of them.
-fn named(message: &str, profiles: &[RawProfile]) -> Option<Vec<usize>> {
-    let lines: Vec<&str> = message.lines().filter(|line| line.contains("series")).collect();
-    let is_named =
-        |profile: &RawProfile| !profile.id.is_empty() && lines.iter().any(|line| line.contains(&*profile.id));
-    let places: Vec<usize> = (0..profiles.len())
-        .filter(|&index| is_named(&profiles[index]))
-        .collect();
-    (!places.is_empty() && places.len() < profiles.len()).then_some(places)
 }
 
 fn bytes_of(profiles: &[RawProfile]) -> u64 {

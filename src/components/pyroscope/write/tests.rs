@@ -18,11 +18,13 @@ use crate::components::common::testing::{Body, Recorder, Running, Server, eventu
 use crate::components::pyroscope::write::DEFINITION;
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::HealthState;
-use crate::profile::{Labels, RawProfile};
+use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind};
+use crate::wire::connect::{Code, ConnectError};
 use crate::wire::proto::push::PushRequest;
+use crate::wire::refusals::{self, Place};
 
 /// What the fake endpoint does with a request: status and body, or take it.
-type Verdict = Box<dyn Fn(&PushRequest) -> Result<(), (u16, String)> + Send + Sync>;
+type Verdict = Box<dyn Fn(&PushRequest) -> Result<(), ConnectError> + Send + Sync>;
 
 struct Endpoint {
     verdict: Mutex<Verdict>,
@@ -49,7 +51,7 @@ impl Endpoint {
         (endpoint, format!("{url}/profile"), server)
     }
 
-    fn on(&self, verdict: impl Fn(&PushRequest) -> Result<(), (u16, String)> + Send + Sync + 'static) {
+    fn on(&self, verdict: impl Fn(&PushRequest) -> Result<(), ConnectError> + Send + Sync + 'static) {
         *self.verdict.lock() = Box::new(verdict);
     }
 
@@ -77,20 +79,12 @@ async fn push(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: B
             }
             ([("content-type", "application/proto")], "").into_response()
         }
-        Err((status, message)) => {
-            let code = match status {
-                400 => "invalid_argument",
-                429 => "resource_exhausted",
-                _ => "internal",
-            };
-            let body = serde_json::json!({"code": code, "message": message}).to_string();
-            (
-                StatusCode::from_u16(status).unwrap(),
-                [("content-type", "application/json")],
-                body,
-            )
-                .into_response()
-        }
+        Err(error) => (
+            StatusCode::from_u16(error.status).unwrap(),
+            [("content-type", "application/json")],
+            error.to_json(),
+        )
+            .into_response(),
     }
 }
 
@@ -317,7 +311,11 @@ async fn one_bad_profile_does_not_take_its_batch_with_it() {
     // A server that refuses the whole request and does not say which profile it is about.
     endpoint.on(|request| {
         let is_bad = request.series.iter().any(|series| service(&series.labels) == "s0003");
-        if is_bad { Err((400, "wrong".to_owned())) } else { Ok(()) }
+        if is_bad {
+            Err(ConnectError::invalid("wrong"))
+        } else {
+            Ok(())
+        }
     });
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
     let running = Running::start(&DEFINITION, &recorder, &body(&url));
@@ -351,7 +349,7 @@ async fn what_a_partial_answer_does_not_name_is_not_sent_again() {
         if message.is_empty() {
             Ok(())
         } else {
-            Err((400, message.join("\n")))
+            Err(ConnectError::invalid(message.join("\n")))
         }
     });
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
@@ -371,12 +369,52 @@ async fn what_a_partial_answer_does_not_name_is_not_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_a_partial_answer_that_says_why_only_what_may_pass_is_sent_again() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let seen = sizes.clone();
+    endpoint.on(move |request| {
+        seen.lock().push(request.series.len());
+        if request.series.len() == 1 {
+            return Ok(());
+        }
+        let invalid = SinkError::new(SinkErrorKind::Invalid, "wrong");
+        let full = SinkError::new(SinkErrorKind::Unavailable, "the disk is full");
+        let services = request.series.iter().map(|series| service(&series.labels)).enumerate();
+        let refused = services.filter_map(|(series, service)| match service.as_str() {
+            "s0003" => Some((Place { series, sample: 0 }, &invalid)),
+            "s0005" => Some((Place { series, sample: 0 }, &full)),
+            _ => None,
+        });
+        // A sentence that names nobody: what is known comes from the detail.
+        Err(ConnectError::new(Code::Unavailable, "partly").with_detail(refusals::to_detail(refused)))
+    });
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    let profiles: Vec<RawProfile> = names(0..8).iter().map(|name| profile(name)).collect();
+    assert!(recorder.receiver().append(profiles).await.is_empty());
+    eventually("the second request", || endpoint.services() == ["s0005"]).await;
+    eventually("the count", || {
+        metric(&recorder, "pyroscope_write_sent_profiles_total{") == 7.0
+    })
+    .await;
+    assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total{"), 1.0);
+    assert_eq!(*sizes.lock(), [8, 1]);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_profile_that_the_server_always_fails_at_does_not_block_the_queue() {
     let (endpoint, url, _server) = Endpoint::start().await;
     let folder = tempfile::tempdir().unwrap();
     endpoint.on(|request| {
         let is_bad = request.series.iter().any(|series| service(&series.labels) == "s0001");
-        if is_bad { Err((500, "panic".to_owned())) } else { Ok(()) }
+        if is_bad {
+            Err(ConnectError::new(Code::Internal, "panic"))
+        } else {
+            Ok(())
+        }
     });
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
     let body = Body::new().block(
@@ -399,7 +437,7 @@ async fn too_many_requests_are_tried_again_unless_switched_off() {
     let count = Arc::new(AtomicUsize::new(0));
     let seen = count.clone();
     endpoint.on(move |_| match seen.fetch_add(1, Ordering::Relaxed) {
-        0 | 1 => Err((429, "slow down".to_owned())),
+        0 | 1 => Err(ConnectError::new(Code::ResourceExhausted, "slow down")),
         _ => Ok(()),
     });
     let folder = tempfile::tempdir().unwrap();
@@ -491,7 +529,7 @@ async fn batches_shrink_to_what_a_proxy_takes() {
     let (endpoint, url, _server) = Endpoint::start().await;
     endpoint.on(|request| match request.series.len() {
         0..=5 => Ok(()),
-        _ => Err((413, "too large".to_owned())),
+        _ => Err(ConnectError::too_large("too large")),
     });
     let folder = tempfile::tempdir().unwrap();
     let recorder = Recorder::new("pyroscope.write.test", folder.path());

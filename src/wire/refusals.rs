@@ -1,0 +1,232 @@
+//! Which profiles of a push were refused, and why: a detail of the error of the call, both ways.
+//!
+//! In: refusals by their place in the request. Out: an [`ErrorDetail`], and back from a failed call. Servers that are
+//! not ours send a sentence at most; then it is known who was refused, but not why.
+
+use prost::{Enumeration, Message};
+
+use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::wire::call::CallError;
+use crate::wire::error_detail::ErrorDetail;
+
+/// Name of the detail's type. It is ours: Pyroscope has none.
+const TYPE_NAME: &str = "push.v1.PushRefusals";
+
+/// Bytes of all messages in a detail: gRPC sends it as a header. The sentence of the error has the others, too.
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
+
+/// Profiles that were refused, in the order of the request. All others were stored.
+#[derive(Clone, PartialEq, Message)]
+struct PushRefusals {
+    #[prost(message, repeated, tag = "1")]
+    refused: Vec<PushRefusal>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PushRefusal {
+    /// Index of the series in the request.
+    #[prost(uint32, tag = "1")]
+    series: u32,
+    /// Index of the sample in the series.
+    #[prost(uint32, tag = "2")]
+    sample: u32,
+    #[prost(enumeration = "Reason", tag = "3")]
+    reason: i32,
+    /// For people; may be empty.
+    #[prost(string, tag = "4")]
+    message: String,
+}
+
+/// Why a profile was refused; numbers are on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+enum Reason {
+    Unspecified = 0,
+    Invalid = 1,
+    TooLarge = 2,
+    LimitExceeded = 3,
+    Unavailable = 4,
+    Internal = 5,
+}
+
+/// Where in a request a profile stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Index of the series in the request.
+    pub series: usize,
+    /// Index of the sample in the series.
+    pub sample: usize,
+}
+
+/// A profile of a push that failed.
+#[derive(Debug)]
+pub struct Refused {
+    /// Index among the profiles that were pushed.
+    pub index: usize,
+    /// Why, when the server says so.
+    pub error: Option<SinkError>,
+}
+
+/// The detail that says what was refused.
+pub fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) -> ErrorDetail {
+    let mut room = MAX_MESSAGE_BYTES;
+    let refused = refused.into_iter().map(|(place, error)| {
+        let message = &error.message[..error.message.floor_char_boundary(room)];
+        room -= message.len();
+        PushRefusal {
+            series: place.series as u32,
+            sample: place.sample as u32,
+            reason: reason_of(error.kind) as i32,
+            message: message.to_owned(),
+        }
+    });
+    let refused = refused.collect();
+    ErrorDetail::new(TYPE_NAME, &PushRefusals { refused })
+}
+
+/// Who was refused when pushing `profiles` failed, each in a series of its own; all others were taken. `None` when the
+/// error is about the push as a whole.
+pub fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
+    let CallError::Refused { message, details, .. } = error else {
+        return None;
+    };
+    if profiles.len() < 2 {
+        return None;
+    }
+    match details.iter().find_map(|detail| detail.read::<PushRefusals>(TYPE_NAME)) {
+        Some(detail) => of_detail(detail, profiles.len()),
+        None => of_sentence(message, profiles),
+    }
+}
+
+fn of_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
+    let refused = detail.refused.into_iter().map(|refusal| {
+        let index = refusal.series as usize;
+        let kind = kind_of(Reason::try_from(refusal.reason).ok()?);
+        (index < count && refusal.sample == 0).then(|| Refused {
+            index,
+            error: kind.map(|kind| SinkError::new(kind, refusal.message)),
+        })
+    });
+    let refused: Vec<Refused> = refused.collect::<Option<_>>()?;
+    (!refused.is_empty()).then_some(refused)
+}
+
+/// The profiles whose ids stand in lines about a series. `None` when there are none, or all.
+fn of_sentence(message: &str, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
+    let lines: Vec<&str> = message.lines().filter(|line| line.contains("series")).collect();
+    let is_named =
+        |profile: &RawProfile| !profile.id.is_empty() && lines.iter().any(|line| line.contains(&*profile.id));
+    let refused: Vec<Refused> = (0..profiles.len())
+        .filter(|&index| is_named(&profiles[index]))
+        .map(|index| Refused { index, error: None })
+        .collect();
+    (!refused.is_empty() && refused.len() < profiles.len()).then_some(refused)
+}
+
+fn reason_of(kind: SinkErrorKind) -> Reason {
+    match kind {
+        SinkErrorKind::Invalid => Reason::Invalid,
+        SinkErrorKind::TooLarge => Reason::TooLarge,
+        SinkErrorKind::LimitExceeded => Reason::LimitExceeded,
+        SinkErrorKind::Unavailable | SinkErrorKind::Gone => Reason::Unavailable,
+        SinkErrorKind::Internal => Reason::Internal,
+    }
+}
+
+fn kind_of(reason: Reason) -> Option<SinkErrorKind> {
+    match reason {
+        Reason::Unspecified => None,
+        Reason::Invalid => Some(SinkErrorKind::Invalid),
+        Reason::TooLarge => Some(SinkErrorKind::TooLarge),
+        Reason::LimitExceeded => Some(SinkErrorKind::LimitExceeded),
+        Reason::Unavailable => Some(SinkErrorKind::Unavailable),
+        Reason::Internal => Some(SinkErrorKind::Internal),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::profile::Labels;
+
+    fn refused(message: &str, details: Vec<ErrorDetail>) -> CallError {
+        CallError::Refused {
+            url: "http://localhost/push".to_owned(),
+            status: 400,
+            code: None,
+            message: message.to_owned(),
+            details,
+            retry_after: None,
+        }
+    }
+
+    fn profiles(ids: &[&str]) -> Vec<RawProfile> {
+        let profile = |id: &&str| RawProfile {
+            labels: Labels::default(),
+            id: (*id).into(),
+            pprof: Bytes::new(),
+        };
+        ids.iter().map(profile).collect()
+    }
+
+    fn place(series: usize) -> Place {
+        Place { series, sample: 0 }
+    }
+
+    #[test]
+    fn a_detail_says_which_profiles_were_refused_and_why() {
+        let errors = [
+            SinkError::new(SinkErrorKind::TooLarge, "4 MiB"),
+            SinkError::new(SinkErrorKind::Unavailable, "the disk is full"),
+        ];
+        let detail = to_detail([(place(0), &errors[0]), (place(2), &errors[1])]);
+        let error = refused("sentence", vec![detail]);
+        let read = of_error(&error, &profiles(&["a", "b", "c"])).unwrap();
+        let read: Vec<(usize, SinkErrorKind, &str)> = read
+            .iter()
+            .map(|refused| {
+                let error = refused.error.as_ref().unwrap();
+                (refused.index, error.kind, error.message.as_str())
+            })
+            .collect();
+        assert_eq!(
+            read,
+            [
+                (0, SinkErrorKind::TooLarge, "4 MiB"),
+                (2, SinkErrorKind::Unavailable, "the disk is full")
+            ]
+        );
+        // Of a place that was never sent nothing is believed, and of one profile the error itself says all.
+        assert!(of_error(&error, &profiles(&["a", "b"])).is_none());
+        assert!(of_error(&error, &profiles(&["a"])).is_none());
+    }
+
+    #[test]
+    fn the_messages_of_a_detail_are_bounded_and_its_places_are_all_there() {
+        let error = SinkError::new(SinkErrorKind::Invalid, "\u{e4}".repeat(1000));
+        let detail = to_detail((0..10_000).map(|series| (place(series), &error)));
+        assert!(
+            detail.value.len() < 10_000 * 10 + MAX_MESSAGE_BYTES,
+            "{}",
+            detail.value.len()
+        );
+        assert_eq!(detail.read::<PushRefusals>(TYPE_NAME).unwrap().refused.len(), 10_000);
+    }
+
+    #[test]
+    fn a_sentence_says_who_when_it_names_some() {
+        let profiles = profiles(&["one", "two", ""]);
+        let named = |message: &str| {
+            let read = of_error(&refused(message, Vec::new()), &profiles)?;
+            assert!(read.iter().all(|refused| refused.error.is_none()));
+            Some(read.iter().map(|refused| refused.index).collect::<Vec<_>>())
+        };
+        assert_eq!(named("push failed:\nseries 1, profile two: too old"), Some(vec![1]));
+        assert_eq!(named("profile two is too old"), None);
+        assert_eq!(named("series one\nseries two"), Some(vec![0, 1]));
+        assert_eq!(named("out of memory"), None);
+    }
+}
