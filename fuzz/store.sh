@@ -1,0 +1,27 @@
+#!/bin/sh
+# Builds and runs `store_flush` with coverage counters in our own code only: fuzz/store.sh CORPUS [libFuzzer options]
+#
+# cargo-fuzz puts counters into every dependency, DataFusion too, which takes an hour and finds other people's branches. Here the script
+# is the compiler's wrapper as well: it adds counters and traced comparisons to our crate and to the target, and leaves the rest as it is.
+set -eu
+if [ "${STORE_FUZZ_WRAPS:-}" ]; then
+    case " $* " in
+    *" --crate-name alluvium "* | *" --crate-name store_flush "*)
+        exec "$@" --cfg fuzzing -Copt-level=1 -Cdebug-assertions=on -Coverflow-checks=on -Cpasses=sancov-module \
+            -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+            -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
+        ;;
+    esac
+    exec "$@"
+fi
+script=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
+mkdir -p "$1"
+corpus=$(cd "$1" && pwd)
+shift
+cd "$(dirname "$0")/.."
+[ "$(ls "$corpus")" ] || fuzz/seed-poison.sh "$corpus"
+# A folder of its own: what is built with counters must not be taken for what is built without.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/fuzz-store"
+STORE_FUZZ_WRAPS=1 RUSTC_WRAPPER=$script CARGO_INCREMENTAL=0 \
+    cargo build --locked --package alluvium-fuzz --features server --bin store_flush
+exec "$CARGO_TARGET_DIR/debug/store_flush" -rss_limit_mb=1024 -timeout=120 -print_final_stats=1 "$@" "$corpus"
