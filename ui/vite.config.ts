@@ -1,12 +1,21 @@
 // Builds the two pages, each into a folder of ui/dist that is committed and embedded: the server's into `server`, the collector's
 // (`--mode collector`), which has the pipeline only, into `collector`.
 // Everything is relative (base './'), so that the same files work under any path prefix.
-import { defineConfig } from 'vite';
+import { defineConfig, type Plugin } from 'vite';
 import solid from 'vite-plugin-solid';
+import { PATHS } from './src/urls.ts';
+
+/** Tells the server which paths are views: `views.json`, the paths below the base. */
+const views = (): Plugin => ({
+  name: 'views',
+  generateBundle() {
+    this.emitFile({ type: 'asset', fileName: 'views.json', source: `${JSON.stringify(PATHS)}\n` });
+  },
+});
 
 export default defineConfig(({ mode }) => ({
   base: './',
-  plugins: [solid()],
+  plugins: [solid(), ...(mode === 'collector' ? [] : [views()])],
   build: {
     target: 'es2022',
     outDir: mode === 'collector' ? 'dist/collector' : 'dist/server',
@@ -24,5 +33,5 @@ export default defineConfig(({ mode }) => ({
       '/api/v0': process.env.COLLECTOR ?? process.env.BACKEND ?? 'http://127.0.0.1:12345',
     },
   },
-  test: { include: ['test/unit/**/*.test.ts'], environment: 'node' },
+  test: { include: ['test/unit/**/*.test.ts'], environment: 'node', env: { TZ: 'Asia/Kolkata' } },
 }));

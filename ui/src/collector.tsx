@@ -2,9 +2,7 @@
 
 import { render } from 'solid-js/web';
 import './style/page.css';
-import { App, type View } from './app.tsx';
-import Pipeline from './views/Pipeline.tsx';
+import { App } from './app.tsx';
+import { pipeline } from './routes.ts';
 
-const VIEWS: View[] = [{ route: 'pipeline', label: 'Pipeline', icon: 'pipeline', component: Pipeline }];
-
-render(() => <App views={VIEWS} />, document.getElementById('app')!);
+render(() => <App routes={[pipeline]} />, document.getElementById('app')!);

@@ -1,27 +1,24 @@
-// The time chart: one line or one a value of a label, on uPlot. Hover shows all values at that time, a drag selects a
-// range and offers what can be done with it. Gaps are gaps.
+// The time chart on uPlot: one line or one a value of a label. A pointer or the arrow keys show all values at a time and
+// select a range, for which a bar offers what can be done with it. Gaps are gaps.
+// New values go into the same plot: what someone is about to select, or looks at, stays.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show } from 'solid-js';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { formatClock, formatMoment, formatSpan, formatValue, type Unit } from '../lib/format.ts';
+import { axisFormat, formatClock, formatDay, formatMoment, formatSpan, formatValue, type Unit } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
-import { alignLines } from '../lib/series.ts';
+import { alignLines, cssColour, type Line } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
+import { inZone, zone } from '../lib/zone.ts';
 import { Icon } from './Icon.tsx';
 
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** exponent);
-
-export interface Line {
-  label: string;
-  /** Value of the label that splits the chart; undefined for the rest of them. */
-  value?: string;
-  colour: string;
-  points: readonly (readonly [number, number])[];
-}
+/** Of the bar with the selected range. */
+const BAR_WIDTH = 220;
 
 export interface ChartProps {
   lines: readonly Line[];
+  /** What the lines are of. */
   range: Range;
   /** Seconds between points. */
   step: number;
@@ -33,110 +30,101 @@ export interface ChartProps {
 export function Chart(props: ChartProps) {
   let host!: HTMLDivElement;
   let plot: uPlot | undefined;
-  const [selection, setSelection] = createSignal<{ left: number; range: Range }>();
-  const [hover, setHover] = createSignal<{ index: number; x: number; y: number }>();
+  /** A drag is under way. */
+  let pressed = false;
+  /** Where a selection by keys began, an index of the data. */
+  let anchor = -1;
+  const [selection, setSelection] = createSignal<Range>();
+  const [hover, setHover] = createSignal<{ index: number; x: number; y: number; keyboard: boolean }>();
+  const [width, setWidth] = createSignal(0);
   const data = createMemo(() => alignLines(props.lines, props.step));
+  const times = (): (number | null)[] => data()[0] ?? [];
 
   const clear = (): void => {
+    anchor = -1;
     setSelection(undefined);
     plot?.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  };
+  /** Paints the selected range where it now is. */
+  const mark = (): void => {
+    const range = selection();
+    if (!plot || !range) return;
+    const left = plot.valToPos(range.start / 1000, 'x');
+    plot.setSelect({ left, top: 0, width: plot.valToPos(range.end / 1000, 'x') - left, height: plot.over.clientHeight }, false);
   };
 
   const build = (): void => {
     plot?.destroy();
-    setSelection(undefined);
-    setHover(undefined);
-    const style = getComputedStyle(host);
-    const colour = (name: string): string => {
-      // Canvas does not resolve light-dark(); a probe element does.
-      host.style.setProperty('outline-color', `var(${name})`);
-      return style.outlineColor;
-    };
-    const muted = colour('--muted');
-    const line = colour('--line');
-    const font = `11px ${style.fontFamily}`;
-    const single = props.lines.length === 1;
-    const options: uPlot.Options = {
-      width: Math.max(120, host.clientWidth),
-      height: Math.max(80, host.clientHeight),
-      legend: { show: false },
-      padding: [8, 24, 0, 0],
-      cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 4 }, points: { size: 6 } },
-      scales: { x: { time: true, range: () => [props.range.start / 1000, props.range.end / 1000] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
-      axes: [
-        {
-          stroke: muted, font, size: 26, gap: 4, space: 72,
-          grid: { show: false }, ticks: { stroke: line, width: 1, size: 4 },
-          values: (_, splits, __, ___, increment) => splits.map((seconds) => {
-            const date = new Date(seconds * 1000);
-            const midnight = date.getHours() === 0 && date.getMinutes() === 0 && date.getSeconds() === 0;
-            return increment >= 86_400 || midnight ? formatMoment(seconds * 1000).replace(/ [\d:]+$/, '') : formatClock(seconds * 1000, increment < 60);
-          }),
-        },
-        {
-          stroke: muted, font, size: 64, gap: 6, space: 28,
-          // Bytes are counted in powers of two, and so are their ticks.
-          ...(props.unit.startsWith('bytes') ? { incrs: POWERS_OF_TWO } : {}),
-          grid: { stroke: line, width: 1 }, ticks: { show: false },
-          values: (_, splits) => splits.map((value) => (value === 0 ? '0' : formatValue(value, props.unit))),
-        },
-      ],
-      series: [
-        {},
-        ...props.lines.map((entry): uPlot.Series => {
-          const stroke = entry.colour.startsWith('--') ? colour(entry.colour) : entry.colour;
-          return {
-            label: entry.label,
-            stroke,
-            width: 1.5,
-            ...(single ? { fill: stroke.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.12)') } : {}),
-            spanGaps: false,
-            // A point alone between two holes would not be seen as a line.
-            points: {
-              show: true, size: 4, fill: stroke,
-              filter: (self, series) => {
-                const row = self.data[series]!;
-                const alone: number[] = [];
-                for (let index = 0; index < row.length; index += 1) if (row[index] != null && row[index - 1] == null && row[index + 1] == null) alone.push(index);
-                return alone;
-              },
-            },
-          };
-        }),
-      ],
-      hooks: {
-        setSelect: [
-          (self) => {
-            if (self.select.width < 4) return clear();
-            const start = self.posToVal(self.select.left, 'x') * 1000;
-            const end = self.posToVal(self.select.left + self.select.width, 'x') * 1000;
-            const left = self.over.offsetLeft + self.select.left + self.select.width / 2;
-            setSelection({ left: Math.max(110, Math.min(host.clientWidth - 110, left)), range: { start: Math.round(start), end: Math.round(Math.max(end, start + 1000)) } });
-            setHover(undefined);
-          },
-        ],
-        setCursor: [
-          (self) => {
-            const index = self.cursor.idx;
-            if (index == null || (self.cursor.left ?? -1) < 0) return void setHover(undefined);
-            const box = self.over.getBoundingClientRect();
-            setHover({ index, x: box.left + self.cursor.left!, y: box.top });
-          },
-        ],
+    pressed = false;
+    plot = new uPlot(options(host, props, {
+      selected: (range) => {
+        pressed = false;
+        if (!range) return clear();
+        setSelection(range);
+        setHover(undefined);
       },
-    };
-    plot = new uPlot(options, data() as uPlot.AlignedData, host);
+      pointed: (at) => setHover((before) => at ?? (before?.keyboard ? before : undefined)),
+    }), data() as uPlot.AlignedData, host);
+    plot.over.addEventListener('pointerdown', () => {
+      pressed = true;
+    });
+    mark();
   };
+  const renew = (): void => {
+    if (!plot) return;
+    plot.setData(data() as uPlot.AlignedData);
+    if (!pressed) mark();
+    const at = hover();
+    if (at?.keyboard) point(at.index);
+  };
+  // What the plot is made of; with the rest it is only given new values.
+  const made = createMemo(() => JSON.stringify([props.lines.map(({ label, colour }) => [label, colour]), props.unit, dark(), zone()]));
 
   onMount(() => {
-    const observer = new ResizeObserver(() => plot?.setSize({ width: Math.max(120, host.clientWidth), height: Math.max(80, host.clientHeight) }));
+    const observer = new ResizeObserver(() => {
+      setWidth(host.clientWidth);
+      plot?.setSize({ width: Math.max(120, host.clientWidth), height: Math.max(80, host.clientHeight) });
+      mark();
+    });
     observer.observe(host);
-    createEffect(on([data, () => props.unit, () => props.range, dark], () => queueMicrotask(build)));
+    createEffect(on([made, data, () => props.range], ([now], before) => (now === before?.[0] ? renew() : build())));
     onCleanup(() => {
       observer.disconnect();
       plot?.destroy();
     });
   });
+
+  /** Puts the keyboard's cursor on a time. */
+  const point = (index: number): void => {
+    const time = times()[index];
+    if (!plot || time == null) return;
+    const box = plot.over.getBoundingClientRect();
+    const left = plot.valToPos(time, 'x');
+    plot.setCursor({ left, top: 0 }, false);
+    setHover({ index, x: box.left + left, y: box.top, keyboard: true });
+  };
+  const keys = (event: KeyboardEvent): void => {
+    if (event.target !== host || event.ctrlKey || event.metaKey || event.altKey) return;
+    const last = times().length - 1;
+    const at = hover()?.index ?? (anchor >= 0 ? anchor : last + 1);
+    const to = { ArrowLeft: at - 1, ArrowRight: Math.min(last, at + 1), PageUp: at - 10, PageDown: at + 10, Home: 0, End: last }[event.key];
+    if (to !== undefined && last >= 0) {
+      const index = Math.max(0, Math.min(last, to));
+      if (event.shiftKey) {
+        if (anchor < 0) anchor = hover() ? at : index;
+        const ends = [times()[anchor] ?? 0, times()[index] ?? 0].sort((a, b) => a - b) as [number, number];
+        setSelection({ start: ends[0] * 1000, end: Math.max(ends[1], ends[0] + 1) * 1000 });
+        mark();
+      } else clear();
+      point(index);
+    } else if (event.key === 'Enter' && selection()) props.onZoom(selection()!);
+    else if (event.key === 'Escape' && (selection() || hover())) {
+      clear();
+      setHover(undefined);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
 
   const rows = createMemo(() => {
     const at = hover();
@@ -146,34 +134,58 @@ export function Chart(props: ChartProps) {
       .filter((row): row is { line: Line; value: number } => row.value !== null)
       .sort((a, b) => b.value - a.value);
   });
+  const moment = (): string => {
+    const time = times()[hover()?.index ?? -1];
+    return time == null ? '' : formatMoment(time * 1000, props.step < 60);
+  };
+  const span = ({ start, end }: Range): string => `${formatClock(start, true)} – ${formatClock(end, true)} · ${formatSpan(end - start)}`;
+  const spoken = (): string => {
+    if (!hover()?.keyboard) return '';
+    const chosen = selection();
+    if (chosen) return `${span(chosen)} selected, Enter zooms`;
+    return `${moment()}: ${rows().length === 0 ? 'nothing' : rows().map(({ line, value }) => `${line.label} ${formatValue(value, props.unit)}`).join(', ')}`;
+  };
   const tipX = (): number => {
     const x = hover()?.x ?? 0;
     return x > innerWidth - 300 ? x - 16 - 240 : x + 16;
   };
+  const barLeft = (chosen: Range): number => {
+    const over = plot?.over;
+    if (!over) return 0;
+    const share = ((chosen.start + chosen.end) / 2 - props.range.start) / (props.range.end - props.range.start);
+    return Math.max(BAR_WIDTH / 2, Math.min(width() - BAR_WIDTH / 2, over.offsetLeft + share * over.clientWidth));
+  };
 
   return (
-    <div
-      class="chart"
-      role="img"
-      aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}`}
-    >
-      <div ref={host} class="chart-host" />
+    <div class="chart">
+      <div
+        ref={host}
+        class="chart-host"
+        id="chart"
+        tabindex="0"
+        role="application"
+        aria-roledescription="time chart"
+        aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}. Arrow keys move through time, with Shift they select a range, Enter zooms, Escape clears; the table holds the same values.`}
+        onKeyDown={keys}
+        onBlur={() => hover()?.keyboard && setHover(undefined)}
+      />
+      <div class="visually-hidden" aria-live="polite">{spoken()}</div>
       <Show when={selection()}>
         {(chosen) => (
-          <div class="selection" role="group" aria-label="Selected range" style={{ left: `${chosen().left}px` }}>
-            <span class="span">{formatClock(chosen().range.start, true)} – {formatClock(chosen().range.end, true)} · {formatSpan(chosen().range.end - chosen().range.start)}</span>
-            <button type="button" class="button primary" onClick={() => props.onZoom(chosen().range)}><Icon name="search" />Zoom</button>
+          <div class="selection" role="group" aria-label="Selected range" style={{ left: `${barLeft(chosen())}px` }}>
+            <span class="span">{span(chosen())}</span>
+            <button type="button" class="button primary" onClick={() => props.onZoom(chosen())}><Icon name="search" />Zoom</button>
             <button type="button" class="button plain" onClick={clear}>Clear</button>
           </div>
         )}
       </Show>
       <Show when={hover() && !selection() && rows().length > 0}>
-        <div class="tooltip chart-tip" style={{ left: `${tipX()}px`, top: `${hover()!.y + 8}px` }}>
-          <div class="muted">{formatMoment(data()[0]![hover()!.index]! * 1000, props.step < 60)}</div>
+        <div class="tooltip chart-tip" style={{ left: `${tipX()}px`, top: `${(hover()?.y ?? 0) + 8}px` }}>
+          <div class="muted">{moment()}</div>
           <For each={rows()}>
             {(row) => (
               <div class="row">
-                <i class="swatch" style={{ background: row.line.colour.startsWith('--') ? `var(${row.line.colour})` : row.line.colour }} />
+                <i class="swatch" style={{ background: cssColour(row.line) }} />
                 <span>{row.line.label}</span>
                 <span class="number">{formatValue(row.value, props.unit)}</span>
               </div>
@@ -183,4 +195,89 @@ export function Chart(props: ChartProps) {
       </Show>
     </div>
   );
+}
+
+interface Told {
+  /** A range was dragged, or given up. */
+  selected: (range: Range | null) => void;
+  /** The pointer is at a time, or gone. */
+  pointed: (at: { index: number; x: number; y: number; keyboard: false } | undefined) => void;
+}
+
+function options(host: HTMLElement, props: ChartProps, told: Told): uPlot.Options {
+  const style = getComputedStyle(host);
+  const colour = (name: string): string => {
+    // Canvas does not resolve light-dark(); a probe element does.
+    host.style.setProperty('text-decoration-color', `var(${name})`);
+    return style.textDecorationColor;
+  };
+  const muted = colour('--muted');
+  const line = colour('--line');
+  const font = `11px ${style.fontFamily}`;
+  return {
+    width: Math.max(120, host.clientWidth),
+    height: Math.max(80, host.clientHeight),
+    legend: { show: false },
+    padding: [8, 24, 0, 0],
+    cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 4 }, points: { size: 6 } },
+    tzDate: (seconds) => (zone() === 'utc' ? uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') : new Date(seconds * 1000)),
+    scales: { x: { time: true, range: () => [props.range.start / 1000, props.range.end / 1000] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
+    axes: [
+      {
+        stroke: muted, font, size: 26, gap: 4, space: 72,
+        grid: { show: false }, ticks: { stroke: line, width: 1, size: 4 },
+        values: (_, splits, __, ___, increment) => splits.map((seconds) => {
+          const midnight = inZone(seconds * 1000).toISOString().slice(11, 19) === '00:00:00';
+          return increment >= 86_400 || midnight ? formatDay(seconds * 1000) : formatClock(seconds * 1000, increment < 60);
+        }),
+      },
+      {
+        stroke: muted, font, size: 72, gap: 6, space: 28,
+        // Bytes are counted in powers of two, and so are their ticks.
+        ...(props.unit.startsWith('bytes') ? { incrs: POWERS_OF_TWO } : {}),
+        grid: { stroke: line, width: 1 }, ticks: { show: false },
+        values: (_, splits) => splits.map(axisFormat(Math.max(...splits), props.unit)),
+      },
+    ],
+    series: [
+      {},
+      ...props.lines.map((entry): uPlot.Series => {
+        const stroke = entry.colour.startsWith('--') ? colour(entry.colour) : entry.colour;
+        return {
+          label: entry.label,
+          stroke,
+          width: 1.5,
+          ...(props.lines.length === 1 ? { fill: stroke.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.12)') } : {}),
+          spanGaps: false,
+          // A point alone between two holes would not be seen as a line.
+          points: {
+            show: true, size: 4, fill: stroke,
+            filter: (self, series) => {
+              const row = self.data[series] ?? [];
+              const alone: number[] = [];
+              for (let index = 0; index < row.length; index += 1) if (row[index] != null && row[index - 1] == null && row[index + 1] == null) alone.push(index);
+              return alone;
+            },
+          },
+        };
+      }),
+    ],
+    hooks: {
+      setSelect: [
+        (self) => {
+          if (self.select.width < 4) return told.selected(null);
+          const start = self.posToVal(self.select.left, 'x') * 1000;
+          const end = self.posToVal(self.select.left + self.select.width, 'x') * 1000;
+          told.selected({ start: Math.round(start), end: Math.round(Math.max(end, start + 1000)) });
+        },
+      ],
+      setCursor: [
+        (self) => {
+          const { idx, left = -1 } = self.cursor;
+          const box = self.over.getBoundingClientRect();
+          told.pointed(idx == null || left < 0 ? undefined : { index: idx, x: box.left + left, y: box.top, keyboard: false });
+        },
+      ],
+    },
+  };
 }

@@ -1,12 +1,14 @@
 // Label filters as chips: key, operator, value. Keys and values are completed from the store, within what the other
 // filters leave.
 
-import { createResource, createSignal, For, Show } from 'solid-js';
+import { createSignal, For, Show } from 'solid-js';
 import { labelNames, labelValues } from '../lib/api.ts';
+import { createLoader } from '../lib/loader.ts';
 import { OPERATORS, printSelector, type Matcher, type Operator } from '../lib/selector.ts';
 import type { Range } from '../lib/time.ts';
 import { Icon } from './Icon.tsx';
 import { Popover } from './Popover.tsx';
+import { Radios } from './Radios.tsx';
 import { Suggest } from './Suggest.tsx';
 
 export interface FiltersProps {
@@ -75,9 +77,10 @@ export function Filters(props: FiltersProps) {
 function Editor(props: { start?: Matcher; selector: string; range: Range; onDone: (matcher: Matcher) => void }) {
   const [name, setName] = createSignal(props.start?.name ?? '');
   const [op, setOp] = createSignal<Operator>(props.start?.op ?? '=');
-  const [names] = createResource(() => labelNames(props.selector, props.range).catch(() => []));
-  // Values are asked for once there is a name; the empty text would be asked for too.
-  const [values] = createResource(() => name() || null, (wanted) => labelValues(wanted, props.selector, props.range).catch(() => []));
+  const where = { selector: props.selector, range: props.range };
+  const names = createLoader(() => where, async ({ selector, range }, signal) => (await labelNames(selector, range, signal)).filter((label) => label !== 'service_name'));
+  // Values are asked for once there is a name.
+  const values = createLoader(() => (name() === '' ? null : { label: name(), ...where }), ({ label, selector, range }, signal) => labelValues(label, selector, range, signal));
   return (
     <div class="chip-editor">
       <Show
@@ -87,8 +90,9 @@ function Editor(props: { start?: Matcher; selector: string; range: Range; onDone
             label="Label"
             placeholder="Label"
             free
-            loading={names.loading}
-            choices={(names() ?? []).filter((label) => label !== 'service_name').map((label) => ({ value: label, label }))}
+            loading={names.pending()}
+            error={names.error()}
+            choices={(names.data() ?? []).map((label) => ({ value: label, label }))}
             onChoose={setName}
           />
         }
@@ -97,23 +101,16 @@ function Editor(props: { start?: Matcher; selector: string; range: Range; onDone
           <button type="button" class="button" title="Another label" onClick={() => setName('')}>
             <span class="value">{name()}</span>
           </button>
-          <div class="segments grow" role="radiogroup" aria-label="Operator">
-            <For each={OPERATORS}>
-              {(choice) => (
-                <button type="button" role="radio" aria-checked={op() === choice.op} aria-label={choice.label} title={choice.label} onClick={() => setOp(choice.op)}>
-                  {choice.op}
-                </button>
-              )}
-            </For>
-          </div>
+          <Radios label="Operator" value={op()} choices={OPERATORS.map((choice) => ({ value: choice.op, label: choice.label, text: choice.op }))} onChoose={setOp} />
         </div>
         <Suggest
           label="Value"
           placeholder={op().endsWith('~') ? 'Regular expression' : 'Value'}
           free
           initial={props.start?.value ?? ''}
-          loading={values.loading}
-          choices={(values() ?? []).map((value) => ({ value, label: value }))}
+          loading={values.pending()}
+          error={values.error()}
+          choices={(values.data() ?? []).map((value) => ({ value, label: value }))}
           onChoose={(value) => props.onDone({ name: name(), op: op(), value })}
         />
       </Show>

@@ -1,15 +1,18 @@
 // The flame graph on a canvas: zoom on click, hover with a tooltip, keyboard cursor. It draws only on change, and only
 // what is visible. Which frame is zoomed, searched or selected is the business of its owner.
 
-import { createEffect, createMemo, createSignal, on, onCleanup, onMount, Show } from 'solid-js';
-import { DARK, LIGHT } from '../flame/colours.ts';
-import { draw, levelAt, ROW, rowTop, TextMeasure, type Ink, type Picture } from '../flame/draw.ts';
-import { ancestors, children, nodeAt, type Flame } from '../flame/layout.ts';
+import { createEffect, createMemo, createSignal, on, onCleanup, Show } from 'solid-js';
+import { INK } from '../flame/colours.ts';
+import { draw, FONT_SIZE, levelAt, ROW, rowTop, TextMeasure, type Picture } from '../flame/draw.ts';
+import { children, findPath, nodeAt, pathText, type Flame } from '../flame/layout.ts';
 import { formatShare } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
+import { createCanvas } from './canvas.ts';
 
 export interface FlameGraphProps {
   flame: Flame;
+  /** What it is of: when that changes, one begins at the root again; new values of the same leave everything in place. */
+  of: string;
   colours: readonly string[];
   /** A value with its unit. */
   amount: (value: number) => string;
@@ -27,30 +30,37 @@ export interface FlameGraphProps {
   onMenu: (node: number, x: number, y: number) => void;
 }
 
-const INK: Record<'light' | 'dark', Ink> = {
-  light: { text: LIGHT.text, faint: '#6d7783', paper: '#ffffff', grey: '#edf0f3', mark: '#b4338c', hover: 'rgba(10, 60, 80, 0.16)' },
-  dark: { text: DARK.text, faint: '#8791a0', paper: '#16191d', grey: '#22272d', mark: '#f17ec8', hover: 'rgba(255, 255, 255, 0.2)' },
-};
 const ZOOM_MS = 150;
 
 export function FlameGraph(props: FlameGraphProps) {
   let box!: HTMLDivElement;
   let canvas!: HTMLCanvasElement;
-  let context!: CanvasRenderingContext2D;
   let text: TextMeasure | undefined;
-  const [size, setSize] = createSignal({ width: 0, height: 0 });
   const [scroll, setScroll] = createSignal(0);
   const [hover, setHover] = createSignal<{ node: number; x: number; y: number; keyboard: boolean }>();
   const [view, setView] = createSignal({ from: 0, to: 1 });
-  const content = (): number => Math.max(size().height, props.flame.depth * ROW);
   let drawn: Flame | undefined;
 
   const target = createMemo(() => {
     const from = props.flame.start[props.focus] ?? 0;
     return { from, to: from + (props.flame.total[props.focus] ?? props.flame.sum) };
   });
-
-  const picture = (): Picture => ({
+  const paint = (context: CanvasRenderingContext2D): void => {
+    text ??= new TextMeasure(context, `${FONT_SIZE}px ${getComputedStyle(box).fontFamily}`);
+    const begin = performance.now();
+    const rectangles = draw(context, { ...picture(), text });
+    if (drawn !== props.flame) {
+      drawn = props.flame;
+      const end = performance.now();
+      performance.measure('flame:first-draw', { start: props.flame.born, end, detail: { nodes: props.flame.count, rectangles, drawMs: end - begin } });
+      canvas.dataset.nodes = String(props.flame.count);
+    } else {
+      canvas.dataset.drawMs = (performance.now() - begin).toFixed(2);
+    }
+  };
+  const size = createCanvas({ box: () => box, canvas: () => canvas, paint, watch: () => void picture() });
+  const content = (): number => Math.max(size().height, props.flame.depth * ROW);
+  const picture = (): Omit<Picture, 'text'> => ({
     flame: props.flame,
     from: view().from,
     to: view().to,
@@ -62,96 +72,60 @@ export function FlameGraph(props: FlameGraphProps) {
     colours: props.colours,
     matched: props.matched,
     hoverNode: hover()?.node ?? -1,
-    hoverName: hover() ? props.flame.name[hover()!.node]! : props.hovered,
+    hoverName: hover() ? (props.flame.name[hover()?.node ?? -1] ?? -1) : props.hovered,
     selectedName: props.selected,
     currentNode: props.current,
     ink: INK[dark() ? 'dark' : 'light'],
-    text: text!,
   });
 
-  let requested = 0;
-  const redraw = (): void => {
-    if (!text || size().width === 0) return;
-    const begin = performance.now();
-    const now = picture();
-    const rectangles = draw(context, now);
-    if (drawn !== props.flame) {
-      drawn = props.flame;
-      const end = performance.now();
-      performance.measure('flame:first-draw', { start: props.flame.born, end, detail: { nodes: props.flame.count, rectangles, drawMs: end - begin } });
-      canvas.dataset.nodes = String(props.flame.count);
-    } else {
-      canvas.dataset.drawMs = (performance.now() - begin).toFixed(2);
-    }
-  };
-  const schedule = (): void => {
-    if (requested === 0) {
-      requested = requestAnimationFrame(() => {
-        requested = 0;
-        redraw();
-      });
-    }
-  };
-
-  // Zooming glides, so that one sees where one goes; a new graph appears at once.
+  // Zooming glides, so that one sees where one goes; a new graph appears at once, and only a zoom under way goes on in it.
   let gliding = 0;
-  let gliderFlame: Flame | undefined;
-  createEffect(on([target, () => props.flame], ([goal, flame]) => {
+  createEffect(on([target, () => props.flame], ([goal, flame], before) => {
+    const under = gliding !== 0;
     cancelAnimationFrame(gliding);
-    setHover(undefined);
+    gliding = 0;
+    const renewed = before?.[1] !== flame;
+    if (!renewed) leave();
+    if ((renewed && !under) || matchMedia('(prefers-reduced-motion: reduce)').matches) return void setView(goal);
     const begin = view();
-    if (gliderFlame !== flame || matchMedia('(prefers-reduced-motion: reduce)').matches) {
-      gliderFlame = flame;
-      setView(goal);
-      return;
-    }
     const start = performance.now();
     const step = (now: number): void => {
       const part = Math.min(1, (now - start) / ZOOM_MS);
       const ease = 1 - (1 - part) ** 3;
       setView(part === 1 ? goal : { from: begin.from + (goal.from - begin.from) * ease, to: begin.to + (goal.to - begin.to) * ease });
-      if (part < 1) gliding = requestAnimationFrame(step);
+      gliding = part < 1 ? requestAnimationFrame(step) : 0;
     };
     gliding = requestAnimationFrame(step);
   }));
+  onCleanup(() => cancelAnimationFrame(gliding));
 
-  onMount(() => {
-    context = canvas.getContext('2d', { alpha: false })!;
-    const resize = (): void => {
-      const width = box.clientWidth;
-      const height = box.clientHeight;
-      const ratio = devicePixelRatio || 1;
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(height * ratio);
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${height}px`;
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      text ??= new TextMeasure(context, `12px ${getComputedStyle(box).fontFamily}`);
-      setSize({ width, height });
-      redraw();
-    };
-    const observer = new ResizeObserver(resize);
-    observer.observe(box);
-    resize();
-    createEffect(on([() => props.flame, view, size, scroll, hover, () => props.colours, () => props.matched, () => props.hovered, () => props.selected, () => props.current, () => props.flip, dark], schedule));
-    createEffect(on([() => props.flip, () => props.flame.depth], () => {
-      // The root is what one wants to see first, wherever it is.
-      box.scrollTop = props.flip ? box.scrollHeight : 0;
-    }));
-    createEffect(on([() => props.focus, () => props.current], ([focus, current]) => {
-      const node = current >= 0 ? current : focus;
-      const top = rowTop(props.flame.level[node] ?? 0, { flame: props.flame, flip: props.flip, scroll: 0, height: size().height });
-      if (top < box.scrollTop) box.scrollTop = Math.max(0, top - ROW);
-      else if (top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
-    }));
-    onCleanup(() => {
-      observer.disconnect();
-      cancelAnimationFrame(requested);
-      cancelAnimationFrame(gliding);
-    });
+  // With new values the pointer is over whatever is now there; the keyboard's cursor stays on its frame.
+  createEffect(on(() => props.flame, (flame, before) => {
+    const at = hover();
+    if (!at || !before) return;
+    const node = at.keyboard ? findPath(flame, pathText(before, at.node)) : nodeUnder({ clientX: at.x, clientY: at.y });
+    if (node < 0) return leave();
+    setHover({ ...at, node });
+    props.onHover(flame.name[node] ?? -1);
+  }));
+  createEffect(on([() => props.flip, () => props.of], () => {
+    // The root is what one wants to see first, wherever it is.
+    box.scrollTop = props.flip ? box.scrollHeight : 0;
+  }));
+  // The frame that is zoomed or stepped to comes into view, once: by its path, since its number changes with every answer.
+  const shown = createMemo(() => {
+    const node = props.current >= 0 ? props.current : props.focus;
+    return node > 0 ? pathText(props.flame, node) : '';
   });
+  createEffect(on([shown, size], ([path, { height }]) => {
+    const node = findPath(props.flame, path);
+    if (path === '' || node < 0 || height === 0) return;
+    const top = rowTop(props.flame.level[node] ?? 0, { flame: props.flame, flip: props.flip, scroll: 0, height });
+    if (top < box.scrollTop) box.scrollTop = Math.max(0, top - ROW);
+    else if (top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
+  }));
 
-  const nodeUnder = (event: MouseEvent): number => {
+  const nodeUnder = (event: { clientX: number; clientY: number }): number => {
     const at = canvas.getBoundingClientRect();
     const now = picture();
     const x = now.from + ((event.clientX - at.left) / now.width) * (now.to - now.from);
@@ -266,7 +240,6 @@ function FrameTip(props: { flame: Flame; node: number; amount: (value: number) =
   };
   const binary = (): string => props.flame.mappings[name()] ?? '';
   const parent = (): number => props.flame.parent[props.node]!;
-  const calls = (): number => ancestors(props.flame, props.node).length - 1;
   createEffect(() => {
     // Beside the pointer, never under it.
     const x = props.x;
@@ -300,7 +273,7 @@ function FrameTip(props: { flame: Flame; node: number; amount: (value: number) =
           <Show when={binary()}><div>in {binary()}</div></Show>
         </div>
       </Show>
-      <Show when={calls() > 0 && props.flame.names[name()] === 'other'}><div class="where">Frames too small to be sent</div></Show>
+      <Show when={props.flame.folded[props.node]}><div class="where">Frames too small to be sent</div></Show>
     </div>
   );
 }

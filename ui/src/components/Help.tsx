@@ -1,40 +1,13 @@
-// All keys, on `?`.
+// All keys, on `?`, and the switch for those that are single letters.
 
 import { For, onMount } from 'solid-js';
-import type { Route } from '../lib/base.ts';
+import { setSingleKeys, singleKeys } from '../lib/preferences.ts';
 import { Icon } from './Icon.tsx';
 
-/** What, by which keys, and in which views when not in all. */
-type Key = readonly [string, readonly string[], (readonly Route[])?];
-const PROFILE: readonly Route[] = ['profile'];
-const STORE: readonly Route[] = ['services', 'profile'];
-const PIPELINE: readonly Route[] = ['pipeline'];
+/** What is done, and by which keys. */
+export type KeyHelp = readonly [what: string, keys: readonly string[]];
 
-const KEYS: readonly Key[] = [
-  ['Search frames, filter services', ['/'], STORE],
-  ['Next, previous match', ['n', 'N'], PROFILE],
-  ['Zoom to frame', ['click', 'Enter'], PROFILE],
-  ['One frame up; clear', ['Esc'], PROFILE],
-  ['Move between frames or rows', ['←', '↑', '↓', '→'], PROFILE],
-  ['Zoom to the row of the table', ['z'], PROFILE],
-  ['Menu of a frame or row', ['right click', '⇧F10'], PROFILE],
-  ['Both, flame graph, table', ['1', '2', '3'], PROFILE],
-  ['Root on top or at the bottom', ['f'], PROFILE],
-  ['Earlier, later', ['[', ']'], STORE],
-  ['Filter components', ['/'], PIPELINE],
-  ['Move between components or rows', ['←', '↑', '↓', '→'], PIPELINE],
-  ['Open a component; a module', ['Enter', 'double click'], PIPELINE],
-  ['Close the panel; leave the module', ['Esc'], PIPELINE],
-  ['Graph, table', ['1', '2'], PIPELINE],
-  ['Zoom in, out, show all', ['+', '-', '0'], PIPELINE],
-  ['Pause the live data', ['p'], PIPELINE],
-  ['Refresh', ['r']],
-  ['Pick service, profile type', ['s', 'p'], PROFILE],
-  ['Light, dark, as the system', ['t']],
-  ['This list', ['?']],
-];
-
-export function Help(props: { routes: readonly Route[]; onClose: () => void }) {
+export function Help(props: { keys: readonly KeyHelp[]; onClose: () => void }) {
   let dialog!: HTMLDialogElement;
   onMount(() => dialog.showModal());
   return (
@@ -43,8 +16,12 @@ export function Help(props: { routes: readonly Route[]; onClose: () => void }) {
         <h2 id="help-title">Keys</h2>
         <button type="button" class="button plain square" aria-label="Close" onClick={() => dialog.close()}><Icon name="close" /></button>
       </header>
+      <label class="checkbox keys-switch">
+        <input type="checkbox" checked={singleKeys()} onChange={(event) => setSingleKeys(event.currentTarget.checked)} />
+        Single letters and signs are keys
+      </label>
       <dl class="keys">
-        <For each={KEYS.filter(([, , views]) => !views || views.some((view) => props.routes.includes(view)))}>
+        <For each={props.keys}>
           {([what, keys]) => (
             <div>
               <dt>{what}</dt>

@@ -1,11 +1,11 @@
 // The live data of one component: a tail of what passes through it, with pause, filter and sampling.
 
-import { createEffect, createMemo, createSignal, For, Match, on, onCleanup, onMount, Show, Switch } from 'solid-js';
+import { createEffect, createMemo, createSignal, For, Match, on, onCleanup, Show, Switch } from 'solid-js';
 import { formatClock, formatValue } from '../lib/format.ts';
-import { isTyping } from '../lib/keys.ts';
+import { createKeys } from '../lib/keys.ts';
 import { isBad, readEntry, searchable, summary, Tail, type Entry, type Labels } from '../pipeline/live.ts';
 import { follow, parse, type StreamState } from '../pipeline/stream.ts';
-import { pathOfId } from '../views/pipeline-data.ts';
+import { pathOfId } from '../pipeline/model.ts';
 import { Icon } from './Icon.tsx';
 import { Command, Notice } from './Notice.tsx';
 
@@ -62,15 +62,7 @@ export function LiveTail(props: { id: string; enabled: boolean }) {
     setPaused(!paused());
     if (!paused()) show();
   };
-  const keys = (event: KeyboardEvent): void => {
-    if (event.key !== 'p' || isTyping(event)) return;
-    event.preventDefault();
-    toggle();
-  };
-  onMount(() => {
-    document.addEventListener('keydown', keys);
-    onCleanup(() => document.removeEventListener('keydown', keys));
-  });
+  createKeys(() => ({ p: toggle }));
   const found = createMemo(() => {
     const words = filter().toLowerCase().split(/\s+/).filter(Boolean);
     if (words.length === 0) return shown();

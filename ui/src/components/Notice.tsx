@@ -4,7 +4,6 @@ import { createSignal, onCleanup, Show, type JSX } from 'solid-js';
 import { ApiError } from '../lib/api.ts';
 import { BASE } from '../lib/base.ts';
 import { copyText } from '../lib/clipboard.ts';
-import { tell } from '../lib/keys.ts';
 import { Icon, type IconName } from './Icon.tsx';
 
 export function Notice(props: { icon: IconName; title: string; error?: boolean; children?: JSX.Element; actions?: JSX.Element }) {
@@ -69,9 +68,9 @@ export function Command(props: { text: string }) {
 }
 
 /** Nothing was ever stored: the one command that would store something. */
-export function NothingStored() {
+export function NothingStored(props: { onRefresh: () => void }) {
   // Whoever runs the command should see the page come alive by itself.
-  const timer = setInterval(() => document.visibilityState === 'visible' && tell('refresh'), 3000);
+  const timer = setInterval(() => document.visibilityState === 'visible' && props.onRefresh(), 3000);
   onCleanup(() => clearInterval(timer));
   return (
     <Notice icon="empty" title="Nothing is stored yet">

@@ -14,6 +14,8 @@ export interface PickerProps {
   choices: readonly Choice[];
   placeholder: string;
   loading?: boolean;
+  /** Why there are no choices. */
+  error?: Error | undefined;
   plain?: boolean;
   onPick: (value: string) => void;
 }
@@ -41,6 +43,7 @@ export function Picker(props: PickerProps) {
           choices={props.choices}
           selected={props.value}
           loading={props.loading ?? false}
+          error={props.error}
           onChoose={(value) => {
             close();
             props.onPick(value);

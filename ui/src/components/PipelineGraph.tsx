@@ -1,11 +1,12 @@
 // The component graph: pan by dragging, zoom by wheel, pinch or keys, arrows from node to node. It draws only on change, and
 // only what is in view. Which component is selected is the business of its owner.
 
-import { createEffect, createMemo, createSignal, on, onCleanup, onMount, Show } from 'solid-js';
+import { createEffect, createMemo, createSignal, on, Show } from 'solid-js';
 import { dark } from '../lib/preferences.ts';
 import { fit, flowText, INK, Painter, zoomed, type Camera } from '../pipeline/draw.ts';
 import { layout, neighbour, nodeAt, NODE_HEIGHT, NODE_WIDTH } from '../pipeline/layout.ts';
 import { edgesOf, type Component, type Flows } from '../pipeline/model.ts';
+import { createCanvas } from './canvas.ts';
 import { Icon } from './Icon.tsx';
 
 /** Text is never smaller than this when one arrives; a larger graph is entered at its beginning. */
@@ -29,7 +30,6 @@ export function PipelineGraph(props: PipelineGraphProps) {
   let box!: HTMLDivElement;
   let canvas!: HTMLCanvasElement;
   let painter: Painter | undefined;
-  const [size, setSize] = createSignal({ width: 0, height: 0 });
   const [camera, setCamera] = createSignal<Camera>({ x: 0, y: 0, scale: 1 });
   const [hovered, setHovered] = createSignal(-1);
   const [cursor, setCursor] = createSignal(-1);
@@ -47,36 +47,34 @@ export function PipelineGraph(props: PipelineGraphProps) {
   const flows = createMemo(() => shape().edges.map(({ from, to }) => props.flows.between(shape().ids[from]!, shape().ids[to]!)));
   const targets = createMemo(() => shape().ids.map((id) => props.flows.targetsOf(id)));
   const selected = createMemo(() => shape().ids.indexOf(props.selected));
+  const scene = () => ({
+    layout: placed(),
+    components: props.components,
+    edges: shape().edges,
+    flows: flows(),
+    targets: targets(),
+    matched: props.matched,
+    selected: selected(),
+    hovered: hovered(),
+    cursor: cursor(),
+    camera: camera(),
+    ink: INK[dark() ? 'dark' : 'light'],
+  });
+  const size = createCanvas({
+    box: () => box,
+    canvas: () => canvas,
+    paint: (context, size) => {
+      if (shape().ids.length !== props.components.length) return;
+      painter ??= new Painter(context, getComputedStyle(box).fontFamily);
+      const begin = performance.now();
+      const drawn = painter.paint({ ...scene(), ...size });
+      canvas.dataset.drawMs = (performance.now() - begin).toFixed(2);
+      canvas.dataset.nodes = String(props.components.length);
+      canvas.dataset.inView = String(drawn.nodes);
+    },
+    watch: () => void scene(),
+  });
   const least = (): number => Math.min(0.3, fit(placed(), size().width, size().height).scale);
-
-  let requested = 0;
-  const redraw = (): void => {
-    if (!painter || size().width === 0 || shape().ids.length !== props.components.length) return;
-    const begin = performance.now();
-    const drawn = painter.paint({
-      layout: placed(),
-      components: props.components,
-      edges: shape().edges,
-      flows: flows(),
-      targets: targets(),
-      matched: props.matched,
-      selected: selected(),
-      hovered: hovered(),
-      cursor: cursor(),
-      camera: camera(),
-      ...size(),
-      ink: INK[dark() ? 'dark' : 'light'],
-    });
-    canvas.dataset.drawMs = (performance.now() - begin).toFixed(2);
-    canvas.dataset.nodes = String(props.components.length);
-    canvas.dataset.inView = String(drawn.nodes);
-  };
-  const schedule = (): void => {
-    requested ||= requestAnimationFrame(() => {
-      requested = 0;
-      redraw();
-    });
-  };
 
   const whole = (): void => {
     setCamera(fit(placed(), size().width, size().height));
@@ -101,41 +99,17 @@ export function PipelineGraph(props: PipelineGraphProps) {
     setCamera(zoomed(camera(), factor, x, y, least()));
   };
 
-  onMount(() => {
-    const context = canvas.getContext('2d', { alpha: false })!;
-    let first = true;
-    const resize = (): void => {
-      const width = box.clientWidth;
-      const height = box.clientHeight;
-      const ratio = devicePixelRatio || 1;
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(height * ratio);
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${height}px`;
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      painter ??= new Painter(context, getComputedStyle(box).fontFamily);
-      setSize({ width, height });
-      if (first && width > 0) {
-        first = false;
-        enter();
-      }
-      redraw();
-    };
-    const enter = (): void => {
-      setCamera(fit(placed(), size().width, size().height, FIRST_SCALE));
-      reveal(selected());
-    };
-    const observer = new ResizeObserver(resize);
-    observer.observe(box);
-    resize();
-    createEffect(on(placed, () => size().width > 0 && (setCursor(-1), setHovered(-1), enter()), { defer: true }));
-    createEffect(on(selected, reveal, { defer: true }));
-    createEffect(on([() => props.components, flows, targets, size, camera, hovered, cursor, selected, () => props.matched, dark], schedule));
-    onCleanup(() => {
-      observer.disconnect();
-      cancelAnimationFrame(requested);
-    });
-  });
+  const enter = (): void => {
+    setCamera(fit(placed(), size().width, size().height, FIRST_SCALE));
+    reveal(selected());
+  };
+  const visible = createMemo(() => size().width > 0);
+  createEffect(on([placed, visible], ([, seen]) => {
+    setCursor(-1);
+    setHovered(-1);
+    if (seen) enter();
+  }));
+  createEffect(on(selected, reveal, { defer: true }));
 
   const under = (event: { clientX: number; clientY: number }): number => {
     const at = canvas.getBoundingClientRect();

@@ -2,25 +2,26 @@
 
 import { createSignal, Show } from 'solid-js';
 import { copyText } from '../lib/clipboard.ts';
-import { href, state } from '../lib/router.ts';
-import { isRelative, type Range } from '../lib/time.ts';
 import { say } from '../lib/toast.ts';
 import { Icon } from './Icon.tsx';
 import { Popover } from './Popover.tsx';
 
-export function Share(props: { range: Range }) {
+export interface ShareProps {
+  /** The path of what is shown. */
+  href: string;
+  /** The same with the range as it is now, when it would else move on. */
+  pinned: string | null;
+}
+
+export function Share(props: ShareProps) {
   const [pinned, setPinned] = createSignal(true);
-  const relative = (): boolean => isRelative(state().from) || isRelative(state().until);
-  const link = (): string => {
-    const pin = pinned() && relative() ? { from: String(Math.round(props.range.start)), until: String(Math.round(props.range.end)), refresh: 0 } : {};
-    return location.origin + href(pin);
-  };
+  const link = (): string => location.origin + ((pinned() ? props.pinned : null) ?? props.href);
   return (
     <Popover label="Share" class="button" align="right" trigger={<><Icon name="share" /><span class="wide-only">Share</span></>}>
       {(close) => (
         <div class="body share-body">
           <input class="field" readonly aria-label="Link to this view" id="share-link" value={link()} onFocus={(event) => event.currentTarget.select()} />
-          <Show when={relative()}>
+          <Show when={props.pinned !== null}>
             <label class="checkbox">
               <input type="checkbox" checked={pinned()} onChange={(event) => setPinned(event.currentTarget.checked)} />
               Pin to the time shown now

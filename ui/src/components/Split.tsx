@@ -1,7 +1,7 @@
 // Two parts side by side with a divider that is dragged or moved by the arrow keys; the share is remembered.
 
 import { createSignal, Show, type JSX } from 'solid-js';
-import { recallNumber, remember } from '../lib/preferences.ts';
+import { recallNumber, remember } from '../lib/stored.ts';
 
 const DEFAULT_SHARE = 0.6;
 

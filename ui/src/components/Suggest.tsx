@@ -22,6 +22,8 @@ export interface SuggestProps {
   /** What is typed may be chosen although it is not in the list. */
   free?: boolean;
   loading?: boolean;
+  /** Why there are no choices. */
+  error?: Error | undefined;
   onChoose: (value: string) => void;
 }
 
@@ -112,7 +114,7 @@ export function Suggest(props: SuggestProps) {
           )}
         </For>
         <Show when={shown().length === 0}>
-          <div class="none" role="option" aria-selected="false" aria-disabled="true">{props.loading ? 'Loading' : 'Nothing matches'}</div>
+          <div class="none" role="option" aria-selected="false" aria-disabled="true">{props.loading ? 'Loading' : props.error ? `These could not be read: ${props.error.message}` : 'Nothing matches'}</div>
         </Show>
         <Show when={hits().length > SHOWN}>
           <div class="none" role="presentation">{hits().length - SHOWN} more; type to narrow</div>

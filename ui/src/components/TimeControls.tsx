@@ -1,40 +1,70 @@
-// The range of time: presets, two absolute ends, half a range back and forward, twice as wide, and refreshing.
+// The range of time: presets, two absolute ends, half a range back and forward, twice as wide, the time zone, and refreshing.
 
 import { createSignal, For, Show } from 'solid-js';
-import { formatMoment } from '../lib/format.ts';
-import { go, state } from '../lib/router.ts';
-import { isRelative, PRESETS, shiftRange, toLocalInput, widenRange, type Range } from '../lib/time.ts';
+import { formatRange } from '../lib/format.ts';
+import { createKeys } from '../lib/keys.ts';
+import { isRelative, PRESETS, shiftRange, widenRange, type Range } from '../lib/time.ts';
+import { fromInput, setZone, toInput, zone, zoneName, type Zone } from '../lib/zone.ts';
 import { Icon } from './Icon.tsx';
 import { Menu } from './Menu.tsx';
 import { Popover } from './Popover.tsx';
+import { Radios, type Radio } from './Radios.tsx';
+
+const ZONES: readonly Radio<Zone>[] = [{ value: 'local', label: 'Time of this browser', text: 'Browser' }, { value: 'utc', label: 'UTC', text: 'UTC' }];
+
+export interface TimeControlsProps {
+  /** As the URL names it. */
+  from: string;
+  until: string;
+  range: Range;
+  /** Seconds between refreshes, 0 for none. */
+  seconds: number;
+  /** What the range is called when that says more than its ends. */
+  name?: string | undefined;
+  onRange: (range: { from: string; until: string }) => void;
+  onSeconds: (seconds: number) => void;
+  onRefresh: () => void;
+}
 
 /** What a range is called: a preset, or its two ends. */
 export function rangeName(from: string, until: string, range: Range): string {
   const preset = until === 'now' ? PRESETS.find((known) => known.from === from) : undefined;
   if (preset) return preset.label;
   if (until === 'now' && isRelative(from)) return `Last ${from.slice(4)}`;
-  const sameDay = new Date(range.start).toDateString() === new Date(range.end).toDateString();
-  const seconds = range.end - range.start < 300_000;
-  const end = formatMoment(range.end, seconds);
-  return `${formatMoment(range.start, seconds)} – ${sameDay ? end.split(' ').pop() : end}`;
+  return formatRange(range);
 }
 
-export function TimeControls(props: { range: Range; busy: boolean; onRefresh: () => void }) {
-  const name = (): string => rangeName(state().from, state().until, props.range);
-  const present = (): boolean => state().until === 'now';
+export function TimeControls(props: TimeControlsProps) {
+  const name = (): string => props.name ?? rangeName(props.from, props.until, props.range);
+  const present = (): boolean => props.until === 'now';
+  const earlier = (): void => props.onRange(shiftRange(props.range, -1, Date.now()));
+  const later = (): void => {
+    if (!present()) props.onRange(shiftRange(props.range, 1, Date.now()));
+  };
+  createKeys(() => ({ '[': earlier, ']': later, r: props.onRefresh }));
   return (
     <>
       <div class="group" role="group" aria-label="Time range">
-        <button type="button" class="button square" aria-label="Earlier" title="Half a range back  [" onClick={() => go(shiftRange(props.range, -1, Date.now()))}>
+        <button type="button" class="button square" aria-label="Earlier" title="Half a range back  [" onClick={earlier}>
           <Icon name="left" />
         </button>
-        <Popover id="time-range" label={`Time range: ${name()}`} align="right" trigger={<><Icon name="clock" /><span class="value">{name()}</span><Icon name="down" class="chevron" /></>}>
-          {(close) => <RangePanel range={props.range} close={close} />}
+        <Popover id="time-range" label={`Time range: ${name()} ${zoneName(props.range.end)}`} align="right" trigger={<><Icon name="clock" /><span class="value">{name()}</span> <span class="zone">{zoneName(props.range.end)}</span><Icon name="down" class="chevron" /></>}>
+          {(close) => (
+            <RangePanel
+              from={props.from}
+              until={props.until}
+              range={props.range}
+              onPick={(range) => {
+                close();
+                props.onRange(range);
+              }}
+            />
+          )}
         </Popover>
-        <button type="button" class="button square" aria-label="Later" title="Half a range forward  ]" disabled={present()} onClick={() => go(shiftRange(props.range, 1, Date.now()))}>
+        <button type="button" class="button square" aria-label="Later" title="Half a range forward  ]" disabled={present()} onClick={later}>
           <Icon name="right" />
         </button>
-        <button type="button" class="button square wide-only" aria-label="Twice as long" title="Twice as long" onClick={() => go(widenRange(props.range, Date.now()))}>
+        <button type="button" class="button square wide-only" aria-label="Twice as long" title="Twice as long" onClick={() => props.onRange(widenRange(props.range, Date.now()))}>
           <Icon name="zoomOut" />
         </button>
       </div>
@@ -42,15 +72,15 @@ export function TimeControls(props: { range: Range; busy: boolean; onRefresh: ()
         <button type="button" class="button square" aria-label="Refresh now" title="Refresh now  r" onClick={() => props.onRefresh()}>
           <Icon name="refresh" />
         </button>
-        <Popover label={`Refresh: ${state().refresh ? `every ${state().refresh} s` : 'off'}`} haspopup="menu" align="right" trigger={<><Show when={state().refresh > 0}><span class="value">{state().refresh} s</span></Show><Icon name="down" class="chevron" /></>}>
+        <Popover label={`Refresh: ${props.seconds ? `every ${props.seconds} s` : 'off'}`} haspopup="menu" align="right" trigger={<><Show when={props.seconds > 0}><span class="value">{props.seconds} s</span></Show><Icon name="down" class="chevron" /></>}>
           {(close) => (
             <Menu
               label="Refresh"
               close={close}
               actions={[0, 5, 30].map((seconds) => ({
                 label: seconds === 0 ? 'Off' : `Every ${seconds} s`,
-                checked: state().refresh === seconds,
-                run: () => go({ refresh: seconds }, { replace: true }),
+                checked: props.seconds === seconds,
+                run: () => props.onSeconds(seconds),
               }))}
             />
           )}
@@ -60,42 +90,48 @@ export function TimeControls(props: { range: Range; busy: boolean; onRefresh: ()
   );
 }
 
-function RangePanel(props: { range: Range; close: () => void }) {
-  const [from, setFrom] = createSignal(toLocalInput(props.range.start));
-  const [until, setUntil] = createSignal(toLocalInput(props.range.end));
+function RangePanel(props: { from: string; until: string; range: Range; onPick: (range: { from: string; until: string }) => void }) {
+  const [ends, setEnds] = createSignal({ from: toInput(props.range.start), until: toInput(props.range.end) });
   const wrong = (): string => {
-    const start = Date.parse(from());
-    const end = Date.parse(until());
+    const start = fromInput(ends().from);
+    const end = fromInput(ends().until);
     if (Number.isNaN(start) || Number.isNaN(end)) return 'Both ends must be a date and a time';
     return end - start < 1000 ? 'The end must be after the start' : '';
-  };
-  const pick = (patch: { from: string; until: string }): void => {
-    props.close();
-    go(patch);
   };
   return (
     <div class="columns">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (wrong() === '') pick({ from: String(Date.parse(from())), until: String(Date.parse(until())) });
+          if (wrong() === '') props.onPick({ from: String(fromInput(ends().from)), until: String(fromInput(ends().until)) });
         }}
       >
         <label>
           From
-          <input class="field" type="datetime-local" step="1" value={from()} onInput={(event) => setFrom(event.currentTarget.value)} />
+          <input class="field" type="datetime-local" step="1" value={ends().from} onInput={(event) => setEnds({ ...ends(), from: event.currentTarget.value })} />
         </label>
         <label>
           Until
-          <input class="field" type="datetime-local" step="1" value={until()} aria-invalid={wrong() !== ''} onInput={(event) => setUntil(event.currentTarget.value)} />
+          <input class="field" type="datetime-local" step="1" value={ends().until} aria-invalid={wrong() !== ''} onInput={(event) => setEnds({ ...ends(), until: event.currentTarget.value })} />
         </label>
         <Show when={wrong()}><span class="muted" role="alert">{wrong()}</span></Show>
+        <Radios
+          label="Time zone"
+          value={zone()}
+          choices={ZONES}
+          onChoose={(next) => {
+            // The typed moments stay the same, and are written in the other zone.
+            const moments = [fromInput(ends().from), fromInput(ends().until)] as const;
+            setZone(next);
+            if (!moments.some(Number.isNaN)) setEnds({ from: toInput(moments[0]), until: toInput(moments[1]) });
+          }}
+        />
         <button type="submit" class="button primary" disabled={wrong() !== ''}>Apply</button>
       </form>
       <div class="menu">
         <For each={PRESETS}>
           {(preset) => (
-            <button type="button" class="option" aria-pressed={state().from === preset.from && state().until === 'now'} data-active={state().from === preset.from && state().until === 'now'} onClick={() => pick({ from: preset.from, until: 'now' })}>
+            <button type="button" class="option" aria-pressed={props.from === preset.from && props.until === 'now'} data-active={props.from === preset.from && props.until === 'now'} onClick={() => props.onPick({ from: preset.from, until: 'now' })}>
               <span class="text">{preset.label}</span>
             </button>
           )}

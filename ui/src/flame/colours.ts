@@ -1,6 +1,7 @@
 // The colour of a package: fnv1a32(package) % 360 as the hue, in OKLCH with fixed lightness and chroma, so that
 // neighbours differ, text stays readable on all of them, and a package looks the same everywhere and always.
 
+import type { Ink } from './draw.ts';
 import { fnv1a32 } from './layout.ts';
 import { placeOf, type Place } from './packages.ts';
 
@@ -15,6 +16,12 @@ export interface Palette {
 
 export const LIGHT: Palette = { lightness: 0.83, chroma: 0.085, dull: 0.012, text: '#17191c' };
 export const DARK: Palette = { lightness: 0.47, chroma: 0.075, dull: 0.012, text: '#f4f6f8' };
+
+/** Everything but the frames themselves. */
+export const INK: Record<'light' | 'dark', Ink> = {
+  light: { text: LIGHT.text, faint: '#646e7a', paper: '#ffffff', grey: '#edf0f3', mark: '#b4338c', hover: 'rgba(10, 60, 80, 0.16)' },
+  dark: { text: DARK.text, faint: '#9099a7', paper: '#16191d', grey: '#22272d', mark: '#f17ec8', hover: 'rgba(255, 255, 255, 0.2)' },
+};
 
 /** `#rrggbb` of an OKLCH colour, clipped into sRGB. */
 export function oklch(lightness: number, chroma: number, hue: number): string {

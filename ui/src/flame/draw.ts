@@ -5,6 +5,8 @@ import { firstEndingAfter, type Flame } from './layout.ts';
 import { shortName } from './packages.ts';
 
 export const ROW = 20;
+/** Of the names, in pixels. */
+export const FONT_SIZE = 12;
 
 export interface Picture {
   flame: Flame;

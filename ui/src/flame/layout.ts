@@ -24,6 +24,8 @@ export interface Flame {
   path: Uint32Array;
   /** Line with the largest value, 0 when not known. */
   line: Float64Array;
+  /** 1 at a node that stands for what was too small to be sent. */
+  folded: Uint8Array;
   sum: number;
   /** When its layout began, by the page's clock: what a picture took is counted from here. */
   born: number;
@@ -44,19 +46,15 @@ export function fnv1a32(text: string): number {
   return hash >>> 0;
 }
 
-/** Reads the wire's form. Broken input gives a smaller graph, never an exception. */
-export function layout(message: FlameGraphMessage): Flame {
-  const levels = (message.levels ?? []).map(({ values }) => values ?? []);
-  let count = 0;
-  for (const values of levels) count += Math.floor(values.length / 4);
-  const names = message.names ?? [];
-  const flame: Flame = {
+/** A flame graph of so many nodes, all of them zero. */
+export function emptyFlame(names: string[], files: string[], mappings: string[], count: number, depth: number): Flame {
+  return {
     names,
-    files: message.files ?? [],
-    mappings: message.mappings ?? [],
+    files,
+    mappings,
     count,
-    levelStart: new Int32Array(levels.length + 1),
-    depth: levels.length,
+    levelStart: new Int32Array(depth + 1),
+    depth,
     start: new Float64Array(count),
     total: new Float64Array(count),
     self: new Float64Array(count),
@@ -65,9 +63,19 @@ export function layout(message: FlameGraphMessage): Flame {
     level: new Int32Array(count),
     path: new Uint32Array(count),
     line: new Float64Array(count),
+    folded: new Uint8Array(count),
     sum: 0,
     born: performance.now(),
   };
+}
+
+/** Reads the wire's form. Broken input gives a smaller graph, never an exception. */
+export function layout(message: FlameGraphMessage): Flame {
+  const levels = (message.levels ?? []).map(({ values }) => values ?? []);
+  let count = 0;
+  for (const values of levels) count += Math.floor(values.length / 4);
+  const names = message.names ?? [];
+  const flame = emptyFlame(names, message.files ?? [], message.mappings ?? [], count, levels.length);
   const nameHash = new Uint32Array(names.length);
   // Functions of one name in several files are several functions, when the server tells files.
   for (let index = 0; index < names.length; index += 1) nameHash[index] = fnv1a32(flame.files[index] ? `${names[index]}\n${flame.files[index]}` : names[index]!);
@@ -91,7 +99,10 @@ export function layout(message: FlameGraphMessage): Flame {
       flame.name[node] = name >= 0 && name < names.length ? name : 0;
       flame.parent[node] = above;
       flame.level[node] = depth;
-      flame.line[node] = lines ? Number(lines[group / 4]) || 0 : 0;
+      const line = lines ? Number(lines[group / 4]) || 0 : 0;
+      flame.line[node] = Math.max(0, line);
+      // A server that tells lines marks what it folded; others have only the name for it.
+      flame.folded[node] = Number(message.lines ? line < 0 : depth > 0 && names[name] === 'other' && Number(values[group + 2]) === total);
       const seed = above < 0 ? 0x811c9dc5 : flame.path[above]!;
       flame.path[node] = Math.imul(Math.imul(seed ^ (nameHash[flame.name[node]!] ?? 0), 0x01000193) ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
       x += total;
@@ -99,20 +110,15 @@ export function layout(message: FlameGraphMessage): Flame {
     }
   }
   flame.levelStart[levels.length] = node;
-  flame.sum = flame.count > 0 && flame.levelStart[1]! === 1 ? flame.total[0]! : Number(message.total) || 0;
+  flame.sum = flame.count > 0 && flame.levelStart[1] === 1 ? flame.total[0]! : Number(message.total) || 0;
   return flame;
 }
 
 /** How a frame is written in the URL. */
 export const pathText = (flame: Flame, node: number): string => flame.path[node]!.toString(36);
 
-/** The frame that the URL names; the root when there is none (any more). */
-export function findPath(flame: Flame, text: string): number {
-  if (text === '') return 0;
-  const wanted = parseInt(text, 36);
-  const at = flame.path.indexOf(wanted);
-  return at < 0 ? 0 : at;
-}
+/** The frame that the URL names, the root for the empty text; -1 when there is none (any more). */
+export const findPath = (flame: Flame, text: string): number => (text === '' ? 0 : flame.path.indexOf(parseInt(text, 36)));
 
 /** First node of a level that ends after `x`; the level's end when there is none. */
 export function firstEndingAfter(flame: Flame, level: number, x: number): number {
@@ -151,27 +157,14 @@ export function children(flame: Flame, node: number): [number, number] {
   return [from, to];
 }
 
-/** The share of a node that was sent only as `other`, because it was too small for the whole picture. */
+/** The share of a node that was not sent, because it was too small for the whole picture. */
 export function foldedShare(flame: Flame, node: number): number {
-  const other = flame.names.indexOf('other');
   const total = flame.total[node] ?? 0;
-  if (other < 0 || total <= 0) return 0;
+  if (total <= 0) return 0;
   const from = flame.start[node]!;
   let sum = 0;
   for (let at = node + 1; at < flame.count; at += 1) {
-    if (flame.name[at] === other && flame.start[at]! >= from && flame.start[at]! < from + total) sum += flame.total[at]!;
+    if (flame.folded[at] && flame.start[at]! >= from && flame.start[at]! < from + total) sum += flame.total[at]!;
   }
   return sum / total;
-}
-
-/** Stacks with their own values, `a;b;c 12`: the text that flamegraph.pl and others read. */
-export function collapsed(flame: Flame): string {
-  const lines: string[] = [];
-  for (let node = 0; node < flame.count; node += 1) {
-    const value = flame.self[node]!;
-    if (value <= 0 || flame.level[node] === 0) continue;
-    const stack = ancestors(flame, node).slice(1).map((at) => flame.names[flame.name[at]!]!.replace(/;/g, ':'));
-    lines.push(`${stack.join(';')} ${value}`);
-  }
-  return `${lines.join('\n')}\n`;
 }

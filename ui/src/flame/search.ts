@@ -63,3 +63,10 @@ export function searchFlame(flame: Flame, matches: (name: string) => boolean): F
   nodes.sort((a, b) => flame.total[b]! - flame.total[a]! || a - b);
   return { names, nodes, sum, distinct };
 }
+
+/** The place after `node` (or, by -1, before it), round and round; the first or the last when `node` is none of them. */
+export function stepThrough(nodes: readonly number[], node: number, by: 1 | -1): number {
+  const at = nodes.indexOf(node);
+  const next = at < 0 ? (by > 0 ? 0 : nodes.length - 1) : (at + by + nodes.length) % nodes.length;
+  return nodes[next] ?? -1;
+}

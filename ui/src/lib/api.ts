@@ -2,7 +2,7 @@
 // In: plain values. Out: plain values, or an ApiError that says what was asked, what went wrong and what to do.
 
 import { BASE } from './base.ts';
-import { gzip, mergeProfileRequest } from './pprof.ts';
+import { mergeProfileRequest } from './pprof.ts';
 import type { Range } from './time.ts';
 
 const SERVICE = 'querier.v1.QuerierService';
@@ -153,18 +153,37 @@ export async function storedRange(signal?: AbortSignal): Promise<Range | null> {
   return answer.dataIngested && end > 0 ? { start: Number(answer.oldestProfileTime ?? 0), end } : null;
 }
 
-export async function mergeStacktraces(type: string, selector: string, range: Range, maxNodes: number, signal?: AbortSignal): Promise<FlameGraphMessage> {
+export interface FlameQuery {
+  type: string;
+  selector: string;
+  range: Range;
+  maxNodes: number;
+  /** Only stacks that begin, at the root, with these functions. */
+  callSite?: readonly string[];
+  /** Only the profiles of these ids. */
+  profiles?: readonly string[];
+}
+
+export async function mergeStacktraces(query: FlameQuery, signal?: AbortSignal): Promise<FlameGraphMessage> {
   const answer = await call<{ flamegraph?: Partial<FlameGraphMessage> }>(
     'SelectMergeStacktraces',
-    { profileTypeID: type, labelSelector: selector, ...times(range), maxNodes: String(maxNodes), frameDetails: true },
+    {
+      profileTypeID: query.type,
+      labelSelector: query.selector,
+      ...times(query.range),
+      maxNodes: String(query.maxNodes),
+      frameDetails: true,
+      ...(query.callSite?.length ? { stackTraceSelector: { callSite: query.callSite.map((name) => ({ name })) } } : {}),
+      ...(query.profiles?.length ? { profileIdSelector: query.profiles } : {}),
+    },
     signal,
   );
   return { names: [], levels: [], ...answer.flamegraph };
 }
 
-/** The merged profile as a gzipped pprof file. */
+/** The merged profile as pprof, every stack of it. */
 export async function mergedPprof(type: string, selector: string, range: Range, signal?: AbortSignal): Promise<Blob> {
   const request = mergeProfileRequest(type, selector, Math.floor(range.start), Math.ceil(range.end));
   const response = await post('SelectMergeProfile', 'application/proto', request as BodyInit, signal);
-  return gzip(await response.blob());
+  return response.blob();
 }

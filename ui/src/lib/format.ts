@@ -1,6 +1,9 @@
 // How values look, the same everywhere: ns/us/ms/s/min/h, B/KiB/MiB/GiB, K/M/G, shares and times of day.
 // In: plain numbers and a unit. Out: short text with three significant digits.
 
+import type { Range } from './time.ts';
+import { inZone } from './zone.ts';
+
 export type Unit = 'ns' | 'bytes' | 'count' | 'cores' | 'bytes/s' | 'count/s' | 's/s';
 
 /** Three significant digits, without trailing zeros after the point. */
@@ -25,26 +28,32 @@ const TIME = [[3.6e12, 'h'], [6e10, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'
 const BYTES = [[2 ** 50, 'PiB'], [2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']] as const;
 const COUNT = [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'K'], [1, '']] as const;
 
+const PLAIN: Record<Unit, { steps: readonly (readonly [number, string])[]; after: string }> = {
+  ns: { steps: TIME, after: '' },
+  bytes: { steps: BYTES, after: '' },
+  'bytes/s': { steps: BYTES, after: '/s' },
+  count: { steps: COUNT, after: '' },
+  'count/s': { steps: COUNT, after: '/s' },
+  's/s': { steps: [[1, 's'], [1e-3, 'ms']], after: '/s' },
+  cores: { steps: [[1, 'cores'], [1e-3, 'mcores']], after: '' },
+};
+
 /** A value with its unit, `1.5 GiB`. */
 export function formatValue(value: number, unit: Unit): string {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return unit === 'count' || unit === 'count/s' ? '0' : `0 ${{ ns: 's', bytes: 'B', cores: 'cores', 'bytes/s': 'B/s', 's/s': 's/s' }[unit]}`;
-  switch (unit) {
-    case 'ns':
-      return scaled(value, TIME);
-    case 'bytes':
-      return scaled(value, BYTES);
-    case 'bytes/s':
-      return `${scaled(value, BYTES)}/s`;
-    case 'count':
-      return scaled(value, COUNT);
-    case 'count/s':
-      return `${scaled(value, COUNT)}/s`;
-    case 's/s':
-      return value >= 1 ? `${digits(value)} s/s` : `${digits(value * 1000)} ms/s`;
-    case 'cores':
-      return value >= 0.1 ? `${digits(value)} ${value === 1 ? 'core' : 'cores'}` : `${digits(value * 1000)} mcores`;
-  }
+  if (value === 1 && unit === 'cores') return '1 core';
+  // A tenth of a core is one of the few parts that people speak of as such.
+  if (unit === 'cores' && value >= 0.1) return `${digits(value)} cores`;
+  const { steps, after } = PLAIN[unit];
+  return `${scaled(value, steps)}${after}`;
+}
+
+/** How the values of one axis are written: all in the unit that suits the largest. */
+export function axisFormat(most: number, unit: Unit): (value: number) => string {
+  const { steps, after } = PLAIN[unit];
+  const [factor, name] = steps.find(([least]) => most >= least * (unit === 'cores' ? 0.1 : 0.9995)) ?? steps[steps.length - 1] ?? [1, ''];
+  return (value) => `${Number((value / factor).toPrecision(4))}${name === '' ? '' : ` ${name}`}${after}`;
 }
 
 /** A share of one, `12.3%`; what rounds to nothing but is something shows as `<0.01%`. */
@@ -56,25 +65,40 @@ export function formatShare(share: number): string {
 }
 
 const two = (value: number): string => String(value).padStart(2, '0');
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** `14:05:30`, with the seconds only when they matter. */
+/** `14:05:30`, with the seconds only when they matter; in the zone that was chosen. */
 export function formatClock(ms: number, seconds: boolean): string {
-  const date = new Date(ms);
-  return `${two(date.getHours())}:${two(date.getMinutes())}${seconds ? `:${two(date.getSeconds())}` : ''}`;
+  const date = inZone(ms);
+  return `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}${seconds ? `:${two(date.getUTCSeconds())}` : ''}`;
 }
 
-/** `21 Nov 14:05`; the year only when it is not this one. */
-export function formatMoment(ms: number, seconds = false): string {
-  const date = new Date(ms);
-  const month = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'][date.getMonth()]!;
-  const year = date.getFullYear() === new Date().getFullYear() ? '' : ` ${date.getFullYear()}`;
-  return `${date.getDate()} ${month}${year} ${formatClock(ms, seconds)}`;
+/** `21 Nov`; the year only when it is not this one. */
+export function formatDay(ms: number): string {
+  const date = inZone(ms);
+  const year = date.getUTCFullYear();
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}${year === inZone(Date.now()).getUTCFullYear() ? '' : ` ${year}`}`;
+}
+
+/** `21 Nov 14:05` */
+export const formatMoment = (ms: number, seconds = false): string => `${formatDay(ms)} ${formatClock(ms, seconds)}`;
+
+/** Two ends of a range, `21 Nov 14:05 – 15:05`; the day once when it is one. */
+export function formatRange({ start, end }: Range): string {
+  const seconds = end - start < 300_000;
+  return `${formatMoment(start, seconds)} – ${formatDay(start) === formatDay(end) ? formatClock(end, seconds) : formatMoment(end, seconds)}`;
 }
 
 /** A length of time in ms, `90 s` as `1.5 min`. */
 export function formatSpan(ms: number): string {
   if (ms >= 86_400_000) return `${digits(ms / 86_400_000)} d`;
   return scaled(ms * 1e6, TIME);
+}
+
+/** How long something has been going on, in whole units: `40 s`, `12 min`. */
+export function formatAge(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  return seconds < 120 ? `${seconds} s` : seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }
 
 /** `1,234,567` */

@@ -1,13 +1,26 @@
-// Keys that work everywhere on the page; not while someone types.
+// Keys that work everywhere on the page: not while someone types, and single keys only where they are not switched off.
 
-export function isTyping(event: KeyboardEvent): boolean {
-  if (event.ctrlKey || event.metaKey || event.altKey) return true;
-  const target = event.target as HTMLElement | null;
-  if (document.querySelector('dialog[open]')) return true;
-  return target !== null && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) && (target as HTMLInputElement).type !== 'checkbox';
+import { onCleanup, onMount } from 'solid-js';
+import { singleKeys } from './preferences.ts';
+
+/** What each key does; the names are those of `KeyboardEvent.key`. */
+export type KeyMap = Readonly<Record<string, () => void>>;
+
+/** Listens as long as the component is there. */
+export function createKeys(keys: () => KeyMap): void {
+  const listen = (event: KeyboardEvent): void => {
+    if (event.defaultPrevented || isTyping(event) || (event.key.length === 1 && !singleKeys())) return;
+    const action = keys()[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  };
+  onMount(() => document.addEventListener('keydown', listen));
+  onCleanup(() => document.removeEventListener('keydown', listen));
 }
 
-/** Tells the view that is shown what was asked for by a key of the frame. */
-export function tell(what: 'refresh'): void {
-  document.dispatchEvent(new CustomEvent('alluvium', { detail: what }));
+function isTyping(event: KeyboardEvent): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return true;
+  const target = event.target as HTMLElement | null;
+  return target !== null && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) && (target as HTMLInputElement).type !== 'checkbox';
 }

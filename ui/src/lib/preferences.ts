@@ -1,33 +1,13 @@
-// What this browser remembers: theme, width of the split, whether the rail is open. Never anything that a link should carry.
+// What this browser remembers: the theme, and whether single keys do something. Never anything that a link should carry.
 
 import { createSignal, type Accessor } from 'solid-js';
+import { recall, remember } from './stored.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
 
-function stored(key: string): string | null {
-  try {
-    return localStorage.getItem(`alluvium.${key}`);
-  } catch {
-    return null; // Storage may be forbidden; the page works without.
-  }
-}
-
-export function remember(key: string, value: string): void {
-  try {
-    localStorage.setItem(`alluvium.${key}`, value);
-  } catch {
-    // As above.
-  }
-}
-
-export function recallNumber(key: string, fallback: number): number {
-  const value = Number(stored(key) ?? Number.NaN);
-  return Number.isFinite(value) ? value : fallback;
-}
-
 const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 const system = matchMedia('(prefers-color-scheme: dark)');
-const first = stored('theme');
+const first = recall('theme');
 const [theme, setThemeSignal] = createSignal<Theme>(THEMES.find((name) => name === first) ?? 'system');
 const [systemDark, setSystemDark] = createSignal(system.matches);
 system.addEventListener('change', () => setSystemDark(system.matches));
@@ -35,11 +15,17 @@ system.addEventListener('change', () => setSystemDark(system.matches));
 export { theme };
 export const dark: Accessor<boolean> = () => (theme() === 'system' ? systemDark() : theme() === 'dark');
 
-export function setTheme(next: Theme): void {
+export function nextTheme(): void {
+  const next = THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length] ?? 'system';
   remember('theme', next);
   setThemeSignal(next);
 }
 
-export function nextTheme(): void {
-  setTheme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]!);
+/** Keys without Ctrl or Alt do something. Who speaks to the computer, or has a keyboard that repeats, switches them off. */
+const [singleKeys, setSingleKeysSignal] = createSignal(recall('keys') !== 'off');
+export { singleKeys };
+
+export function setSingleKeys(on: boolean): void {
+  remember('keys', on ? 'on' : 'off');
+  setSingleKeysSignal(on);
 }

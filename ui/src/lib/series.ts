@@ -8,6 +8,19 @@ import { stepAtLeast, stepFor, type Range } from './time.ts';
 /** Labels that tell processes apart, by the habits of those who collect. What a series lacks counts as empty. */
 const INSTANCE = ['instance', 'pod', 'container', 'hostname', 'host'];
 
+/** A line of a chart. */
+export interface Line {
+  label: string;
+  /** Value of the label that splits the chart; undefined for the rest of them. */
+  value?: string;
+  /** A colour, or the name of one of the style sheet's. */
+  colour: string;
+  /** Milliseconds and the value in the chart's unit, by time. */
+  points: readonly (readonly [number, number])[];
+}
+
+export const cssColour = ({ colour }: Line): string => (colour.startsWith('--') ? `var(${colour})` : colour);
+
 export interface SeriesLine {
   labels: Labels;
   /** Milliseconds and the value in the chart's unit, by time. */

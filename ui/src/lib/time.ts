@@ -30,7 +30,8 @@ export const PRESETS: readonly Preset[] = [
 export const DEFAULT_FROM = 'now-1h';
 export const DEFAULT_UNTIL = 'now';
 
-const UNITS: Record<string, number> = { s: 1e3, m: 6e4, h: 3.6e6, d: 8.64e7, w: 6.048e8 };
+const HOUR = 3.6e6;
+const UNITS: Record<string, number> = { s: 1e3, m: 6e4, h: HOUR, d: 8.64e7, w: 6.048e8 };
 
 /** The moment that the text names, or null when it names none. */
 export function parseMoment(text: string, now: number): number | null {
@@ -50,7 +51,7 @@ export function parseMoment(text: string, now: number): number | null {
 export function resolveRange(from: string, until: string, now: number): Range {
   const start = parseMoment(from, now);
   const end = parseMoment(until, now);
-  if (start === null || end === null || end - start < 1000) return { start: now - UNITS.h!, end: now };
+  if (start === null || end === null || end - start < 1000) return { start: now - HOUR, end: now };
   return { start, end };
 }
 
@@ -82,10 +83,4 @@ export function stepFor(range: Range, points = 180): number {
 /** The next round step that is at least `seconds`. */
 export function stepAtLeast(seconds: number): number {
   return STEPS.find((step) => step >= seconds) ?? STEPS[STEPS.length - 1]!;
-}
-
-/** What `<input type="datetime-local">` wants, in local time. */
-export function toLocalInput(ms: number): string {
-  const date = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
-  return date.toISOString().slice(0, 19);
 }

@@ -217,3 +217,6 @@ export class Flows {
     return { in: into, out };
   }
 }
+
+/** An id in a path: its slashes stay. */
+export const pathOfId = (id: string): string => id.split('/').map(encodeURIComponent).join('/');

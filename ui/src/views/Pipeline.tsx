@@ -2,7 +2,7 @@
 // its live data. Modules open as graphs of their own. It asks the collector in whose process or port the page is.
 
 import '../style/pipeline.css';
-import { createEffect, createMemo, For, Match, on, onCleanup, onMount, Show, Switch } from 'solid-js';
+import { createEffect, createMemo, For, Match, on, Show, Switch } from 'solid-js';
 import { ComponentPanel, TABS, type Tab } from '../components/ComponentPanel.tsx';
 import { ComponentTable } from '../components/ComponentTable.tsx';
 import { Icon } from '../components/Icon.tsx';
@@ -10,16 +10,18 @@ import { Command, Failure, Notice } from '../components/Notice.tsx';
 import { PipelineGraph } from '../components/PipelineGraph.tsx';
 import { ApiError } from '../lib/api.ts';
 import { formatMoment } from '../lib/format.ts';
-import { isTyping } from '../lib/keys.ts';
-import { go, state } from '../lib/router.ts';
+import { createKeys } from '../lib/keys.ts';
 import { filterItems } from '../lib/suggest.ts';
+import { createPipeline } from '../models/pipeline.ts';
 import { modulePath, type Component, type HealthState } from '../pipeline/model.ts';
-import { createPipeline } from './pipeline-data.ts';
+import { createUrl } from '../router.ts';
+import { PIPELINE } from '../urls.ts';
 
 const STATES: readonly HealthState[] = ['exited', 'unhealthy', 'unknown', 'healthy'];
 
 export default function Pipeline() {
-  const data = createPipeline(() => state().module, () => state().sel);
+  const { at, go } = createUrl(PIPELINE);
+  const data = createPipeline(at.module, at.sel);
   let filter!: HTMLInputElement;
 
   const components = createMemo(() => data.components.data(), undefined, { equals: (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b) });
@@ -29,9 +31,9 @@ export default function Pipeline() {
     return STATES.flatMap((name) => (found.has(name) ? [{ name, count: found.get(name)! }] : []));
   });
   const matching = createMemo((): readonly Component[] | null => {
-    if (state().filter.trim() === '' && state().health === '') return null;
-    const left = (components() ?? []).filter(({ health }) => state().health === '' || health.state === state().health);
-    return filterItems(left, state().filter, ({ id, health }) => `${id} ${health.state} ${health.message}`);
+    if (at.filter().trim() === '' && at.health() === '') return null;
+    const left = (components() ?? []).filter(({ health }) => at.health() === '' || health.state === at.health());
+    return filterItems(left, at.filter(), ({ id, health }) => `${id} ${health.state} ${health.message}`);
   });
   const matched = createMemo(() => {
     const found = matching();
@@ -43,49 +45,38 @@ export default function Pipeline() {
     const kept = matched();
     return (components() ?? []).filter((_, place) => kept === null || kept.has(place));
   });
-  const selected = createMemo(() => components()?.find(({ id }) => id === state().sel));
-  const tab = (): Tab => TABS.find((name) => name === state().tab) ?? 'overview';
-  const isTable = (): boolean => state().view === 'table';
+  const selected = createMemo(() => components()?.find(({ id }) => id === at.sel()));
+  const tab = (): Tab => TABS.find((name) => name === at.tab()) ?? 'overview';
+  const isTable = (): boolean => at.view() === 'table';
 
-  const select = (id: string): void => go({ sel: id }, { replace: state().sel !== '' && id !== '' });
+  const select = (id: string): void => go({ sel: id }, { replace: at.sel() !== '' && id !== '' });
   const enter = (module: string): void => go({ module, sel: '', filter: '', health: '' });
   const open = (component: Component): void => {
     const module = component.modules[0];
     if (module !== undefined) enter(module);
   };
   const leave = (): void => {
-    const path = modulePath(state().module);
+    const path = modulePath(at.module());
     enter(path[path.length - 2] ?? '');
   };
 
-  const keys = (event: KeyboardEvent): void => {
-    if (isTyping(event) || event.defaultPrevented) return;
-    if (event.key === '/') filter.focus();
-    else if (event.key === '1') go({ view: 'both' }, { replace: true });
-    else if (event.key === '2') go({ view: 'table' }, { replace: true });
-    else if (event.key === 'Escape' && state().sel !== '') close();
-    else if (event.key === 'Escape' && state().module !== '') leave();
-    else return;
-    event.preventDefault();
-  };
-  const manual = (event: Event): void => {
-    if ((event as CustomEvent<string>).detail === 'refresh') data.refresh();
-  };
-  onMount(() => {
-    document.addEventListener('keydown', keys);
-    document.addEventListener('alluvium', manual);
-    onCleanup(() => {
-      document.removeEventListener('keydown', keys);
-      document.removeEventListener('alluvium', manual);
-    });
-  });
+  createKeys(() => ({
+    '/': () => filter.focus(),
+    1: () => go({ view: 'both' }, { replace: true }),
+    2: () => go({ view: 'table' }, { replace: true }),
+    r: data.refresh,
+    Escape: () => {
+      if (at.sel() !== '') close();
+      else if (at.module() !== '') leave();
+    },
+  }));
   const close = (): void => {
     go({ sel: '' });
     // Who came by keys goes on by keys.
     document.getElementById(isTable() ? 'components' : 'pipeline')?.focus({ preventScroll: true });
   };
   // A component that a reload took away has nothing to show.
-  createEffect(on([components, () => state().sel], ([found, id]) => {
+  createEffect(on([components, at.sel], ([found, id]) => {
     if (found && id !== '' && !found.some((component) => component.id === id) && !data.components.pending()) go({ sel: '' }, { replace: true });
   }));
 
@@ -99,7 +90,7 @@ export default function Pipeline() {
           <div class="group" role="group" aria-label="Filter by health">
             <For each={counts()}>
               {({ name, count }) => (
-                <button type="button" class={`button health-button health-${name}`} aria-pressed={state().health === name} onClick={() => go({ health: state().health === name ? '' : name }, { replace: true })}>
+                <button type="button" class={`button health-button health-${name}`} aria-pressed={at.health() === name} onClick={() => go({ health: at.health() === name ? '' : name }, { replace: true })}>
                   <i class="health-dot" />{count} {name}
                 </button>
               )}
@@ -112,7 +103,7 @@ export default function Pipeline() {
         </Show>
         <span class="with-icon filter-box">
           <Icon name="search" />
-          <input ref={filter} class="field" type="search" aria-label="Filter components" placeholder="Filter components" spellcheck={false} value={state().filter} onInput={(event) => go({ filter: event.currentTarget.value }, { replace: true })} />
+          <input ref={filter} class="field" type="search" aria-label="Filter components" placeholder="Filter components" spellcheck={false} value={at.filter()} onInput={(event) => go({ filter: event.currentTarget.value }, { replace: true })} />
         </span>
         <div class="group" role="group" aria-label="Show as">
           <button type="button" class="button" aria-pressed={!isTable()} onClick={() => go({ view: 'both' }, { replace: true })}><Icon name="pipeline" />Graph</button>
@@ -130,15 +121,15 @@ export default function Pipeline() {
           </details>
         </div>
       </Show>
-      <Show when={state().module !== ''}>
+      <Show when={at.module() !== ''}>
         <nav class="crumbs" aria-label="Modules">
           <ol>
             <li><button type="button" onClick={() => enter('')}>root</button></li>
-            <For each={modulePath(state().module)}>
+            <For each={modulePath(at.module())}>
               {(module, index) => (
                 <li>
                   <Icon name="right" />
-                  <Show when={index() < modulePath(state().module).length - 1} fallback={<span class="here" aria-current="page">{module.split('/').pop()}</span>}>
+                  <Show when={index() < modulePath(at.module()).length - 1} fallback={<span class="here" aria-current="page">{module.split('/').pop()}</span>}>
                     <button type="button" onClick={() => enter(module)}>{module.split('/').pop()}</button>
                   </Show>
                 </li>
@@ -150,12 +141,12 @@ export default function Pipeline() {
       <div class="pipeline-body">
         <Switch>
           <Match when={data.components.error() && !components()}>
-            <div class="fill"><Unreadable error={data.components.error()!} retry={data.components.retry} module={state().module} onRoot={() => enter('')} /></div>
+            <div class="fill"><Unreadable error={data.components.error()!} retry={data.components.retry} module={at.module()} onRoot={() => enter('')} /></div>
           </Match>
           <Match when={!components()}><div class="fill" aria-busy="true"><div class="skeleton graph-skeleton" /></div></Match>
           <Match when={components()!.length === 0}>
             <div class="fill">
-              <Notice icon="pipeline" title={state().module === '' ? 'The configuration has no components' : 'The module has no components'}>
+              <Notice icon="pipeline" title={at.module() === '' ? 'The configuration has no components' : 'The module has no components'}>
                 <p>A pipeline needs a component that gives profiles and one that takes them, such as:</p>
                 <Command text={'pyroscope.scrape "default" { ... }   pyroscope.write "default" { ... }'} />
                 <p>After a change reload the collector: by SIGHUP, or by a request to <code>/-/reload</code>.</p>
@@ -166,9 +157,9 @@ export default function Pipeline() {
             <div class="pipeline-main" id="components" tabindex="-1">
               <Show
                 when={isTable()}
-                fallback={<PipelineGraph components={components()!} flows={data.flows()} matched={matched()} selected={state().sel} onSelect={select} onOpen={open} />}
+                fallback={<PipelineGraph components={components()!} flows={data.flows()} matched={matched()} selected={at.sel()} onSelect={select} onOpen={open} />}
               >
-                <ComponentTable components={rows()} flows={data.flows()} selected={state().sel} sort={state().sort} onSort={(sort) => go({ sort }, { replace: true })} onSelect={select} />
+                <ComponentTable components={rows()} flows={data.flows()} selected={at.sel()} sort={at.sort()} onSort={(sort) => go({ sort }, { replace: true })} onSelect={select} />
               </Show>
             </div>
             <Show when={selected()?.id} keyed>

@@ -1,75 +1,58 @@
 // The Profile view: which service, which profile, which filters, when; the time chart, and below it flame graph and table.
 
-import { createEffect, createMemo, createResource, For, Match, on, onCleanup, onMount, Show, Switch } from 'solid-js';
-import { Chart } from '../components/Chart.tsx';
+import { createEffect, createMemo, For, Match, on, Show, Switch } from 'solid-js';
+import { ChartPanel } from '../components/ChartPanel.tsx';
+import { Download } from '../components/Download.tsx';
 import { Filters } from '../components/Filters.tsx';
-import { Icon } from '../components/Icon.tsx';
-import { Menu, type Action } from '../components/Menu.tsx';
+import { FlamePane } from '../components/FlamePane.tsx';
 import { Failure, Notice, NothingStored } from '../components/Notice.tsx';
+import { absolute, NothingInRange } from '../components/NothingInRange.tsx';
 import { Picker } from '../components/Picker.tsx';
-import { Popover } from '../components/Popover.tsx';
 import { Share } from '../components/Share.tsx';
 import { TimeControls } from '../components/TimeControls.tsx';
-import { collapsed } from '../flame/layout.ts';
-import { labelNames, mergedPprof } from '../lib/api.ts';
-import { createRange } from '../lib/clock.ts';
-import { formatMoment, formatValue } from '../lib/format.ts';
-import { isTyping } from '../lib/keys.ts';
-import { saveFile } from '../lib/pprof.ts';
+import { formatRange } from '../lib/format.ts';
+import { createKeys } from '../lib/keys.ts';
 import { GROUPS, profileType } from '../lib/profile-types.ts';
-import { go, state } from '../lib/router.ts';
 import { printMatcher, printMatchers } from '../lib/selector.ts';
-import { say } from '../lib/toast.ts';
-import type { Range } from '../lib/time.ts';
-import { FlamePane } from './FlamePane.tsx';
-import { createProfileData } from './profile-data.ts';
-import { NothingInRange } from './Services.tsx';
+import { isRelative, type Range } from '../lib/time.ts';
+import { createProfile, type ProfileModel } from '../models/profile.ts';
+import { createRange } from '../models/range.ts';
+import { createUrl, hrefTo, visit, type Url } from '../router.ts';
+import { PROFILE, SERVICES } from '../urls.ts';
 
-export function Profile() {
-  const { range, refresh } = createRange();
-  const data = createProfileData(range);
+type ProfileUrl = Url<typeof PROFILE.keys>;
+
+const open = (id: string) => (): void => document.getElementById(id)?.click();
+
+export default function Profile() {
+  const url = createUrl(PROFILE);
+  const { at, go } = url;
+  const time = createRange(at);
+  const data = createProfile(at, time);
+  const { services: all, types, missing } = data.catalogue;
 
   // Without a service or a type in the link, the first there is; written to the URL, so that every state is a link.
-  createEffect(on([data.all.data, data.service], ([all, service]) => {
-    const first = all?.keys().next().value;
+  createEffect(on([all.data, at.service], ([known, service]) => {
+    const first = known?.keys().next().value;
     if (service === '' && first !== undefined) go({ service: first }, { replace: true });
   }));
-  createEffect(on([data.types, () => state().type], ([types, type]) => {
-    if (type === '' && types[0]) go({ type: types[0].id }, { replace: true });
+  createEffect(on([types, at.type], ([known, type]) => {
+    if (type === '' && known[0]) go({ type: known[0].id }, { replace: true });
   }));
 
-  const typeChoices = createMemo(() =>
-    data.types().map((type) => ({ value: type.id, label: type.label, group: type.group, hint: ambiguous(type.label) ? type.id : '' })),
-  );
-  const ambiguous = (label: string): boolean => data.types().filter((type) => type.label === label).length > 1;
-  const groupChoices = createMemo(() => typeChoices().sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group)));
-
-  const keys = (event: KeyboardEvent): void => {
-    if (isTyping(event) || event.defaultPrevented) return;
-    const id = { s: 'pick-service', p: 'pick-type' }[event.key];
-    if (!id) return;
-    event.preventDefault();
-    document.getElementById(id)?.click();
-  };
-  const manual = (event: Event): void => {
-    if ((event as CustomEvent<string>).detail === 'refresh') refresh();
-  };
-  onMount(() => {
-    document.addEventListener('keydown', keys);
-    document.addEventListener('alluvium', manual);
-    onCleanup(() => {
-      document.removeEventListener('keydown', keys);
-      document.removeEventListener('alluvium', manual);
-    });
+  const typeChoices = createMemo(() => {
+    const ambiguous = (label: string): boolean => types().filter((type) => type.label === label).length > 1;
+    const choices = types().map((type) => ({ value: type.id, label: type.label, group: type.group, hint: ambiguous(type.label) ? type.id : '' }));
+    return choices.sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group));
   });
+  createKeys(() => ({ s: open('pick-service'), p: open('pick-type') }));
 
-  const busy = (): boolean => data.all.pending() || data.chart.pending() || data.flame.pending();
-  const lost = (): boolean => data.missing() !== null;
+  const busy = (): boolean => all.pending() || data.chart.pending() || data.flame.pending();
   const typeMissing = createMemo(() => {
     const type = data.type();
-    return data.all.data() && !data.all.pending() && !lost() && type !== null && data.types().length > 0 && !data.types().some(({ id }) => id === type.id) ? type : null;
+    return all.data() && !all.pending() && !missing() && type !== null && types().length > 0 && !types().some(({ id }) => id === type.id) ? type : null;
   });
-  const zoomTime = (to: Range): void => go({ from: String(Math.round(to.start)), until: String(Math.round(to.end)) });
+  const relative = (): boolean => at.from() === '' || isRelative(at.from()) || isRelative(at.until());
 
   return (
     <main class="view" id="main" tabindex="-1">
@@ -79,13 +62,13 @@ export function Profile() {
           id="pick-service"
           label="Service"
           placeholder="Find a service"
-          value={state().service}
-          shown={state().service}
-          loading={data.all.pending()}
-          choices={[...(data.all.data()?.keys() ?? [])].map((name) => ({ value: name, label: name }))}
+          value={at.service()}
+          shown={at.service()}
+          loading={all.pending()}
+          choices={[...(all.data()?.keys() ?? [])].map((name) => ({ value: name, label: name }))}
           onPick={(service) => {
             // The type stays when the new service has it; zoom and selection belong to the old picture.
-            const keep = data.all.data()?.get(service)?.includes(state().type) ?? false;
+            const keep = all.data()?.get(service)?.includes(at.type()) ?? false;
             go({ service, focus: '', sel: '', ...(keep ? {} : { type: '' }) });
           }}
         />
@@ -93,171 +76,120 @@ export function Profile() {
           id="pick-type"
           label="Profile"
           placeholder="Find a profile type"
-          value={state().type}
-          shown={state().type === '' ? '' : profileType(state().type).label}
-          loading={data.all.pending()}
-          choices={groupChoices()}
+          value={at.type()}
+          shown={data.type()?.label ?? ''}
+          loading={all.pending()}
+          choices={typeChoices()}
           onPick={(type) => go({ type, focus: '' })}
         />
-        <Filters
-          service={state().service}
-          matchers={data.matchers().list}
-          range={range()}
-          onChange={(matchers) => go({ q: printMatchers(matchers) })}
-        />
+        <Filters service={at.service()} matchers={data.matchers().list} range={time.range()} onChange={(matchers) => go({ q: printMatchers(matchers) })} />
         <span class="grow" />
-        <TimeControls range={range()} busy={busy()} onRefresh={refresh} />
-        <Share range={range()} />
-        <Download data={data} range={range()} />
+        <TimeControls from={at.from() || 'now-1h'} until={at.until()} range={time.range()} name={time.since()} seconds={time.seconds()} onRange={go} onSeconds={(refresh) => go({ refresh }, { replace: true })} onRefresh={time.refresh} />
+        <Share href={url.href({})} pinned={relative() ? url.href({ ...absolute(time.range()), refresh: null }) : null} />
+        <Download query={data.query()} service={at.service()} flame={data.flame.data()?.flame} focus={at.focus()} flip={at.orient() === 'flame'} />
       </div>
       <div class="progress" data-on={busy()} />
       <Show when={data.matchers().error}>
         <div class="banner" role="alert"><span>The filters in the link cannot be read: {data.matchers().error}</span><button type="button" class="button" onClick={() => go({ q: '' })}>Remove them</button></div>
       </Show>
       <Switch>
-        <Match when={data.all.error() && !data.all.data()}>
-          <div class="fill"><Failure what="The services could not be read" error={data.all.error()!} retry={data.all.retry} /></div>
+        <Match when={!all.data() && all.error()}>
+          {(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={all.retry} /></div>}
         </Match>
-        <Match when={lost()}>
-          <div class="fill"><Absent data={data} /></div>
+        <Match when={missing()}>
+          <div class="fill"><Absent data={data} url={url} onRefresh={time.refresh} /></div>
         </Match>
         <Match when={typeMissing()}>
           {(type) => (
             <div class="fill">
-              <Notice icon="empty" title={`${state().service} has no ${type().label} profiles in this range`} actions={<For each={data.types().slice(0, 6)}>{(other) => <button type="button" class="button" onClick={() => go({ type: other.id }, { replace: true })}>{other.label}</button>}</For>}>
+              <Notice icon="empty" title={`${at.service()} has no ${type().label} profiles in this range`} actions={<For each={types().slice(0, 6)}>{(other) => <button type="button" class="button" onClick={() => go({ type: other.id }, { replace: true })}>{other.label}</button>}</For>}>
                 <p>It has these:</p>
               </Notice>
             </div>
           )}
         </Match>
         <Match when={data.nothingMatches()}>
-          <div class="fill">
-            <Show
-              when={data.matchers().list.length > 0}
-              fallback={<NothingInRange nearest={data.nearest.data()} what={`No ${data.type()?.label ?? ''} profiles of ${state().service} in this range`} />}
-            >
-              <Notice
-                icon="empty"
-                title="No profile matches the filters"
-                actions={
-                  <>
-                    <For each={data.matchers().list}>
-                      {(matcher) => (
-                        <button type="button" class="button" onClick={() => go({ q: printMatchers(data.matchers().list.filter((other) => other !== matcher)) })}>Without {printMatcher(matcher)}</button>
-                      )}
-                    </For>
-                    <Show when={data.nearest.data()}>
-                      {(to) => <button type="button" class="button primary" onClick={() => zoomTime(to())}>Show {formatMoment(to().start)} – {formatMoment(to().end)}</button>}
-                    </Show>
-                  </>
-                }
-              >
-                <p>In this range nothing has all of these labels.</p>
-              </Notice>
-            </Show>
-          </div>
+          <div class="fill"><NothingMatches data={data} url={url} /></div>
         </Match>
         <Match when={true}>
-          <ChartPanel data={data} range={range()} onZoom={zoomTime} />
-          <Switch>
-            <Match when={data.flame.error() && !data.flame.data()}>
-              <div class="fill"><Failure what="The flame graph could not be made" error={data.flame.error()!} retry={data.flame.retry} /></div>
-            </Match>
-            <Match when={!data.flame.data()}><FlameSkeleton /></Match>
-            <Match when={data.onlyZeros()}>
-              <div class="fill"><OnlyZeros data={data} /></div>
-            </Match>
-            <Match when={data.flame.data()}>
-              {(answer) => (
-                <>
-                  <Show when={data.flame.error()}>
-                    {(error) => <div class="banner" role="alert"><span>This picture is older: {error().message}</span><button type="button" class="button" onClick={data.flame.retry}>Try again</button></div>}
-                  </Show>
-                  <FlamePane flame={answer().flame} amount={data.amount()} stale={data.flame.pending()} />
-                </>
-              )}
-            </Match>
-          </Switch>
+          <ChartPanel
+            title={data.type()?.chartTitle ?? ''}
+            chart={data.chart}
+            labels={data.catalogue.labels}
+            by={at.by()}
+            table={at.chart() === 'table'}
+            note={time.since()}
+            onBy={(by) => go({ by })}
+            onTable={(table) => go({ chart: table ? 'table' : 'line' }, { replace: true })}
+            onZoom={(range: Range) => go(absolute(range))}
+            onOnly={(name, value) => go({ by: '', q: printMatchers([...data.matchers().list.filter((matcher) => matcher.name !== name), { name, op: '=', value }]) })}
+          />
+          <Flames data={data} url={url} />
         </Match>
       </Switch>
     </main>
   );
 }
 
-type Data = ReturnType<typeof createProfileData>;
-
-function ChartPanel(props: { data: Data; range: Range; onZoom: (range: Range) => void }) {
-  // Asked anew for another service or range, not for every letter of a search.
-  const wanted = createMemo(() => props.data.query());
-  const [labels] = createResource(wanted, (query) => labelNames(query.selector, query.range).catch(() => [] as string[]));
-  const chart = props.data.chart;
-  const type = () => props.data.type();
-  const choices = createMemo(() => [{ value: '', label: 'no label' }, ...(labels.latest ?? []).filter((name) => name !== 'service_name').map((name) => ({ value: name, label: name }))]);
+/** The flame graph and its table, or why they are not there. */
+function Flames(props: { data: ProfileModel; url: ProfileUrl }) {
+  const { at, go } = props.url;
+  const { flame } = props.data;
   return (
-    <section class="panel" aria-label="Over time">
-      <div class="panel-head">
-        <h2>{type()?.chartTitle ?? ''}</h2>
-        <Show when={chart.data() && chart.data()!.lines.length > 0}>
-          <div class="facts">
-            <span>mean <b>{formatValue(chart.data()!.mean, type()?.chartUnit ?? 'count')}</b></span>
-            <span>max <b>{formatValue(chart.data()!.max, type()?.chartUnit ?? 'count')}</b></span>
-          </div>
-        </Show>
-        <span class="spring" />
-        <Picker label="Split by" placeholder="Find a label" value={state().by} shown={state().by || 'no label'} choices={choices()} loading={labels.loading} onPick={(by) => go({ by })} />
-      </div>
-      <Show
-        when={!chart.error() || chart.data()}
-        fallback={<div class="chart"><div class="chart-empty"><span role="alert">{chart.error()?.message} <button type="button" class="button" onClick={chart.retry}>Try again</button></span></div></div>}
-      >
-        <Show when={chart.data()} fallback={<div class="chart"><div class="skeleton chart-skeleton" /></div>}>
-          {(found) => (
-            <div classList={{ stale: chart.pending() }}>
-              <Chart lines={found().lines} range={props.range} step={found().step} unit={type()?.chartUnit ?? 'count'} title={type()?.chartTitle ?? ''} onZoom={props.onZoom} />
-              <Show when={state().by !== ''}>
-                <div class="legend" role="group" aria-label="Lines">
-                  <For each={found().lines}>
-                    {(line) => (
-                      <button type="button" title={line.value === undefined ? '' : `Only ${state().by}=${line.value}`} disabled={line.value === undefined} onClick={() => props.data.only(state().by, line.value!)}>
-                        <i class="swatch" style={{ background: line.colour.startsWith('--') ? `var(${line.colour})` : line.colour }} />
-                        {line.label}
-                      </button>
-                    )}
-                  </For>
-                </div>
-              </Show>
-            </div>
-          )}
-        </Show>
-      </Show>
-    </section>
+    <Switch>
+      <Match when={!flame.data() && flame.error()}>
+        {(error) => <div class="fill"><Failure what="The flame graph could not be made" error={error()} retry={flame.retry} /></div>}
+      </Match>
+      <Match when={!flame.data()}><FlameSkeleton /></Match>
+      <Match when={props.data.onlyZeros()}>
+        <div class="fill"><OnlyZeros data={props.data} url={props.url} /></div>
+      </Match>
+      <Match when={flame.data()}>
+        {(answer) => (
+          <>
+            <Show when={flame.error()}>
+              {(error) => <div class="banner" role="alert"><span>This flame graph is older: {error().message}</span><button type="button" class="button" onClick={flame.retry}>Try again</button></div>}
+            </Show>
+            <Show when={props.data.onlyShares()}>
+              {(error) => <div class="banner" role="alert"><span>Values are not known, only shares: they are of the chart's mean, and the chart could not be read: {error().message}</span><button type="button" class="button" onClick={props.data.chart.retry}>Try again</button></div>}
+            </Show>
+            <Show when={answer().gone && at.focus() !== ''}>
+              <div class="banner" role="status"><span>The frame that was zoomed to is not in this range. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Forget it</button></div>
+            </Show>
+            <FlamePane flame={answer().flame} of={`${at.type()} ${at.service()} ${at.q()}`} amount={props.data.amount()} stale={flame.pending()} at={at} onChange={go} />
+          </>
+        )}
+      </Match>
+    </Switch>
   );
 }
 
-function Absent(props: { data: Data }) {
-  const found = () => props.data.absence.data();
+function Absent(props: { data: ProfileModel; url: ProfileUrl; onRefresh: () => void }) {
+  const { at, go } = props.url;
+  const { absence } = props.data.catalogue;
   const nearest = (): Range | null | undefined => {
-    const absence = found();
-    return absence && 'nearest' in absence ? absence.nearest : undefined;
+    const found = absence.data();
+    return found && 'nearest' in found ? found.nearest : undefined;
   };
   const similar = (): string[] => {
-    const absence = found();
-    return absence?.kind === 'no such service' ? absence.similar : [];
+    const found = absence.data();
+    return found?.kind === 'no such service' ? found.similar : [];
   };
+  const is = (kind: string): boolean => absence.data()?.kind === kind;
   return (
     <Switch>
-      <Match when={props.data.absence.error()}><Failure what="The store could not be asked what it holds" error={props.data.absence.error()!} retry={props.data.absence.retry} /></Match>
-      <Match when={found()?.kind === 'nothing stored'}><NothingStored /></Match>
-      <Match when={found()?.kind === 'nothing in range'}><NothingInRange nearest={nearest()} /></Match>
-      <Match when={found()?.kind === 'service elsewhere'}><NothingInRange nearest={nearest()} what={`${state().service} has no profiles in this range`} /></Match>
-      <Match when={found()?.kind === 'no such service'}>
+      <Match when={absence.error()}>{(error) => <Failure what="The store could not be asked what it holds" error={error()} retry={absence.retry} />}</Match>
+      <Match when={is('nothing stored')}><NothingStored onRefresh={props.onRefresh} /></Match>
+      <Match when={is('nothing in range')}><NothingInRange nearest={nearest()} onRange={go} /></Match>
+      <Match when={is('service elsewhere')}><NothingInRange nearest={nearest()} what={`${at.service()} has no profiles in this range`} onRange={go} /></Match>
+      <Match when={is('no such service')}>
         <Notice
           icon="compass"
-          title={`There is no service ${state().service}`}
+          title={`There is no service ${at.service()}`}
           actions={
             <>
               <For each={similar()}>{(name) => <button type="button" class="button primary" onClick={() => go({ service: name, type: '', focus: '', sel: '' })}>{name}</button>}</For>
-              <button type="button" class="button" onClick={() => go({ service: '', type: '' }, { to: 'services' })}>All services</button>
+              <a class="button" href={hrefTo(SERVICES)} onClick={(event) => (event.preventDefault(), visit(SERVICES))}>All services</a>
             </>
           }
         >
@@ -268,20 +200,48 @@ function Absent(props: { data: Data }) {
   );
 }
 
+function NothingMatches(props: { data: ProfileModel; url: ProfileUrl }) {
+  const { at, go } = props.url;
+  const matchers = () => props.data.matchers().list;
+  return (
+    <Show
+      when={matchers().length > 0}
+      fallback={<NothingInRange nearest={props.data.nearest.data()} what={`No ${props.data.type()?.label ?? ''} profiles of ${at.service()} in this range`} onRange={go} />}
+    >
+      <Notice
+        icon="empty"
+        title="No profile matches the filters"
+        actions={
+          <>
+            <For each={matchers()}>
+              {(matcher) => <button type="button" class="button" onClick={() => go({ q: printMatchers(matchers().filter((other) => other !== matcher)) })}>Without {printMatcher(matcher)}</button>}
+            </For>
+            <Show when={props.data.nearest.data()}>
+              {(to) => <button type="button" class="button primary" onClick={() => go(absolute(to()))}>Show {formatRange(to())}</button>}
+            </Show>
+          </>
+        }
+      >
+        <p>In this range nothing has all of these labels.</p>
+      </Notice>
+    </Show>
+  );
+}
+
 /** Profiles arrive, but nothing was recorded in them: why that may be, and where to look instead. */
-function OnlyZeros(props: { data: Data }) {
-  const type = () => props.data.type();
+function OnlyZeros(props: { data: ProfileModel; url: ProfileUrl }) {
+  const type = () => props.data.type() ?? profileType('');
   return (
     <Notice
       icon="empty"
-      title={`Only zeros: ${state().service} recorded no ${type()?.label.toLowerCase() ?? 'samples'} in this range`}
+      title={`Only zeros: ${props.url.at.service()} recorded no ${type().label.toLowerCase()} in this range`}
       actions={
-        <For each={props.data.types().filter(({ id }) => id !== type()?.id).slice(0, 4)}>
-          {(other) => <button type="button" class="button" onClick={() => go({ type: other.id, focus: '' })}>{other.label}</button>}
+        <For each={props.data.catalogue.types().filter(({ id }) => id !== type().id).slice(0, 4)}>
+          {(other) => <button type="button" class="button" onClick={() => props.url.go({ type: other.id, focus: '' })}>{other.label}</button>}
         </For>
       }
     >
-      <p>The profiles arrive, and all their values are zero. {type()?.whenZero ?? ''}</p>
+      <p>The profiles arrive, and all their values are zero. {type().whenZero}</p>
     </Notice>
   );
 }
@@ -291,36 +251,5 @@ function FlameSkeleton() {
     <div class="fill flame-skeleton" aria-busy="true">
       <For each={[100, 92, 92, 80, 61, 58, 40, 22]}>{(width) => <div class="skeleton" style={{ width: `${width * 0.62}%` }} />}</For>
     </div>
-  );
-}
-
-function Download(props: { data: Data; range: Range }) {
-  const name = (): string => {
-    const stamp = new Date(props.range.start).toISOString().slice(0, 16).replace(/:/g, '');
-    return `${state().service}.${state().type.split(':').slice(0, 2).join('.')}.${stamp}`.replace(/[^\w.-]+/g, '_');
-  };
-  const pprof = async (): Promise<void> => {
-    const query = props.data.query();
-    if (!query) return;
-    try {
-      saveFile(await mergedPprof(query.type.id, query.selector, query.range), `${name()}.pb.gz`);
-    } catch (error) {
-      say(`The download failed: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  };
-  const actions = (): Action[] => [
-    { label: 'pprof', hint: '.pb.gz', run: () => void pprof() },
-    { label: 'Collapsed stacks', hint: '.txt', run: () => {
-      const answer = props.data.flame.data();
-      if (answer) saveFile(new Blob([collapsed(answer.flame)], { type: 'text/plain' }), `${name()}.txt`);
-    } },
-    { label: 'Picture', hint: '.png', run: () => {
-      document.querySelector<HTMLCanvasElement>('.flame canvas')?.toBlob((blob) => blob && saveFile(blob, `${name()}.png`));
-    } },
-  ];
-  return (
-    <Popover label="Download" haspopup="menu" class="button square" align="right" title="Download" disabled={!props.data.flame.data()} trigger={<Icon name="download" />}>
-      {(close) => <Menu label="Download" actions={actions()} close={close} />}
-    </Popover>
   );
 }

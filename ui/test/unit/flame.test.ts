@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { ancestors, children, collapsed, findPath, fnv1a32, foldedShare, layout, nodeAt, pathText } from '../../src/flame/layout.ts';
-import { compileSearch, searchFlame, SearchError } from '../../src/flame/search.ts';
+import { contrast, INK } from '../../src/flame/colours.ts';
+import { callSite, graft } from '../../src/flame/graft.ts';
+import { ancestors, children, findPath, fnv1a32, foldedShare, layout, nodeAt, pathText } from '../../src/flame/layout.ts';
+import { compileSearch, searchFlame, SearchError, stepThrough } from '../../src/flame/search.ts';
 import { sortRows, topRows } from '../../src/flame/top.ts';
 
 // total(100) -> main(90) -> a(50) -> main(20)
@@ -53,7 +55,8 @@ describe('the layout', () => {
     const other = layout({ names: ['total', 'gc', 'a', 'main'], levels: [{ values: [0, 7, 0, 0] }, { values: [0, 3, 3, 1, 0, 4, 0, 3] }, { values: [3, 4, 4, 2] }] });
     expect(findPath(other, pathText(flame, 3))).toBe(3);
     expect(new Set(flame.path).size).toBe(flame.count);
-    expect(findPath(flame, 'nosuch')).toBe(0);
+    expect(findPath(flame, '')).toBe(0);
+    expect(findPath(flame, 'nosuch')).toBe(-1);
   });
 
   it('survives what makes no sense', () => {
@@ -61,10 +64,6 @@ describe('the layout', () => {
     const odd = layout({ names: ['total'], levels: [{ values: ['0', '5', 'x', '99', '1'] }, {}] });
     expect(odd.count).toBe(1);
     expect(odd.name[0]).toBe(0);
-  });
-
-  it('writes collapsed stacks', () => {
-    expect(collapsed(flame).split('\n')).toEqual(['main 10', 'gc 10', 'main;a 30', 'main;b 30', 'main;a;main 20', '']);
   });
 
   it('hashes as FNV-1a over UTF-8 does', () => {
@@ -117,11 +116,81 @@ describe('search', () => {
   });
 });
 
+describe('stepping through matches', () => {
+  it('goes round in both ways, and begins at an end', () => {
+    expect(stepThrough([4, 7, 9], -1, 1)).toBe(4);
+    expect(stepThrough([4, 7, 9], -1, -1)).toBe(9);
+    expect(stepThrough([4, 7, 9], 9, 1)).toBe(4);
+    expect(stepThrough([4, 7, 9], 4, -1)).toBe(9);
+    expect(stepThrough([4, 7, 9], 4, 1)).toBe(7);
+    expect(stepThrough([], 4, 1)).toBe(-1);
+  });
+});
+
 describe('what was folded away', () => {
   it('is told by its share of the zoomed frame', () => {
     const flame = layout({ names: ['total', 'a', 'b', 'other'], levels: [{ values: [0, 100, 0, 0] }, { values: [0, 60, 0, 1, 0, 40, 40, 2] }, { values: [0, 15, 15, 3] }] });
     expect(foldedShare(flame, 1)).toBe(0.25);
     expect(foldedShare(flame, 2)).toBe(0);
     expect(foldedShare(flame, 0)).toBe(0.15);
+  });
+
+  it('is known by the mark of the server, and a function called other is a function', () => {
+    const values = [{ values: [0, 100, 0, 0] }, { values: [0, 60, 60, 1, 0, 40, 40, 2] }];
+    const flame = layout({ names: ['total', 'other', 'other'], levels: values, lines: [{ values: [0] }, { values: [12, -1] }] });
+    expect([...flame.folded]).toEqual([0, 0, 1]);
+    expect([...flame.line]).toEqual([0, 12, 0]);
+    expect(foldedShare(flame, 0)).toBe(0.4);
+  });
+});
+
+describe('a subtree that was asked for by itself', () => {
+  // total(100) -> left(20), a(60) -> folded(60), right(20) -> r(20)
+  const whole = layout({
+    names: ['total', 'left', 'a', 'right', 'r', 'other'],
+    levels: [{ values: [0, 100, 0, 0] }, { values: [0, 20, 20, 1, 0, 60, 0, 2, 0, 20, 0, 3] }, { values: [20, 60, 60, 5, 0, 20, 20, 4] }],
+    lines: [{ values: [0] }, { values: [0, 0, 0] }, { values: [-1, 0] }],
+  });
+  const node = 2;
+  // total(64) -> a(64) -> x(40) -> y(40), r(24): four more than before have come.
+  const detail = layout({
+    names: ['total', 'a', 'x', 'r', 'y'],
+    levels: [{ values: [0, 64, 0, 0] }, { values: [0, 64, 0, 1] }, { values: [0, 40, 0, 2, 0, 24, 24, 3] }, { values: [0, 40, 40, 4] }],
+    lines: [{ values: [0] }, { values: [0] }, { values: [0, 0] }, { values: [7] }],
+  });
+  const flame = graft(whole, node, detail, findPath(detail, pathText(whole, node)));
+  const shown = (level: number): string[] => {
+    const out: string[] = [];
+    for (let at = flame.levelStart[level]!; at < flame.levelStart[level + 1]!; at += 1) out.push(`${flame.names[flame.name[at]!]} ${flame.start[at]}+${flame.total[at]} in ${flame.parent[at]! < 0 ? '-' : flame.names[flame.name[flame.parent[at]!]!]}`);
+    return out;
+  };
+
+  it('is named by its callers', () => {
+    expect(callSite(whole, node)).toEqual(['a']);
+    expect(callSite(whole, 0)).toEqual([]);
+  });
+
+  it('takes the place of what was folded, and the rest makes room', () => {
+    expect(shown(0)).toEqual(['total 0+104 in -']);
+    expect(shown(1)).toEqual(['left 0+20 in total', 'a 20+64 in total', 'right 84+20 in total']);
+    expect(shown(2)).toEqual(['x 20+40 in a', 'r 60+24 in a', 'r 84+20 in right']);
+    expect(shown(3)).toEqual(['y 20+40 in x']);
+    expect(flame.sum).toBe(104);
+    expect([...flame.folded].some(Boolean)).toBe(false);
+    expect(flame.line[flame.count - 1]).toBe(7);
+  });
+
+  it('keeps the paths by which links name frames', () => {
+    for (let at = 0; at < whole.count; at += 1) if (!whole.folded[at]) expect(findPath(flame, pathText(whole, at))).toBeGreaterThanOrEqual(0);
+    expect(nodeAt(flame, 3, 30)).toBe(findPath(flame, pathText(detail, detail.count - 1)));
+  });
+});
+
+describe('text on greyed frames', () => {
+  it('can be read', () => {
+    for (const { faint, grey, mark, paper } of Object.values(INK)) {
+      expect(contrast(faint, grey)).toBeGreaterThanOrEqual(4.5);
+      expect(contrast(mark, paper)).toBeGreaterThanOrEqual(4.5);
+    }
   });
 });

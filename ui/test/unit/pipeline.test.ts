@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { columnsOf, layout, neighbour, nodeAt, NODE_HEIGHT, NODE_WIDTH } from '../../src/pipeline/layout.ts';
 import { edgesOf, Flows, modulePath, readComponents, readDetail, readOverview, readRate, type Edge } from '../../src/pipeline/model.ts';
-import { baseOf, pathOf, routeOf } from '../../src/lib/base.ts';
+import { baseOf } from '../../src/lib/base.ts';
+import { addressOf, VIEWS } from '../../src/urls.ts';
 import { isBad, readEntry, searchable, summary, Tail } from '../../src/pipeline/live.ts';
 import { Entries, parse } from '../../src/pipeline/stream.ts';
 
@@ -175,12 +176,11 @@ describe('where the view is', () => {
   it('is /graph on a collector and /pipeline on a server, under any prefix', () => {
     expect(baseOf('http://h/my/agent/assets/collector-x.js')).toBe('/my/agent/');
     for (const base of ['/', '/p/']) {
-      expect(pathOf('pipeline', base, 'collector')).toBe(`${base}graph`);
-      expect(pathOf('pipeline', base)).toBe(`${base}pipeline`);
-      expect(routeOf(`${base}graph`, base, 'collector')).toBe('pipeline');
-      expect(routeOf(base, base, 'collector')).toBe('pipeline');
-      expect(routeOf(`${base}profile`, base, 'collector')).toBeNull();
-      expect(routeOf(`${base}pipeline`, base)).toBe('pipeline');
+      const [graph] = VIEWS.collector;
+      for (const path of ['graph', 'graph/', '', 'pipeline']) expect(addressOf(base + path, base, VIEWS.collector)).toBe(graph);
+      expect(addressOf(`${base}profile`, base, VIEWS.collector)).toBeUndefined();
+      expect(addressOf(`${base}graph`, base, VIEWS.server)?.path).toBe('pipeline');
+      expect(addressOf(`${base}nothing`, base, VIEWS.server)).toBeUndefined();
     }
   });
 });

@@ -1,12 +1,14 @@
-import { describe, expect, it } from 'vitest';
-import { baseOf, pathOf, routeOf } from '../../src/lib/base.ts';
-import { formatShare, formatSpan, formatValue } from '../../src/lib/format.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { baseOf, below } from '../../src/lib/base.ts';
+import { axisFormat, formatMoment, formatShare, formatSpan, formatValue } from '../../src/lib/format.ts';
 import { mergeProfileRequest } from '../../src/lib/pprof.ts';
 import { chartValue, profileType, sortTypes } from '../../src/lib/profile-types.ts';
 import { parseMatchers, printMatchers, printSelector, readMatchers, SelectorError } from '../../src/lib/selector.ts';
 import { didYouMean, distance, filterItems } from '../../src/lib/suggest.ts';
 import { parseMoment, resolveRange, shiftRange, stepFor, widenRange } from '../../src/lib/time.ts';
-import { decodeState, DEFAULTS, encodeState } from '../../src/lib/url-state.ts';
+import { decode, encode } from '../../src/lib/schema.ts';
+import { fromInput, setZone, toInput, zoneName } from '../../src/lib/zone.ts';
+import { PATHS, PROFILE, VIEWS } from '../../src/urls.ts';
 
 describe('formats', () => {
   it.each([
@@ -40,6 +42,15 @@ describe('formats', () => {
   });
 });
 
+describe('an axis', () => {
+  it('has one unit, that of its largest value', () => {
+    expect([0, 0.05, 0.1, 0.15].map(axisFormat(0.15, 'cores'))).toEqual(['0 cores', '0.05 cores', '0.1 cores', '0.15 cores']);
+    expect([0, 512, 1024].map((mib) => axisFormat(2 ** 30, 'bytes')(mib * 2 ** 20))).toEqual(['0 GiB', '0.5 GiB', '1 GiB']);
+    expect([0, 500, 1500].map(axisFormat(1500, 'count/s'))).toEqual(['0 K/s', '0.5 K/s', '1.5 K/s']);
+    expect(axisFormat(0, 'bytes')(0)).toBe('0 B');
+  });
+});
+
 describe('selectors', () => {
   it('survive the round trip', () => {
     const matchers = [
@@ -63,29 +74,57 @@ describe('selectors', () => {
 
 describe('the URL', () => {
   it('survives the round trip and keeps what it does not know', () => {
-    const state = { ...DEFAULTS, service: 'a&b', type: 'process_cpu:cpu:nanoseconds:cpu:nanoseconds', q: 'pod=~"x.*"', from: 'now-6h', by: 'pod', focus: '1x2y', search: '/a|b/', view: 'flame' as const, sel: 'main.main', refresh: 30, extra: [['theirs', '1'], ['theirs', '2']] as const };
-    const text = encodeState(state);
+    const values = { ...decode(PROFILE.keys, ''), service: 'a&b', type: 'process_cpu:cpu:nanoseconds:cpu:nanoseconds', q: 'pod=~"x.*"', from: 'now-6h', by: 'pod', focus: '1x2y', search: '/a|b/', view: 'flame' as const, sel: 'main.main', refresh: 30 };
+    const text = encode(PROFILE.keys, values, [['theirs', '1'], ['theirs', '2']]);
     expect(text).toContain('type=process_cpu:cpu:nanoseconds:cpu:nanoseconds');
     expect(text.startsWith('v=1&')).toBe(true);
-    expect(decodeState(`?${text}`)).toEqual(state);
-    expect(encodeState(decodeState(text))).toBe(text);
+    expect(text.endsWith('&theirs=1&theirs=2')).toBe(true);
+    expect(decode(PROFILE.keys, `?${text}`)).toEqual(values);
   });
 
   it('leaves out defaults and repairs nonsense', () => {
-    expect(encodeState(DEFAULTS)).toBe('');
-    expect(decodeState('?view=zebra&refresh=1s&orient=up&from=')).toEqual({ ...DEFAULTS, refresh: 5 });
+    const none = decode(PROFILE.keys, '');
+    expect(encode(PROFILE.keys, none)).toBe('');
+    expect(none).toMatchObject({ from: '', until: 'now', view: 'both', refresh: null });
+    expect(decode(PROFILE.keys, '?view=zebra&refresh=1s&orient=up&from=')).toEqual({ ...none, refresh: 5 });
+    expect(decode(PROFILE.keys, '?refresh=0').refresh).toBe(0);
   });
 
   it('works at the root and under any prefix', () => {
     const root = baseOf('http://h:4040/assets/index-x.js');
     const prefix = baseOf('http://h/profile/assets/index-x.js');
     expect([root, prefix]).toEqual(['/', '/profile/']);
-    expect(routeOf('/profile', root)).toBe('profile');
-    expect(routeOf('/profile/', prefix)).toBe('services');
-    expect(routeOf('/profile/profile', prefix)).toBe('profile');
-    expect(routeOf('/nothing', root)).toBeNull();
-    expect(pathOf('profile', prefix)).toBe('/profile/profile');
-    expect(pathOf('services', root)).toBe('/');
+    expect(below('/profile', root)).toBe('profile');
+    expect(below('/profile/', prefix)).toBe('');
+    expect(below('/profile/profile', prefix)).toBe('profile');
+    expect(below('/elsewhere', prefix)).toBeNull();
+  });
+
+  it('gives every view a path of its own', () => {
+    expect(new Set(PATHS).size).toBe(PATHS.length);
+    for (const { path } of VIEWS.server) expect(PATHS).toContain(path);
+  });
+});
+
+describe('the time zone', () => {
+  afterEach(() => setZone('local'));
+  const summer = Date.UTC(2026, 6, 1, 12, 5, 30);
+
+  it('is that of the browser, or UTC when so chosen', () => {
+    setZone('utc');
+    expect(zoneName(summer)).toBe('UTC');
+    expect(formatMoment(summer)).toMatch(/^1 Jul( \d+)? 12:05$/);
+    expect(toInput(summer)).toBe('2026-07-01T12:05:30');
+    setZone('local');
+    expect(zoneName(summer)).toBe('UTC+5:30');
+    expect(formatMoment(summer)).toMatch(/17:35$/);
+  });
+
+  it('reads what it has written', () => {
+    for (const zone of ['utc', 'local'] as const) {
+      setZone(zone);
+      expect(fromInput(toInput(summer))).toBe(summer);
+    }
   });
 });
 

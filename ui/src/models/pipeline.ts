@@ -4,7 +4,7 @@ import { createEffect, createMemo, createSignal, on, onCleanup, onMount, type Ac
 import { ApiError } from '../lib/api.ts';
 import { BASE } from '../lib/base.ts';
 import { createLoader, type Loader } from '../lib/loader.ts';
-import { Flows, readComponents, readDetail, readOverview, readRate, type Component, type Detail, type Overview } from '../pipeline/model.ts';
+import { Flows, pathOfId, readComponents, readDetail, readOverview, readRate, type Component, type Detail, type Overview } from '../pipeline/model.ts';
 import { follow, parse } from '../pipeline/stream.ts';
 
 const POLL_MS = 3000;
@@ -28,9 +28,6 @@ async function ask(path: string, signal: AbortSignal): Promise<unknown> {
   }
   return response.json();
 }
-
-/** An id in a path: its slashes stay. */
-export const pathOfId = (id: string): string => id.split('/').map(encodeURIComponent).join('/');
 
 async function components(module: string, signal: AbortSignal): Promise<Component[]> {
   return readComponents(await ask(module === '' ? 'components' : `modules/${pathOfId(module)}/components`, signal));

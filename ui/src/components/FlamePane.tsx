@@ -1,23 +1,25 @@
 // Flame graph and table of one answer, with their tools: search, breadcrumb, which of the two is shown, the menu of a
-// frame. What is zoomed, searched and selected is in the URL.
+// frame. What is zoomed, searched and selected belongs to the owner.
 
-import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show } from 'solid-js';
-import { FlameGraph } from '../components/FlameGraph.tsx';
-import { Icon, type IconName } from '../components/Icon.tsx';
-import { ContextMenu, type Action } from '../components/Menu.tsx';
-import { Split } from '../components/Split.tsx';
-import { TopTable } from '../components/TopTable.tsx';
+import { createEffect, createMemo, createSignal, For, on, onCleanup, Show } from 'solid-js';
 import { colourNames, DARK, LIGHT } from '../flame/colours.ts';
 import { ancestors, findPath, pathText, type Flame } from '../flame/layout.ts';
 import { shortName } from '../flame/packages.ts';
-import { compileSearch, searchFlame, type Found } from '../flame/search.ts';
+import { compileSearch, searchFlame, stepThrough, type Found } from '../flame/search.ts';
 import { copyText } from '../lib/clipboard.ts';
 import { formatShare, formatWhole } from '../lib/format.ts';
-import { isTyping } from '../lib/keys.ts';
+import { createKeys } from '../lib/keys.ts';
 import { dark } from '../lib/preferences.ts';
-import { go, state } from '../lib/router.ts';
+import type { Change, Reader, Values } from '../lib/schema.ts';
 import { say } from '../lib/toast.ts';
-import type { View } from '../lib/url-state.ts';
+import type { FLAME } from '../urls.ts';
+import { FlameGraph } from './FlameGraph.tsx';
+import { Icon, type IconName } from './Icon.tsx';
+import { ContextMenu, type Action } from './Menu.tsx';
+import { Split } from './Split.tsx';
+import { TopTable } from './TopTable.tsx';
+
+type View = Values<typeof FLAME>['view'];
 
 const VIEWS: readonly { view: View; label: string; icon: IconName }[] = [
   { view: 'flame', label: 'Flame graph', icon: 'flame' },
@@ -27,114 +29,118 @@ const VIEWS: readonly { view: View; label: string; icon: IconName }[] = [
 /** A step of the search zooms in until its frame has this share of the width. */
 const VISIBLE_SHARE = 0.02;
 
-export function FlamePane(props: { flame: Flame; amount: (value: number) => string; stale: boolean }) {
+export interface FlamePaneProps {
+  flame: Flame;
+  /** What it is of: when that changes, one begins at the root again. */
+  of: string;
+  /** A value with its unit. */
+  amount: (value: number) => string;
+  /** A newer one is on its way. */
+  stale: boolean;
+  at: Reader<typeof FLAME>;
+  onChange: Change<typeof FLAME>;
+}
+
+export function FlamePane(props: FlamePaneProps) {
   let search!: HTMLInputElement;
-  const [typed, setTyped] = createSignal(state().search);
-  const [stepAt, setStepAt] = createSignal(-1);
+  const at = props.at;
+  const [typed, setTyped] = createSignal(at.search());
+  /** Path of the frame that the search has stepped to. */
+  const [stepped, setStepped] = createSignal('');
   const [hovered, setHovered] = createSignal(-1);
   const [reveal, setReveal] = createSignal(0);
   const [menu, setMenu] = createSignal<{ name: number; node: number; x: number; y: number }>();
 
   const colours = createMemo(() => colourNames(props.flame.names, props.flame.mappings, props.flame.files, dark() ? DARK : LIGHT));
-  const focusText = createMemo(() => state().focus);
-  const focus = createMemo(() => findPath(props.flame, focusText()));
-  const searchText = createMemo(() => state().search);
-  const sel = createMemo(() => state().sel);
-  const selected = createMemo(() => (sel() === '' ? -1 : props.flame.names.indexOf(sel())));
+  const focus = createMemo(() => Math.max(0, findPath(props.flame, at.focus())));
+  const selected = createMemo(() => (at.sel() === '' ? -1 : props.flame.names.indexOf(at.sel())));
+  const nameOf = (node: number): string => props.flame.names[props.flame.name[node] ?? -1] ?? '';
 
   const found = createMemo<{ result: Found | null; error: string }>(() => {
     try {
-      const matches = compileSearch(searchText()) ?? (selected() >= 0 ? (name: string) => name === sel() : null);
+      const matches = compileSearch(at.search()) ?? (selected() >= 0 ? (name: string) => name === at.sel() : null);
       return { result: matches ? searchFlame(props.flame, matches) : null, error: '' };
     } catch (error) {
       return { result: null, error: error instanceof Error ? error.message : String(error) };
     }
   });
-  const current = createMemo(() => found().result?.nodes[stepAt()] ?? -1);
-  createEffect(on([searchText, sel, () => props.flame], () => setStepAt(-1), { defer: true }));
-  createEffect(on(searchText, (text) => text !== typed() && setTyped(text), { defer: true }));
+  const current = createMemo(() => (stepped() === '' ? -1 : findPath(props.flame, stepped())));
+  const place = createMemo(() => found().result?.nodes.indexOf(current()) ?? -1);
+  createEffect(on([at.search, at.sel], () => setStepped(''), { defer: true }));
+  createEffect(on(at.search, (text) => text !== typed() && setTyped(text), { defer: true }));
 
   let timer: ReturnType<typeof setTimeout> | undefined;
   const searchFor = (text: string): void => {
     setTyped(text);
     clearTimeout(timer);
-    timer = setTimeout(() => go({ search: text }, { replace: true }), 120);
+    timer = setTimeout(() => props.onChange({ search: text }, { replace: true }), 120);
   };
   const step = (by: 1 | -1): void => {
-    const { result } = found();
-    if (!result || result.nodes.length === 0) return;
-    const count = result.nodes.length;
-    const next = stepAt() < 0 ? (by > 0 ? 0 : count - 1) : (stepAt() + by + count) % count;
-    setStepAt(next);
-    const node = result.nodes[next]!;
+    const node = stepThrough(found().result?.nodes ?? [], current(), by);
+    if (node < 0) return;
+    setStepped(pathText(props.flame, node));
     // Where the frame could hardly be seen, zoom to a caller in which it can.
     const { start, total, parent } = props.flame;
-    const at = focus();
-    const inside = start[node]! >= start[at]! && start[node]! + total[node]! <= start[at]! + total[at]!;
-    if (inside && total[node]! >= total[at]! * VISIBLE_SHARE) return;
+    const zoomed = focus();
+    const inside = start[node]! >= start[zoomed]! && start[node]! + total[node]! <= start[zoomed]! + total[zoomed]!;
+    if (inside && total[node]! >= total[zoomed]! * VISIBLE_SHARE) return;
     let caller = node;
     while (parent[caller]! > 0 && total[node]! >= total[parent[caller]!]! * VISIBLE_SHARE * 2) caller = parent[caller]!;
     zoom(caller, true);
   };
   const zoom = (node: number, replace = false): void => {
-    go({ focus: node <= 0 ? '' : pathText(props.flame, node) }, { replace });
+    props.onChange({ focus: node <= 0 ? '' : pathText(props.flame, node) }, { replace });
   };
   const up = (): void => {
-    if (focus() > 0) zoom(props.flame.parent[focus()]!);
-    else if (state().search !== '') searchFor('');
-    else if (state().sel !== '') go({ sel: '' }, { replace: true });
+    if (focus() > 0) zoom(props.flame.parent[focus()] ?? 0);
+    else if (at.focus() !== '') zoom(0);
+    else if (at.search() !== '') searchFor('');
+    else if (at.sel() !== '') props.onChange({ sel: '' }, { replace: true });
   };
   const select = (name: number): void => {
     const text = props.flame.names[name] ?? '';
-    go({ sel: text === state().sel ? '' : text }, { replace: true });
+    props.onChange({ sel: text === at.sel() ? '' : text }, { replace: true });
   };
-
-  const keys = (event: KeyboardEvent): void => {
-    if (isTyping(event) || event.defaultPrevented || menu()) return;
-    const views: Record<string, View> = { 1: 'both', 2: 'flame', 3: 'table' };
-    if (event.key === '/') {
+  const show = (view: View) => (): void => props.onChange({ view }, { replace: true });
+  const flip = (): void => props.onChange({ orient: at.orient() === 'flame' ? 'icicle' : 'flame' }, { replace: true });
+  createKeys(() => (menu() ? {} : {
+    '/': () => {
       search.focus();
       search.select();
-    } else if (event.key === 'n') step(1);
-    else if (event.key === 'N') step(-1);
-    else if (event.key === 'Escape') up();
-    else if (event.key === 'f') flip();
-    else if (views[event.key]) go({ view: views[event.key]! }, { replace: true });
-    else return;
-    event.preventDefault();
-  };
-  const flip = (): void => go({ orient: state().orient === 'flame' ? 'icicle' : 'flame' }, { replace: true });
-  onMount(() => {
-    document.addEventListener('keydown', keys);
-    onCleanup(() => {
-      document.removeEventListener('keydown', keys);
-      clearTimeout(timer);
-    });
-  });
+    },
+    n: () => step(1),
+    N: () => step(-1),
+    Escape: up,
+    f: flip,
+    1: show('both'),
+    2: show('flame'),
+    3: show('table'),
+  }));
+  onCleanup(() => clearTimeout(timer));
 
   const actions = (name: number, node: number): (Action | null)[] => {
-    const text = props.flame.names[name]!;
+    const text = props.flame.names[name] ?? '';
     const file = props.flame.files[name] ?? '';
-    const line = props.flame.line[node]!;
-    const place = file === '' ? '' : line > 0 ? `${file}:${line}` : file;
+    const line = props.flame.line[node] ?? 0;
+    const where = file === '' ? '' : line > 0 ? `${file}:${line}` : file;
     const copy = (what: string) => async (): Promise<void> => say((await copyText(what)) ? 'Copied' : 'The browser did not allow copying');
     return [
       { label: 'Focus', hint: 'Enter', run: () => zoom(node) },
       { label: 'Show in table', run: () => {
-        go({ sel: text, filter: '', view: state().view === 'flame' ? 'both' : state().view }, { replace: true });
+        props.onChange({ sel: text, filter: '', view: at.view() === 'flame' ? 'both' : at.view() }, { replace: true });
         setReveal((count) => count + 1);
       } },
       { label: 'Search for this', run: () => searchFor(text) },
       null,
       { label: 'Copy name', run: copy(text) },
-      { label: 'Copy file:line', disabled: place === '', run: copy(place) },
+      { label: 'Copy file:line', disabled: where === '', run: copy(where) },
     ];
   };
   const chain = createMemo(() => ancestors(props.flame, focus()));
   /** The root, the nearest callers, and a hole between them when they are many. */
   const crumbs = createMemo<(number | null)[]>(() => {
     const all = chain();
-    return all.length <= 6 ? all : [all[0]!, null, ...all.slice(-4)];
+    return all.length <= 6 ? all : [0, null, ...all.slice(-4)];
   });
   const total = (node: number): number => props.flame.total[node] ?? 0;
 
@@ -172,8 +178,8 @@ export function FlamePane(props: { flame: Flame; amount: (value: number) => stri
         <Show when={found().result}>
           {(result) => (
             <span class="match" role="status">
-              <Show when={result().nodes.length > 0} fallback={searchText() ? 'No frame matches' : ''}>
-                <b>{formatShare(result().sum / props.flame.sum)}</b> · {props.amount(result().sum)} · {stepAt() >= 0 ? `${formatWhole(stepAt() + 1)} of ` : ''}{formatWhole(result().nodes.length)} {result().nodes.length === 1 ? 'place' : 'places'}
+              <Show when={result().nodes.length > 0} fallback={at.search() ? 'No frame matches' : ''}>
+                <b>{formatShare(result().sum / props.flame.sum)}</b> · {props.amount(result().sum)} · {place() >= 0 ? `${formatWhole(place() + 1)} of ` : ''}{formatWhole(result().nodes.length)} {result().nodes.length === 1 ? 'place' : 'places'}
               </Show>
             </span>
           )}
@@ -185,34 +191,34 @@ export function FlamePane(props: { flame: Flame; amount: (value: number) => stri
             <button type="button" class="button square" aria-label="Clear search and selection" title="Clear" onClick={() => {
               clearTimeout(timer);
               setTyped('');
-              go({ search: '', sel: '' }, { replace: true });
+              props.onChange({ search: '', sel: '' }, { replace: true });
             }}><Icon name="close" /></button>
           </div>
         </Show>
         <span class="grow" />
-        <button type="button" class="button" aria-pressed={state().orient === 'flame'} title="Root on top or at the bottom  f" onClick={flip}>
-          <Icon name="flip" /><span class="wide-only">{state().orient === 'flame' ? 'Root at the bottom' : 'Root on top'}</span>
+        <button type="button" class="button" aria-pressed={at.orient() === 'flame'} title="Root on top or at the bottom  f" onClick={flip}>
+          <Icon name="flip" /><span class="wide-only">{at.orient() === 'flame' ? 'Root at the bottom' : 'Root on top'}</span>
         </button>
         <div class="group" role="group" aria-label="Shown">
           <For each={VIEWS}>
             {(choice) => (
-              <button type="button" class="button square" aria-label={choice.label} title={choice.label} aria-pressed={state().view === choice.view} onClick={() => go({ view: choice.view }, { replace: true })}>
+              <button type="button" class="button square" aria-label={choice.label} title={choice.label} aria-pressed={at.view() === choice.view} onClick={show(choice.view)}>
                 <Icon name={choice.icon} />
               </button>
             )}
           </For>
         </div>
       </div>
-      <Show when={state().view !== 'table'}>
+      <Show when={at.view() !== 'table'}>
         <nav class="crumbs" aria-label="Callers of the zoomed frame">
           <ol>
             <For each={crumbs()}>
               {(node, index) => (
                 <li>
                   <Show when={index() > 0}><Icon name="right" /></Show>
-                  <Show when={node !== null} fallback={<span class="muted" title={chain().slice(1, -4).map((at) => props.flame.names[props.flame.name[at]!]).join('\n')}>…</span>}>
-                    <Show when={node !== focus()} fallback={<span class="here" aria-current="location" title={props.flame.names[props.flame.name[node!]!]}>{shortName(props.flame.names[props.flame.name[node!]!] ?? '')}</span>}>
-                      <button type="button" title={props.flame.names[props.flame.name[node!]!]} onClick={() => zoom(node!)}>{shortName(props.flame.names[props.flame.name[node!]!] ?? '')}</button>
+                  <Show when={node !== null} fallback={<span class="muted" title={chain().slice(1, -4).map((node) => nameOf(node)).join('\n')}>…</span>}>
+                    <Show when={node !== focus()} fallback={<span class="here" aria-current="location" title={nameOf(node ?? 0)}>{shortName(nameOf(node ?? 0))}</span>}>
+                      <button type="button" title={nameOf(node ?? 0)} onClick={() => zoom(node ?? 0)}>{shortName(nameOf(node ?? 0))}</button>
                     </Show>
                   </Show>
                 </li>
@@ -229,39 +235,40 @@ export function FlamePane(props: { flame: Flame; amount: (value: number) => stri
         </nav>
       </Show>
       <Split
-          showLeft={state().view !== 'table'}
-          showRight={state().view !== 'flame'}
+          showLeft={at.view() !== 'table'}
+          showRight={at.view() !== 'flame'}
           left={
-            <div class="pane" classList={{ stale: props.stale }} >
+            <div class="pane" classList={{ stale: props.stale }} aria-busy={props.stale}>
               <FlameGraph
                 flame={props.flame}
+                of={props.of}
                 colours={colours()}
                 amount={props.amount}
-                flip={state().orient === 'flame'}
+                flip={at.orient() === 'flame'}
                 focus={focus()}
-                matched={found().result && (found().result!.nodes.length > 0 || searchText() !== '') ? found().result!.names : null}
+                matched={found().result && ((found().result?.nodes.length ?? 0) > 0 || at.search() !== '') ? (found().result?.names ?? null) : null}
                 current={current()}
                 selected={selected()}
                 hovered={hovered()}
                 onFocus={(node) => zoom(node)}
                 onHover={setHovered}
-                onMenu={(node, x, y) => setMenu({ name: props.flame.name[node]!, node, x, y })}
+                onMenu={(node, x, y) => setMenu({ name: props.flame.name[node] ?? 0, node, x, y })}
               />
             </div>
           }
           right={
-            <div class="pane" classList={{ stale: props.stale }} >
+            <div class="pane" aria-busy={props.stale}>
               <TopTable
                 flame={props.flame}
                 colours={colours()}
                 amount={props.amount}
-                sort={state().sort}
-                filter={state().filter}
+                sort={at.sort()}
+                filter={at.filter()}
                 selected={selected()}
                 hovered={hovered()}
                 reveal={reveal()}
-                onSort={(sort) => go({ sort: sort === '-self' ? '' : sort }, { replace: true })}
-                onFilter={(filter) => go({ filter }, { replace: true })}
+                onSort={(sort) => props.onChange({ sort: sort === '-self' ? '' : sort }, { replace: true })}
+                onFilter={(filter) => props.onChange({ filter }, { replace: true })}
                 onSelect={select}
                 onZoom={(node) => zoom(node)}
                 onHover={setHovered}
@@ -271,7 +278,7 @@ export function FlamePane(props: { flame: Flame; amount: (value: number) => stri
           }
         />
       <Show when={menu()} keyed>
-        {(at) => <ContextMenu x={at.x} y={at.y} label={`Actions of ${props.flame.names[at.name]}`} actions={actions(at.name, at.node)} close={() => setMenu(undefined)} />}
+        {(open) => <ContextMenu x={open.x} y={open.y} label={`Actions of ${props.flame.names[open.name]}`} actions={actions(open.name, open.node)} close={() => setMenu(undefined)} />}
       </Show>
     </>
   );

@@ -1,0 +1,88 @@
+// A chart with its head: what it shows, its mean and largest value, the label that splits it, and the same as a table.
+// Lines are drawn over the range that they are of: where a newer one could not be had, the panel says so.
+
+import { For, Show } from 'solid-js';
+import { formatRange, formatValue, type Unit } from '../lib/format.ts';
+import type { Loader } from '../lib/loader.ts';
+import { cssColour } from '../lib/series.ts';
+import type { Range } from '../lib/time.ts';
+import type { ChartData } from '../models/chart.ts';
+import { Chart } from './Chart.tsx';
+import { ChartTable } from './ChartTable.tsx';
+import { Icon } from './Icon.tsx';
+import { Picker } from './Picker.tsx';
+
+export interface ChartPanelProps {
+  /** What is asked for, whether or not it is there. */
+  title: string;
+  chart: Loader<ChartData>;
+  /** What the lines may be split by. */
+  labels: Loader<string[]>;
+  by: string;
+  table: boolean;
+  /** Said beside the title. */
+  note?: string | undefined;
+  onBy: (label: string) => void;
+  onTable: (table: boolean) => void;
+  onZoom: (range: Range) => void;
+  /** Narrows to one value of the label. */
+  onOnly: (label: string, value: string) => void;
+}
+
+export function ChartPanel(props: ChartPanelProps) {
+  const data = props.chart.data;
+  const unit = (): Unit => data()?.query.type.chartUnit ?? 'count';
+  const title = (): string => data()?.query.type.chartTitle ?? props.title;
+  const labels = () => [{ value: '', label: 'no label' }, ...(props.labels.data() ?? []).map((name) => ({ value: name, label: name }))];
+  return (
+    <section class="panel" aria-label="Over time">
+      <div class="panel-head">
+        <h2>{title()}</h2>
+        <Show when={data()?.lines.length}>
+          <div class="facts">
+            <span>mean <b>{formatValue(data()?.mean ?? 0, unit())}</b></span>
+            <span>max <b>{formatValue(data()?.max ?? 0, unit())}</b></span>
+            <Show when={props.note}><span>{props.note}</span></Show>
+          </div>
+        </Show>
+        <span class="spring" />
+        <Picker label="Split by" placeholder="Find a label" value={props.by} shown={props.by || 'no label'} choices={labels()} loading={props.labels.pending()} error={props.labels.error()} onPick={(by) => props.onBy(by)} />
+        <button type="button" class="button square" aria-label="Chart as a table" title="Chart as a table" aria-pressed={props.table} onClick={() => props.onTable(!props.table)}><Icon name="table" /></button>
+      </div>
+      <Show when={props.chart.error() && data()}>
+        {(old) => (
+          <div class="banner" role="alert">
+            <span>The chart could not be read: {props.chart.error()?.message}. This one is of {formatRange(old().range)}.</span>
+            <button type="button" class="button" onClick={props.chart.retry}>Try again</button>
+          </div>
+        )}
+      </Show>
+      <Show
+        when={!props.chart.error() || data()}
+        fallback={<div class="chart"><div class="chart-empty"><span role="alert">{props.chart.error()?.message} <button type="button" class="button" onClick={props.chart.retry}>Try again</button></span></div></div>}
+      >
+        <Show when={data()} fallback={<div class="chart"><div class="skeleton chart-skeleton" /></div>}>
+          {(found) => (
+            <div classList={{ stale: props.chart.pending() || props.chart.error() !== undefined }} aria-busy={props.chart.pending()}>
+              <Show when={!props.table} fallback={<ChartTable lines={found().lines} step={found().step} unit={unit()} title={title()} />}>
+                <Chart lines={found().lines} range={found().range} step={found().step} unit={unit()} title={title()} onZoom={props.onZoom} />
+              </Show>
+              <Show when={found().by !== ''}>
+                <div class="legend" role="group" aria-label="Lines">
+                  <For each={found().lines}>
+                    {(line) => (
+                      <button type="button" title={line.value === undefined ? '' : `Only ${found().by}=${line.value}`} disabled={line.value === undefined} onClick={() => props.onOnly(found().by, line.value ?? '')}>
+                        <i class="swatch" style={{ background: cssColour(line) }} />
+                        {line.label}
+                      </button>
+                    )}
+                  </For>
+                </div>
+              </Show>
+            </div>
+          )}
+        </Show>
+      </Show>
+    </section>
+  );
+}

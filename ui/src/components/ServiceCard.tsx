@@ -1,0 +1,69 @@
+// One service: its share of the fleet, its CPU beside its memory, each a link to its profiles.
+
+import { For, Show } from 'solid-js';
+import { formatShare, formatValue, type Unit } from '../lib/format.ts';
+import type { Fleet, Measure, Resource, Service } from '../models/fleet.ts';
+import { Spark } from './Spark.tsx';
+
+type Click = MouseEvent & { currentTarget: HTMLAnchorElement };
+
+export interface ServiceCardProps {
+  service: Service;
+  fleet: Fleet;
+  /** What the share is of. */
+  by: Resource;
+  /** Where the profiles of a type are; of the service's first one without. */
+  href: (type?: string) => string;
+  onFollow: (event: Click) => void;
+}
+
+const RESOURCES: readonly { name: Resource; label: string; unit: Unit; none: string }[] = [
+  { name: 'cpu', label: 'CPU', unit: 'cores', none: 'No CPU profiles arrive from this service. Scrape its process_cpu profile, or run the eBPF profiler on its host.' },
+  { name: 'memory', label: 'Memory', unit: 'bytes', none: 'No profiles of memory in use arrive from this service. Scrape its memory profile, or switch on heap profiles in its client library.' },
+];
+
+export function ServiceCard(props: ServiceCardProps) {
+  const whole = () => props.fleet[props.by];
+  const share = (): number => (whole().sum > 0 ? (props.service[props.by]?.sum ?? 0) / whole().sum : 0);
+  const measured = (): boolean => props.service.cpu !== null || props.service.memory !== null;
+  const line = (label: string, unit: Unit, measure: Measure, style: string) => (
+    <a class="measure" href={props.href(measure.type)} onClick={(event) => props.onFollow(event)}>
+      <span class="label"><span>{label}</span><b>{formatValue(measure.mean, unit)}</b></span>
+      <Spark class={style} points={measure.points} range={props.fleet.range} step={measure.step} label={`${label} of ${props.service.name} over time`} />
+    </a>
+  );
+  return (
+    <li class="card">
+      <header>
+        <h2 title={props.service.name}><a href={props.href()} onClick={(event) => props.onFollow(event)}>{props.service.name}</a></h2>
+        <Show when={whole().sum > 0}>
+          <span class="share" title={`Share of the fleet in ${props.by === 'cpu' ? 'CPU' : 'memory'}`}>{formatShare(share())} of {props.by === 'cpu' ? 'CPU' : 'memory'}</span>
+        </Show>
+      </header>
+      <div class="meter"><i style={{ width: `${share() * 100}%` }} /></div>
+      <Show
+        when={measured()}
+        fallback={
+          <ul class="types" aria-label={`Profiles of ${props.service.name}`}>
+            <For each={props.service.types.slice(0, 6)}>
+              {(type) => <li><a class="button" href={props.href(type.id)} onClick={(event) => props.onFollow(event)}>{type.label}</a></li>}
+            </For>
+          </ul>
+        }
+      >
+        <div class="measures">
+          <For each={RESOURCES}>
+            {({ name, label, unit, none }) => (
+              <Show
+                when={props.service[name]}
+                fallback={<div class="measure"><span class="label"><span>{label}</span></span><details class="spark-none"><summary>not measured</summary><p>{none}</p></details></div>}
+              >
+                {(measure) => line(label, unit, measure(), name)}
+              </Show>
+            )}
+          </For>
+        </div>
+      </Show>
+    </li>
+  );
+}

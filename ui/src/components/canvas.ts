@@ -1,0 +1,57 @@
+// A canvas that fills its box: as sharp as the screen, drawn anew only when something that it shows has changed, and at
+// most once a frame.
+
+import { createEffect, createSignal, onCleanup, onMount, type Accessor } from 'solid-js';
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+export interface CanvasParts {
+  /** Both exist once the component is mounted. */
+  box: () => HTMLElement;
+  canvas: () => HTMLCanvasElement;
+  paint: (context: CanvasRenderingContext2D, size: Size) => void;
+  /** Reads every signal that the picture depends on. */
+  watch: () => void;
+}
+
+/** The size in CSS pixels; 0 by 0 until it is known. */
+export function createCanvas(parts: CanvasParts): Accessor<Size> {
+  const [size, setSize] = createSignal<Size>({ width: 0, height: 0 });
+  onMount(() => {
+    const box = parts.box();
+    const canvas = parts.canvas();
+    const context = canvas.getContext('2d', { alpha: false });
+    if (!context) return;
+    let requested = 0;
+    const paint = (): void => {
+      requested = 0;
+      if (size().width > 0) parts.paint(context, size());
+    };
+    const resize = (): void => {
+      const [width, height, ratio] = [box.clientWidth, box.clientHeight, devicePixelRatio || 1];
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      setSize({ width, height });
+      // A canvas of another size is empty: it is not left so for a frame.
+      paint();
+    };
+    const observer = new ResizeObserver(resize);
+    observer.observe(box);
+    resize();
+    createEffect(() => {
+      parts.watch();
+      requested ||= requestAnimationFrame(paint);
+    });
+    onCleanup(() => {
+      observer.disconnect();
+      cancelAnimationFrame(requested);
+    });
+  });
+  return size;
+}

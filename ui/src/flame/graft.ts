@@ -1,0 +1,98 @@
+// Puts the answer about one subtree into the picture of the whole: what was folded there is then seen, and all around it
+// stays as it is.
+
+import { emptyFlame, type Flame } from './layout.ts';
+
+/** The names below which the server is asked for a node's subtree: from the root, which has none, down to the node. */
+export function callSite(flame: Flame, node: number): string[] {
+  const names: string[] = [];
+  for (let at = node; flame.parent[at]! >= 0; at = flame.parent[at]!) names.push(flame.names[flame.name[at]!]!);
+  return names.reverse();
+}
+
+/**
+ * The whole with the subtree of `node` taken from `detail`, which is a graph of the same stacks from the root on; `from` is
+ * the node there. Profiles that came between the two answers make the node larger: its callers grow with it, and what is to
+ * the right of it moves.
+ */
+export function graft(whole: Flame, node: number, detail: Flame, from: number): Flame {
+  const left = whole.start[node]!;
+  const right = left + whole.total[node]!;
+  const grown = detail.total[from]! - whole.total[node]!;
+  const shift = left - detail.start[from]!;
+  const callers = new Set<number>();
+  for (let at = whole.parent[node]!; at >= 0; at = whole.parent[at]!) callers.add(at);
+
+  const inWhole = (at: number): boolean => whole.level[at]! >= whole.level[node]! && whole.start[at]! >= left && whole.start[at]! + whole.total[at]! <= right;
+  // A node of no width at the edge may belong to either side: its callers tell.
+  const below = (flame: Flame, at: number, root: number): boolean => {
+    let up = at;
+    while (flame.level[up]! > flame.level[root]!) up = flame.parent[up]!;
+    return up === root;
+  };
+  const kept: number[] = [];
+  for (let at = 0; at < whole.count; at += 1) if (!(inWhole(at) && below(whole, at, node))) kept.push(at);
+  const taken: number[] = [];
+  for (let at = from; at < detail.count; at += 1) if (below(detail, at, from)) taken.push(at);
+
+  const names = mergeNames(whole, detail);
+  const depth = Math.max(whole.depth, detail.depth);
+  const flame = emptyFlame(names.names, names.files, names.mappings, kept.length + taken.length, depth);
+  flame.sum = whole.sum + grown;
+  const placeInWhole = new Int32Array(whole.count).fill(-1);
+  const placeInDetail = new Int32Array(detail.count).fill(-1);
+  let next = 0;
+  let nextKept = 0;
+  let nextTaken = 0;
+  for (let level = 0; level < depth; level += 1) {
+    flame.levelStart[level] = next;
+    const keptOfLevel: number[] = [];
+    while (nextKept < kept.length && whole.level[kept[nextKept]!] === level) keptOfLevel.push(kept[nextKept++]!);
+    const takenOfLevel: number[] = [];
+    while (nextTaken < taken.length && detail.level[taken[nextTaken]!] === level) takenOfLevel.push(taken[nextTaken++]!);
+    const put = (source: Flame, at: number, start: number, total: number, name: number, parent: number): void => {
+      flame.start[next] = start;
+      flame.total[next] = total;
+      flame.self[next] = source.self[at]!;
+      flame.name[next] = name;
+      flame.parent[next] = parent;
+      flame.level[next] = level;
+      flame.path[next] = source.path[at]!;
+      flame.line[next] = source.line[at]!;
+      flame.folded[next] = source.folded[at]!;
+      next += 1;
+    };
+    const putKept = (at: number): void => {
+      placeInWhole[at] = next;
+      const parent = whole.parent[at]!;
+      put(whole, at, whole.start[at]! + (whole.start[at]! >= right && !callers.has(at) ? grown : 0), whole.total[at]! + (callers.has(at) ? grown : 0), whole.name[at]!, parent < 0 ? -1 : placeInWhole[parent]!);
+    };
+    const putTaken = (at: number): void => {
+      placeInDetail[at] = next;
+      const parent = at === from ? placeInWhole[whole.parent[node]!] ?? -1 : placeInDetail[detail.parent[at]!]!;
+      put(detail, at, detail.start[at]! + shift, detail.total[at]!, names.of[detail.name[at]!]!, parent);
+    };
+    for (const at of keptOfLevel) if (whole.start[at]! < left || callers.has(at)) putKept(at);
+    for (const at of takenOfLevel) putTaken(at);
+    for (const at of keptOfLevel) if (!(whole.start[at]! < left || callers.has(at))) putKept(at);
+  }
+  flame.levelStart[depth] = next;
+  return flame;
+}
+
+/** The names of the whole with those added that only the detail has; `of` leads from its indices to these. */
+function mergeNames(whole: Flame, detail: Flame): { names: string[]; files: string[]; mappings: string[]; of: Int32Array } {
+  const key = (flame: Flame, index: number): string => `${flame.names[index]}\n${flame.files[index] ?? ''}\n${flame.mappings[index] ?? ''}`;
+  const names = [...whole.names];
+  const files = names.map((_, index) => whole.files[index] ?? '');
+  const mappings = names.map((_, index) => whole.mappings[index] ?? '');
+  const known = new Map(names.map((_, index) => [key(whole, index), index]));
+  const of = Int32Array.from(detail.names, (name, index) => {
+    const found = known.get(key(detail, index));
+    if (found !== undefined) return found;
+    files.push(detail.files[index] ?? '');
+    mappings.push(detail.mappings[index] ?? '');
+    return names.push(name) - 1;
+  });
+  return { names, files, mappings, of };
+}

@@ -1,0 +1,32 @@
+// The flame graph as a picture file: every level of it, not only those in view.
+
+import { draw, FONT_SIZE, ROW, TextMeasure, type Picture } from './draw.ts';
+
+/** Pixels of a picture's side: browsers refuse canvases that are much larger. What is deeper is cut. */
+const MOST = 16_384;
+/** Of the picture, in CSS pixels. */
+const WIDTH = 1600;
+
+export type Still = Omit<Picture, 'text' | 'width' | 'height' | 'scroll' | 'hoverNode' | 'hoverName'>;
+
+export interface Png {
+  blob: Blob;
+  /** Levels that did not fit. */
+  cut: number;
+}
+
+export async function png(still: Still, fontFamily: string): Promise<Png> {
+  const ratio = Math.min(2, Math.max(1, devicePixelRatio || 1));
+  const levels = Math.max(1, Math.min(still.flame.depth, Math.floor(MOST / ratio / ROW)));
+  const canvas = document.createElement('canvas');
+  canvas.width = Math.round(WIDTH * ratio);
+  canvas.height = Math.round(levels * ROW * ratio);
+  const context = canvas.getContext('2d', { alpha: false });
+  if (!context) throw new Error('the browser gives no canvas of this size');
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const text = new TextMeasure(context, `${FONT_SIZE}px ${fontFamily}`);
+  draw(context, { ...still, text, width: WIDTH, height: levels * ROW, scroll: still.flip ? (still.flame.depth - levels) * ROW : 0, hoverNode: -1, hoverName: -1 });
+  const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve));
+  if (!blob) throw new Error('the browser could not write the picture');
+  return { blob, cut: still.flame.depth - levels };
+}

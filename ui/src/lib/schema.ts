@@ -1,0 +1,64 @@
+// The state of a view as its URL holds it, and nothing else holds it: each view names its keys and what their text means.
+// What has its default value is left out, so that links stay short.
+
+import type { Accessor } from 'solid-js';
+
+/** One key of a URL. */
+export interface Key<T> {
+  /** Text that makes no sense gives the default, as the empty text does. */
+  read: (text: string) => T;
+  /** Empty for the default. */
+  write: (value: T) => string;
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a schema holds keys of any type; `Values` gives each its own
+export type Schema = Readonly<Record<string, Key<any>>>;
+
+/** What a URL of the schema says. */
+export type Values<S extends Schema> = { [K in keyof S]: S[K] extends Key<infer T> ? T : never };
+
+/** The values as signals, each of which changes only when its own value does. */
+export type Reader<S extends Schema> = { readonly [K in keyof S]: Accessor<Values<S>[K]> };
+
+/** Changes values; `replace` leaves no step for the Back button. */
+export type Change<S extends Schema> = (patch: Partial<Values<S>>, options?: { replace?: boolean }) => void;
+
+export const text = (fallback = ''): Key<string> => ({
+  read: (written) => written || fallback,
+  write: (value) => (value === fallback ? '' : value),
+});
+
+/** One of some words; the first is the default. */
+export const oneOf = <const T extends string>(...words: readonly [T, ...T[]]): Key<T> => ({
+  read: (written) => words.find((word) => word === written) ?? words[0],
+  write: (value) => (value === words[0] ? '' : value),
+});
+
+/** Seconds between two refreshes: `30s`; null when the link says nothing, 0 for never, else at least 5. */
+export const interval: Key<number | null> = {
+  read: (written) => {
+    const seconds = /^(\d{1,6})s?$/.exec(written)?.[1];
+    return seconds === undefined ? null : Number(seconds) === 0 ? 0 : Math.max(5, Number(seconds));
+  },
+  write: (seconds) => (seconds === null ? '' : `${seconds}s`),
+};
+
+/** Reads the part behind `?`. */
+export function decode<S extends Schema>(schema: S, query: string): Values<S> {
+  const params = new URLSearchParams(query);
+  return Object.fromEntries(Object.entries(schema).map(([name, key]) => [name, key.read(params.get(name) ?? '')])) as Values<S>;
+}
+
+/** Writes the part behind `?`, without the `?`: first what the view says, then keys of others as they are. */
+export function encode<S extends Schema>(schema: S, values: Values<S>, others: readonly (readonly [string, string])[] = []): string {
+  const params = new URLSearchParams();
+  for (const [name, key] of Object.entries(schema)) {
+    const written = key.write(values[name]);
+    if (written !== '') params.append(name, written);
+  }
+  for (const [name, value] of others) params.append(name, value);
+  const written = params.toString();
+  if (written === '') return '';
+  // `:` `,` `/` and `~` inside values are allowed in a query and make links readable.
+  return `v=1&${written}`.replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%2F/g, '/').replace(/%7E/g, '~');
+}

@@ -1,0 +1,33 @@
+// The time zone in which times are shown and typed: that of the browser, or UTC. This browser remembers which.
+
+import { createSignal } from 'solid-js';
+import { recall, remember } from './stored.ts';
+
+export type Zone = 'local' | 'utc';
+
+const [zone, setZoneSignal] = createSignal<Zone>(recall('zone') === 'utc' ? 'utc' : 'local');
+export { zone };
+
+export function setZone(next: Zone): void {
+  remember('zone', next);
+  setZoneSignal(next);
+}
+
+/** A date whose UTC fields are the time of day in the zone. */
+export function inZone(ms: number): Date {
+  return new Date(zone() === 'utc' ? ms : ms - new Date(ms).getTimezoneOffset() * 60_000);
+}
+
+/** `UTC`, `UTC+5:30`: the zone at a moment, since summer time changes it. */
+export function zoneName(ms: number): string {
+  const minutes = zone() === 'utc' ? 0 : -new Date(ms).getTimezoneOffset();
+  if (minutes === 0) return 'UTC';
+  const rest = Math.abs(minutes) % 60;
+  return `UTC${minutes < 0 ? '-' : '+'}${Math.floor(Math.abs(minutes) / 60)}${rest === 0 ? '' : `:${String(rest).padStart(2, '0')}`}`;
+}
+
+/** What `<input type="datetime-local">` wants. */
+export const toInput = (ms: number): string => inZone(ms).toISOString().slice(0, 19);
+
+/** What was typed there, in milliseconds; NaN when it is no time. */
+export const fromInput = (text: string): number => Date.parse(zone() === 'utc' ? `${text}Z` : text);

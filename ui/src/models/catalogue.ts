@@ -1,0 +1,64 @@
+// What the store holds: services and their profile types, label names, and the reason when what is asked for is not there.
+
+import { createMemo, type Accessor } from 'solid-js';
+import { labelNames, profileTypes, services } from '../lib/api.ts';
+import { createLoader, type Loader } from '../lib/loader.ts';
+import { nearestRange } from '../lib/nearest.ts';
+import { isCpu, sortTypes, type ProfileType } from '../lib/profile-types.ts';
+import { didYouMean } from '../lib/suggest.ts';
+import type { Range } from '../lib/time.ts';
+import { serviceSelector, type Selection } from './selection.ts';
+
+export type Absence =
+  | { kind: 'nothing stored' }
+  | { kind: 'nothing in range'; nearest: Range | null | undefined }
+  | { kind: 'service elsewhere'; nearest: Range }
+  | { kind: 'no such service'; similar: string[] };
+
+export interface Catalogue {
+  /** The types of each service that has data in the range. */
+  services: Loader<Map<string, string[]>>;
+  /** The types of the selected service, CPU first. */
+  types: Accessor<ProfileType[]>;
+  /** Labels of what is selected, without the service. */
+  labels: Loader<string[]>;
+  /** The selected service, or anything at all, is not in the range. */
+  missing: Accessor<boolean>;
+  /** Why; asked only when something is missing. */
+  absence: Loader<Absence>;
+}
+
+interface Missing {
+  service: string;
+  type: string;
+  names: string[];
+  range: Range;
+}
+
+export function createCatalogue({ service, type, query, range }: Selection): Catalogue {
+  const all = createLoader(range, services);
+  const types = createMemo(() => sortTypes(all.data()?.get(service()) ?? []));
+  const labels = createLoader(query, async (wanted, signal) => (await labelNames(wanted.selector, wanted.range, signal)).filter((name) => name !== 'service_name'));
+  const missing = createMemo<Missing | null>((before) => {
+    const known = all.data();
+    // While the same question is asked again, what was missing stays missing.
+    if (!known || all.pending()) return before && before.service === service() ? before : null;
+    if (known.size > 0 && (service() === '' || known.has(service()))) return null;
+    return { service: service(), type: type()?.id ?? '', names: [...known.keys()], range: range() };
+  }, null);
+  const absence = createLoader(missing, why);
+  return { services: all, types, labels, missing: () => missing() !== null, absence };
+}
+
+async function why(wanted: Missing, signal: AbortSignal): Promise<Absence> {
+  const stored = await profileTypes(null, signal);
+  if (stored.length === 0 && wanted.names.length === 0) return { kind: 'nothing stored' };
+  const id = wanted.type || stored.find(isCpu) || stored[0];
+  const look = async (selector: string): Promise<Range | null | undefined> => (id ? nearestRange(id, selector, wanted.range, Date.now(), signal) : null);
+  if (wanted.service !== '') {
+    const nearest = await look(serviceSelector(wanted.service));
+    if (nearest) return { kind: 'service elsewhere', nearest };
+  }
+  if (wanted.names.length === 0) return { kind: 'nothing in range', nearest: await look('{}') };
+  return { kind: 'no such service', similar: didYouMean(wanted.service, wanted.names) };
+}

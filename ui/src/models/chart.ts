@@ -1,0 +1,52 @@
+// The values of a question over time: one line, or one a value of a label.
+
+import { createMemo, type Accessor } from 'solid-js';
+import { createLoader, type Loader } from '../lib/loader.ts';
+import { chartSeries, meanOf, sumOf, sumPoints, type Line } from '../lib/series.ts';
+import type { Range } from '../lib/time.ts';
+import type { Query } from './selection.ts';
+
+/** More lines than this cannot be told apart; the rest is one line. */
+const MAX_LINES = 10;
+/** Points over the width of the chart. */
+const POINTS = 180;
+
+export interface ChartData {
+  query: Query;
+  /** What the lines are of; they are drawn over it and no other. */
+  range: Range;
+  /** The label that splits them, empty for none. */
+  by: string;
+  lines: Line[];
+  /** Seconds between points. */
+  step: number;
+  mean: number;
+  max: number;
+}
+
+/** `young`: there is nothing before the first value, and the chart begins with it. */
+export function createChart(query: Accessor<Query | null>, by: Accessor<string>, young: Accessor<boolean>): Loader<ChartData> {
+  const wanted = createMemo(() => {
+    const asked = query();
+    return asked === null ? null : { query: asked, by: by(), young: young() };
+  });
+  return createLoader(wanted, load);
+}
+
+async function load({ query, by, young }: { query: Query; by: string; young: boolean }, signal: AbortSignal): Promise<ChartData> {
+  const { type, selector, range } = query;
+  const { lines: found, step } = await chartSeries(type, selector, range, by ? [by] : [], POINTS, signal);
+  const lines = found
+    .map(({ labels, points }) => ({ label: by ? labels[by] || '(none)' : type.label, value: labels[by] ?? '', points, sum: sumOf(points) }))
+    .sort((a, b) => b.sum - a.sum);
+  const all = sumPoints(lines);
+  const rest = lines.splice(MAX_LINES);
+  const drawn: Line[] = lines.map(({ label, value, points }, index) => ({ label, value, points, colour: by ? lineColour(index) : '--accent' }));
+  if (rest.length > 0) drawn.push({ label: `${rest.length} others`, points: sumPoints(rest), colour: '--muted' });
+  const [first, last] = [all[0], all.at(-1)];
+  const full = young && first && last && first !== last ? { start: first[0], end: last[0] } : range;
+  return { query, range: full, by, lines: drawn, step, mean: meanOf(all), max: all.reduce((max, [, value]) => Math.max(max, value), 0) };
+}
+
+/** Colours by rank, far apart in hue; readable on light and on dark paper. */
+const lineColour = (rank: number): string => `oklch(0.64 0.14 ${Math.round((235 + rank * 137.5) % 360)})`;

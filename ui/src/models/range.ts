@@ -1,0 +1,71 @@
+// The range that the URL names, resolved against the present: when the URL's range changes, when someone refreshes,
+// and every so many seconds when that is switched on (not while the page is hidden).
+// A URL that names none gets the last hour, or what there is of it: a server that has just started shows a full chart,
+// which grows by itself.
+
+import { createEffect, createMemo, createSignal, onCleanup, type Accessor } from 'solid-js';
+import { storedRange } from '../lib/api.ts';
+import { formatAge } from '../lib/format.ts';
+import { createLoader } from '../lib/loader.ts';
+import { DEFAULT_FROM, resolveRange, type Range } from '../lib/time.ts';
+
+const HOUR = 3_600_000;
+/** A chart of less would be of one or two points. */
+const SHORTEST = 60_000;
+const YOUNG_SECONDS = 5;
+
+/** How the URL names a range. */
+export interface RangeText {
+  /** Empty for the last hour of what there is. */
+  from: Accessor<string>;
+  until: Accessor<string>;
+  /** Seconds between refreshes, 0 for none; null leaves it to the page. */
+  refresh: Accessor<number | null>;
+}
+
+export interface RangeModel {
+  /** A new object at each refresh, also of a range whose ends stand still: late profiles may have come. */
+  range: Accessor<Range>;
+  refresh: () => void;
+  /** Seconds between refreshes, 0 for none. */
+  seconds: Accessor<number>;
+  /** It is of all there is: a chart begins with the first value. */
+  young: Accessor<boolean>;
+  /** What the range is called when it begins with the first profile: `Profiling since 40 s`. */
+  since: Accessor<string | undefined>;
+}
+
+export function createRange({ from, until, refresh: asked }: RangeText): RangeModel {
+  const [tick, setTick] = createSignal(0);
+  const refresh = (): void => void setTick((count) => count + 1);
+  const open = createMemo(() => from() === '' && until() === 'now');
+  const stored = createLoader<true, Range | null>(() => (open() ? true : null), (_, signal) => storedRange(signal));
+  /** When profiling began, while that is less than an hour ago. */
+  const began = createMemo(() => {
+    tick();
+    const oldest = stored.data()?.start;
+    return oldest !== undefined && oldest > Date.now() - HOUR ? oldest : null;
+  });
+  const range = createMemo((): Range => {
+    tick();
+    const now = Date.now();
+    const first = began();
+    if (first !== null) return { start: Math.min(first, now - SHORTEST), end: now };
+    return resolveRange(from() || DEFAULT_FROM, until(), now);
+  });
+  // Until something is stored, the first profile is waited for.
+  createEffect(() => {
+    if (tick() > 0 && stored.data() === null && open() && !stored.pending()) stored.retry();
+  });
+  const seconds = createMemo(() => asked() ?? (began() === null ? 0 : YOUNG_SECONDS));
+  createEffect(() => {
+    if (seconds() === 0) return;
+    const timer = setInterval(() => document.visibilityState === 'visible' && refresh(), seconds() * 1000);
+    onCleanup(() => clearInterval(timer));
+  });
+  const since = (): string | undefined => {
+    const first = began();
+    return first === null ? undefined : `Profiling since ${formatAge(range().end - first)}`;
+  };
+  return { range, refresh, seconds, young: () => began() !== null, since };
+}

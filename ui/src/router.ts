@@ -1,0 +1,79 @@
+// The URL as the one store: a view reads its keys by `createUrl` and changes them by `go`; the Back button works.
+// Only views and the frame around them use it: reusable parts are told what to show and tell what was asked for.
+
+import { batch, createMemo, createSignal } from 'solid-js';
+import { BASE } from './lib/base.ts';
+import { decode, encode, type Change, type Reader, type Schema, type Values } from './lib/schema.ts';
+import { ADDRESSES, addressOf, CARRIED, type Address } from './urls.ts';
+
+const [pathname, setPathname] = createSignal(location.pathname);
+/** The part behind `?`. */
+const [query, setQuery] = createSignal(location.search);
+export { query };
+
+/** The view that the URL names; undefined when there is no such view. */
+export const here = (): Address | undefined => addressOf(pathname(), BASE, ADDRESSES);
+
+/** The view behind the logo. */
+export const HOME: Address = ADDRESSES[0]!;
+
+const KNOWN = new Set(['v', ...ADDRESSES.flatMap(({ keys }) => Object.keys(keys))]);
+
+export interface Url<S extends Schema> {
+  at: Reader<S>;
+  go: Change<S>;
+  /** The address that a change would lead to. */
+  href: (patch: Partial<Values<S>>) => string;
+}
+
+/** The URL of the view that is shown, for that view. */
+export function createUrl<S extends Schema>(address: Address<S>): Url<S> {
+  // A view that is left is still there for a moment: it keeps what it had, and does not read the keys of the next.
+  const values = createMemo<Values<S>>((before) => (here()?.path === address.path ? decode(address.keys, query()) : before), decode(address.keys, query()));
+  const at = Object.fromEntries(Object.keys(address.keys).map((name) => [name, createMemo(() => values()[name as keyof S])])) as Reader<S>;
+  // What counts is the URL as it is now, not as it was when this view last looked.
+  const href = (patch: Partial<Values<S>>): string => urlOf(address, { ...decode(address.keys, location.search), ...patch });
+  return { at, href, go: (patch, { replace = false } = {}) => move(href(patch), replace) };
+}
+
+/** The address of another view: with what is carried along, and what it is told. */
+export function hrefTo<S extends Schema>(address: Address<S>, patch: Partial<Values<S>> = {}): string {
+  const now = decode(address.keys, query());
+  const none = decode(address.keys, '');
+  const carried = Object.fromEntries(Object.keys(none).map((name) => [name, CARRIED.includes(name) ? now[name] : none[name]])) as Values<S>;
+  return urlOf(address, { ...carried, ...patch });
+}
+
+/** Goes to another view. */
+export function visit<S extends Schema>(address: Address<S>, patch: Partial<Values<S>> = {}, { replace = false } = {}): void {
+  move(hrefTo(address, patch), replace);
+}
+
+/** Follows a link inside the page, unless it shall open elsewhere. */
+export function follow(event: MouseEvent & { currentTarget: HTMLAnchorElement }): void {
+  if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  move(event.currentTarget.pathname + event.currentTarget.search, false);
+}
+
+function urlOf<S extends Schema>(address: Address<S>, values: Values<S>): string {
+  const others = [...new URLSearchParams(query())].filter(([name]) => !KNOWN.has(name)).map(([name, value]) => [name, value] as const);
+  const written = encode(address.keys, values, others);
+  return BASE + address.path + (written === '' ? '' : `?${written}`);
+}
+
+function move(target: string, replace: boolean): void {
+  if (target === location.pathname + location.search) return;
+  if (replace) history.replaceState(null, '', target);
+  else history.pushState(null, '', target);
+  sync();
+}
+
+function sync(): void {
+  batch(() => {
+    setPathname(location.pathname);
+    setQuery(location.search);
+  });
+}
+
+addEventListener('popstate', sync);

@@ -1,0 +1,74 @@
+// The views of the page, in the order of the rail. To add one: its address in `urls.ts`, its component in
+// `views`, its icon, and a line here.
+
+import type { Component } from 'solid-js';
+import type { KeyHelp } from './components/Help.tsx';
+import type { IconName } from './components/Icon.tsx';
+import { HAS_COLLECTOR } from './lib/base.ts';
+import { PIPELINE, PROFILE, SERVICES, type Address } from './urls.ts';
+
+export interface Route {
+  address: Address;
+  label: string;
+  icon: IconName;
+  /** What its keys do, for the list of keys. */
+  keys: readonly KeyHelp[];
+  /** Its component, loaded when it is opened. */
+  view: () => Promise<{ default: Component }>;
+}
+
+const TIME_KEYS: readonly KeyHelp[] = [['Earlier, later', ['[', ']']], ['Refresh', ['r']]];
+
+const FLAME_KEYS: readonly KeyHelp[] = [
+  ['Search frames', ['/']],
+  ['Next, previous match', ['n', 'N']],
+  ['Zoom to frame', ['click', 'Enter']],
+  ['One frame up; clear', ['Esc']],
+  ['Move between frames or rows', ['←', '↑', '↓', '→']],
+  ['Zoom to the row of the table', ['z']],
+  ['Menu of a frame or row', ['right click', '⇧F10']],
+  ['Both, flame graph, table', ['1', '2', '3']],
+  ['Root on top or at the bottom', ['f']],
+];
+
+export const pipeline: Route = {
+  address: PIPELINE,
+  label: 'Pipeline',
+  icon: 'pipeline',
+  keys: [
+    ['Filter components', ['/']],
+    ['Move between components or rows', ['←', '↑', '↓', '→']],
+    ['Open a component; a module', ['Enter', 'double click']],
+    ['Close the panel; leave the module', ['Esc']],
+    ['Graph, table', ['1', '2']],
+    ['Zoom in, out, show all', ['+', '-', '0']],
+    ['Pause the live data', ['p']],
+    ['Refresh', ['r']],
+  ],
+  view: () => import('./views/Pipeline.tsx'),
+};
+
+/** The server's page has the pipeline where a collector runs in the same process. A function, so that the collector's page, which has that alone, holds no more. */
+export const serverRoutes = (): readonly Route[] => [
+  {
+    address: SERVICES,
+    label: 'Services',
+    icon: 'services',
+    keys: [['Filter services', ['/']], ...TIME_KEYS],
+    view: () => import('./views/Services.tsx'),
+  },
+  {
+    address: PROFILE,
+    label: 'Profile',
+    icon: 'profile',
+    keys: [
+      ['Pick service, profile type', ['s', 'p']],
+      ...FLAME_KEYS,
+      ['Move through the chart', ['←', '→']],
+      ['Select a range of the chart, zoom to it', ['⇧←', '⇧→', 'Enter']],
+      ...TIME_KEYS,
+    ],
+    view: () => import('./views/Profile.tsx'),
+  },
+  ...(HAS_COLLECTOR ? [pipeline] : []),
+];

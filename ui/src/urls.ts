@@ -1,0 +1,66 @@
+// Where the views are, and what their URLs say. The build writes the paths to `views.json` for the server, which answers
+// 404 for all others.
+
+import { below, PROGRAM, type Program } from './lib/base.ts';
+import { interval, oneOf, text, type Schema } from './lib/schema.ts';
+import { DEFAULT_UNTIL } from './lib/time.ts';
+
+/** A view's address: its path below the base, other paths that lead to it, and the keys of its URL. */
+export interface Address<S extends Schema = Schema> {
+  path: string;
+  aliases: readonly string[];
+  keys: S;
+}
+
+const address = <S extends Schema>(path: string, aliases: readonly string[], keys: S): Address<S> => ({ path, aliases, keys });
+
+/** When: carried along from view to view. Without `from` it is the last hour, or what there is of it. */
+const RANGE = { from: text(), until: text(DEFAULT_UNTIL), refresh: interval };
+
+/** Of what: carried along by the rail, set anew by a link to something else. `type` is a profile type id, `q` the inside of a selector. */
+const SELECTION = { service: text(), type: text(), q: text() };
+
+/**
+ * What a flame graph with its table shows. `focus` is the path hash of the zoomed frame, `sel` a function's name, `orient`
+ * where the root is, `filter` and `sort` are the table's.
+ */
+export const FLAME = {
+  focus: text(),
+  search: text(),
+  view: oneOf('both', 'flame', 'table'),
+  sel: text(),
+  filter: text(),
+  sort: text(),
+  orient: oneOf('icicle', 'flame'),
+};
+
+export const SERVICES = address('', ['index.html'], { ...RANGE, filter: text(), sort: oneOf('cpu', 'memory', 'name') });
+
+/** `by` is the label that splits the chart. */
+export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), ...FLAME });
+
+/** `module` is the one whose graph is shown, empty for the root; `sel` a component, `tab` a part of its panel. */
+const PIPELINE_KEYS = { sel: text(), view: oneOf('both', 'table'), filter: text(), sort: text(), module: text(), tab: text(), health: text() };
+
+/** The views of each program. */
+export const VIEWS: Record<Program, readonly Address[]> = {
+  server: [SERVICES, PROFILE, address('pipeline', ['graph'], PIPELINE_KEYS)],
+  collector: [address('graph', ['', 'pipeline'], PIPELINE_KEYS)],
+};
+
+/** Every view of this program. */
+export const ADDRESSES = VIEWS[PROGRAM];
+
+export const PIPELINE = ADDRESSES.find(({ keys }) => keys === PIPELINE_KEYS) as Address<typeof PIPELINE_KEYS>;
+
+/** What a change of view takes with it, where the other view has it too. */
+export const CARRIED: readonly string[] = Object.keys({ ...RANGE, ...SELECTION });
+
+/** The paths of the server's views, below the base. */
+export const PATHS: readonly string[] = VIEWS.server.flatMap(({ path, aliases }) => [path, ...aliases]);
+
+/** The view that a path leads to; undefined when it is none of ours. */
+export function addressOf(pathname: string, base: string, views: readonly Address[]): Address | undefined {
+  const rest = below(pathname, base);
+  return rest === null ? undefined : views.find(({ path, aliases }) => path === rest || aliases.includes(rest));
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { collapsed, readStacks } from '../../src/lib/pprof-read.ts';
+
+const varint = (value: number): number[] => (value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]);
+const message = (number: number, bytes: readonly number[]): number[] => [...varint(number * 8 + 2), ...varint(bytes.length), ...bytes];
+const integer = (number: number, value: number): number[] => [...varint(number * 8), ...varint(value)];
+const text = (value: string): number[] => message(6, [...new TextEncoder().encode(value)]);
+
+/** main calls a, in which b is inlined; ids are not places. */
+const profile = (samples: readonly number[][]): Uint8Array => Uint8Array.from([
+  ...samples.flatMap((sample) => message(2, sample)),
+  ...message(4, [...integer(1, 900), ...message(4, integer(1, 31)), ...message(4, integer(1, 22))]),
+  ...message(4, [...integer(1, 7), ...message(4, integer(1, 13))]),
+  ...message(5, [...integer(1, 13), ...integer(2, 1)]),
+  ...message(5, [...integer(1, 22), ...integer(2, 2)]),
+  ...message(5, [...integer(1, 31), ...integer(2, 3)]),
+  ...['', 'main', 'a;x', 'b'].flatMap(text),
+]);
+
+describe('a pprof profile', () => {
+  const packed = [...message(1, [...varint(900), ...varint(7)]), ...message(2, varint(5_000_000_000))];
+  const loose = [...integer(1, 7), ...integer(2, 3)];
+
+  it('is read as stacks from the root, inlined functions among them', () => {
+    expect(readStacks(profile([packed, loose]))).toEqual([{ names: ['main', 'a;x', 'b'], value: 5_000_000_000 }, { names: ['main'], value: 3 }]);
+  });
+
+  it('is written as collapsed stacks, each once', () => {
+    expect(collapsed(readStacks(profile([packed, loose, loose])))).toBe('main 6\nmain;a:x;b 5000000000\n');
+  });
+
+  it('is refused when it is cut short', () => {
+    const whole = profile([packed]);
+    expect(() => readStacks(whole.subarray(0, whole.length - 2))).toThrow('cut short');
+    expect(() => readStacks(Uint8Array.from([0x80]))).toThrow('cut short');
+    expect(() => readStacks(Uint8Array.from([0x0b]))).toThrow('wire type 3');
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+
+const SOURCES = import.meta.glob<string>('../../src/**/*.{ts,tsx}', { query: '?raw', import: 'default', eager: true });
+const texts = new Map(Object.entries(SOURCES).map(([path, text]) => [path.replace('../../src/', ''), text]));
+const textOf = (name: string): string => texts.get(name) ?? '';
+const files = [...texts.keys()];
+const importsOf = (name: string): string[] => [...textOf(name).matchAll(/(?:from|import)\s*\(?'(\.[^']+)'/g)].map(([, path]) => new URL(path!, `file:///${name}`).pathname.slice(1));
+
+/** What each folder may use besides itself. */
+const MAY: Record<string, readonly string[]> = {
+  lib: [],
+  flame: ['lib'],
+  pipeline: ['lib'],
+  models: ['lib', 'flame', 'pipeline'],
+  components: ['lib', 'flame', 'pipeline', 'models'],
+};
+
+describe('the sources', () => {
+  it('are there', () => expect(files).toContain('views/Profile.tsx'));
+
+  it('use only what is below them: no part of a view knows the URL', () => {
+    const wrong: string[] = [];
+    for (const name of files) {
+      const folder = name.split('/')[0]!;
+      const may = MAY[folder];
+      if (!may || !name.includes('/')) continue;
+      for (const used of importsOf(name)) {
+        const from = used.includes('/') ? used.split('/')[0]! : '';
+        // The words of a URL are types to a part.
+        if (from === folder || may.includes(from) || (used === 'urls.ts' && textOf(name).includes("import type { FLAME } from '../urls.ts'"))) continue;
+        wrong.push(`${name} uses ${used}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('ask the server by one system', () => {
+    expect(files.filter((name) => /\bcreateResource\b/.test(textOf(name)))).toEqual([]);
+    expect(files.filter((name) => /<Suspense\b/.test(textOf(name)))).toEqual(['app.tsx']);
+  });
+
+  it('are files that one can read', () => {
+    expect(files.filter((name) => textOf(name).split('\n').length > 400)).toEqual([]);
+  });
+});
