@@ -1,13 +1,14 @@
 // A stand-in for the server, for developing and testing the page: answers Pyroscope's querier.v1 in JSON with seeded
 // data, serves ui/dist/server at `/` and under `/profile/`, with the strict Content-Security-Policy of the real server.
-// Modes: `normal`, `empty` (nothing stored), `error` (every question fails), `one` (a single service), `slow`.
+// Modes: `normal`, `empty` (nothing stored), `error` (every question fails), `one` (a single service), `slow`, `young` (the
+// first profile is of forty seconds ago). A test can also hold back or fail the questions of one method, and fold more.
 
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
-const DIST = new URL('../dist/server/', import.meta.url);
+const DIST = process.env.DIST ? pathToFileURL(`${process.env.DIST}/`) : new URL('../dist/server/', import.meta.url);
 const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 const INUSE = 'memory:inuse_space:bytes:space:bytes';
 const ALLOC = 'memory:alloc_space:bytes:space:bytes';
@@ -173,6 +174,8 @@ function profileOf(service, kind) {
   }
   // Names are data: this one must never become markup.
   child(server, `${pkg}.render<img src=x onerror=alert(1)>`, `${service.domain}/render.go`, 12, binary).self += 4e6;
+  // As is this one, which is not what the server calls what it has folded.
+  child(server, 'other', `${service.domain}/other.go`, 3, binary).self += 9e7;
   profiles.set(key, root);
   return root;
 }
@@ -215,13 +218,14 @@ export function encode(tree, maxNodes, details) {
   const mappings = [''];
   const index = new Map([['total', 0]]);
   const nameOf = (at) => {
-    if (!index.has(at.name)) {
-      index.set(at.name, names.length);
+    const key = at.folded ? '' : at.name;
+    if (!index.has(key)) {
+      index.set(key, names.length);
       names.push(at.name);
       files.push(at.file ?? '');
       mappings.push(at.mapping ?? '');
     }
-    return index.get(at.name);
+    return index.get(key);
   };
   const levels = [];
   const lines = [];
@@ -234,7 +238,7 @@ export function encode(tree, maxNodes, details) {
     let previous = 0;
     for (const { at, x } of row) {
       values.push(String(x - previous), String(at.total), String(at.self), String(nameOf(at)));
-      line.push(String(at.line ?? 0));
+      line.push(String(at.folded ? -1 : (at.line ?? 0)));
       maxSelf = Math.max(maxSelf, at.self);
       previous = x + at.total;
       let inner = x + at.self;
@@ -248,7 +252,7 @@ export function encode(tree, maxNodes, details) {
         next.push({ at: below, x: inner });
         inner += below.total;
       }
-      if (other > 0) next.push({ at: { name: 'other', total: other, self: other, children: new Map() }, x: inner });
+      if (other > 0) next.push({ at: { name: 'other', folded: true, total: other, self: other, children: new Map() }, x: inner });
     }
     levels.push({ values });
     lines.push({ values: line });
@@ -319,9 +323,12 @@ function level({ service, pod }, type, ms) {
   return service.weight * 90 * wave;
 }
 
-/** Data goes back eight hours, and inventory had a pause of six minutes twenty minutes ago. */
+/** How far data goes back. */
+const ageOf = (mode) => (mode === 'young' ? 40_000 : 8 * 3.6e6);
+
+/** Inventory had a pause of six minutes twenty minutes ago. */
 function has({ service }, ms, now) {
-  if (ms > now || ms < now - 8 * 3.6e6) return false;
+  if (ms > now) return false;
   return !(service.name === 'inventory' && ms > now - 26 * 60e3 && ms < now - 20 * 60e3);
 }
 
@@ -351,7 +358,7 @@ function fault(code, message, status = 400) {
 function inRange(request, mode, now) {
   if (mode === 'empty') return [];
   const end = Math.min(Number(request.end ?? now), now);
-  const start = Math.max(Number(request.start ?? 0), now - 8 * 3.6e6);
+  const start = Math.max(Number(request.start ?? 0), now - ageOf(mode));
   return start < end ? allSeries(mode) : [];
 }
 
@@ -389,6 +396,7 @@ const METHODS = {
     return seen.size ? { labelsSet: [...seen.values()].map((labels) => ({ labels: pairs(labels) })) } : {};
   },
   SelectSeries(request, mode, now) {
+    const first = now - ageOf(mode);
     const step = Number(request.step) * 1000;
     if (!(step >= 1)) throw fault('invalid_argument', 'step must be positive');
     const type = request.profileTypeID;
@@ -403,7 +411,7 @@ const METHODS = {
         let count = 0;
         const stride = Math.max(15_000, step / 20);
         for (let at = right - step + 7000; at < right; at += stride) {
-          if (at < Number(request.start) || at >= Number(request.end) || !has(series, at, now)) continue;
+          if (at < Math.max(first, Number(request.start)) || at >= Number(request.end) || !has(series, at, now)) continue;
           sum += level(series, type, at) * (gauge ? 1 : stride / 1000);
           count += 1;
         }
@@ -417,32 +425,101 @@ const METHODS = {
     return series.length ? { series } : {};
   },
   GetProfileStats(_, mode, now) {
-    return mode === 'empty' ? {} : { dataIngested: true, oldestProfileTime: String(now - 8 * 3.6e6), newestProfileTime: String(now) };
+    return mode === 'empty' ? {} : { dataIngested: true, oldestProfileTime: String(now - ageOf(mode)), newestProfileTime: String(now) };
   },
-  SelectMergeStacktraces(request, mode, now) {
-    const type = request.profileTypeID ?? '';
-    if (type.split(':').length < 5) throw fault('invalid_argument', `profile-type-ID must have 5 parts: ${type}`);
-    const kind = type.startsWith('process_cpu') ? 'cpu' : 'heap';
-    const start = Math.max(Number(request.start), now - 8 * 3.6e6);
-    const end = Math.min(Number(request.end), now);
-    const trees = new Map();
-    for (const series of selected(request, mode, now)) {
-      let value = 0;
-      const stride = Math.max(15_000, (end - start) / 200);
-      for (let at = start; at < end; at += stride) if (has(series, at, now)) value += level(series, type, at) * (stride / 1000);
-      if (value > 0) trees.set(series.service, (trees.get(series.service) ?? 0) + value / 1e9);
-    }
-    if (trees.size === 0) return { flamegraph: { names: ['total'], levels: [{ values: ['0', '0', '0', '0'] }], total: '0', maxSelf: '0' } };
-    const merged = merge([...trees].map(([service, factor]) => [profileOf(service, kind), factor]));
-    return { flamegraph: encode(merged, Number(request.maxNodes ?? 8192), request.frameDetails === true) };
+  SelectMergeStacktraces(request, mode, now, nodes) {
+    const merged = mergedTree(request, mode, now);
+    if (!merged) return { flamegraph: { names: ['total'], levels: [{ values: ['0', '0', '0', '0'] }], total: '0', maxSelf: '0' } };
+    const site = (request.stackTraceSelector?.callSite ?? []).map(({ name }) => name);
+    const asked = Number(request.maxNodes ?? 8192);
+    const all = site.length > 0 || asked > 16_384;
+    return { flamegraph: encode(all && site.length > 0 ? below(merged, site) : merged, all ? asked : Math.min(asked, nodes), request.frameDetails === true) };
   },
 };
+
+/** The tree with nothing in it but what is below a chain of callers. */
+function below(tree, site) {
+  const root = node('total', '', 0, '');
+  let [at, from] = [root, tree];
+  for (const [depth, name] of site.entries()) {
+    from = from.children.get(name);
+    if (!from) return root;
+    const next = depth === site.length - 1 ? from : { ...from, self: 0, children: new Map() };
+    at.children.set(name, next);
+    at = next;
+  }
+  return root;
+}
+
+function mergedTree(request, mode, now) {
+  const type = request.profileTypeID ?? '';
+  if (type.split(':').length < 5) throw fault('invalid_argument', `profile-type-ID must have 5 parts: ${type}`);
+  const kind = type.startsWith('process_cpu') ? 'cpu' : 'heap';
+  const start = Math.max(Number(request.start), now - ageOf(mode));
+  const end = Math.min(Number(request.end), now);
+  const trees = new Map();
+  for (const series of selected(request, mode, now)) {
+    let value = 0;
+    const stride = Math.max(15_000, (end - start) / 200);
+    for (let at = start; at < end; at += stride) if (has(series, at, now)) value += level(series, type, at) * (stride / 1000);
+    if (value > 0) trees.set(series.service, (trees.get(series.service) ?? 0) + value / 1e9);
+  }
+  return trees.size === 0 ? null : merge([...trees].map(([service, factor]) => [profileOf(service, kind), factor]));
+}
+
+const varint = (value) => (value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]);
+const bytesField = (number, bytes) => [...varint(number * 8 + 2), ...varint(bytes.length), ...bytes];
+const intField = (number, value) => [...varint(number * 8), ...varint(value)];
+
+/** A tree as pprof: every stack with a value of its own. A location is a function. */
+function pprof(tree) {
+  const strings = [''];
+  const ids = new Map();
+  const out = [];
+  const walk = (at, stack) => {
+    if (at.self >= 1) out.push(...bytesField(2, [...bytesField(1, stack.flatMap(varint)), ...bytesField(2, varint(Math.round(at.self)))]));
+    for (const next of at.children.values()) {
+      if (!ids.has(next.name)) ids.set(next.name, strings.push(next.name) - 1);
+      walk(next, [ids.get(next.name), ...stack]);
+    }
+  };
+  walk(tree, []);
+  for (const id of ids.values()) out.push(...bytesField(4, [...intField(1, id), ...bytesField(4, intField(1, id))]), ...bytesField(5, [...intField(1, id), ...intField(2, id)]));
+  return Buffer.from([...out, ...strings.flatMap((text) => bytesField(6, Buffer.from(text)))]);
+}
+
+/** The message that the page writes by hand: profile_typeID = 1, label_selector = 2, start = 3, end = 4. */
+function readMergeRequest(bytes) {
+  const out = {};
+  let at = 0;
+  const number = () => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = bytes[at];
+      at += 1;
+      value += (byte & 127) * factor;
+      if (byte < 128) return value;
+    }
+  };
+  while (at < bytes.length) {
+    const tag = number();
+    const name = { 1: 'profileTypeID', 2: 'labelSelector', 3: 'start', 4: 'end' }[tag >> 3];
+    if (tag % 8 === 0) out[name] = number();
+    else {
+      const length = number();
+      out[name] = bytes.subarray(at, at + length).toString();
+      at += length;
+    }
+  }
+  return out;
+}
 
 const MEDIA = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 export const CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
 async function serveFile(path, response) {
-  const name = path === '/' || path === '/profile' ? 'index.html' : path.slice(1);
+  const views = JSON.parse(await readFile(new URL('views.json', DIST), 'utf8').catch(() => '["", "profile"]'));
+  const name = views.includes(path.slice(1)) ? 'index.html' : path.slice(1);
   try {
     if (name.includes('..')) throw new Error('no');
     const body = await readFile(new URL(name, DIST));
@@ -454,14 +531,34 @@ async function serveFile(path, response) {
   }
 }
 
-/** Starts the stand-in on a free port of 127.0.0.1; `mode` may be changed while it runs. */
+/**
+ * Starts the stand-in on a free port of 127.0.0.1. While it runs, `mode` may be changed, methods put into `fails`, `nodes` made
+ * small (what a flame graph has at most, unless more detail is asked for), and a method held back by `hold`.
+ */
 export async function startMock({ mode = 'normal', port = 0, now = () => Date.now() } = {}) {
-  const mock = { mode, calls: [], url: '', close: () => {} };
+  const held = new Map();
+  const mock = { mode, nodes: Infinity, fails: new Set(), calls: [], url: '', close: () => {} };
+  /** Holds back the answers of a method; gives what lets them go. */
+  mock.hold = (method) => {
+    let release;
+    const gate = new Promise((resolve) => { release = resolve; });
+    held.set(method, { gate, release });
+    return () => { held.delete(method); release(); };
+  };
+  /** As it was at the start. */
+  mock.reset = () => {
+    Object.assign(mock, { mode, nodes: Infinity });
+    mock.fails.clear();
+    for (const { release } of held.values()) release();
+    held.clear();
+  };
+  /** What was asked of a method since `from`. */
+  mock.asked = (method, from = 0) => mock.calls.slice(from).filter((call) => call.method === method).map(({ request }) => request);
   const server = createServer(async (request, response) => {
     let { pathname } = new URL(request.url, 'http://mock');
     if (pathname.startsWith('/profile/')) pathname = pathname.slice('/profile'.length);
-    const rpc = /^\/querier\.v1\.QuerierService\/(\w+)$/.exec(pathname);
-    if (!rpc) {
+    const method = /^\/querier\.v1\.QuerierService\/(\w+)$/.exec(pathname)?.[1];
+    if (!method) {
       await serveFile(pathname, response);
       return;
     }
@@ -473,18 +570,20 @@ export async function startMock({ mode = 'normal', port = 0, now = () => Date.no
       response.end(JSON.stringify(value));
     };
     try {
-      mock.calls.push(rpc[1]);
+      const binary = request.headers['content-type'] === 'application/proto';
+      const asked = binary ? readMergeRequest(body) : JSON.parse(body.toString() || '{}');
+      mock.calls.push({ method, request: asked });
+      await held.get(method)?.gate;
       if (mock.mode === 'slow') await new Promise((resolve) => setTimeout(resolve, 1500));
-      if (mock.mode === 'error') throw fault('unavailable', 'the store is replaying its log; 41 segments to go', 503);
-      if (rpc[1] === 'SelectMergeProfile' && request.headers['content-type'] === 'application/proto') {
+      if (mock.mode === 'error' || mock.fails.has(method)) throw fault('unavailable', 'the store is replaying its log; 41 segments to go', 503);
+      if (method === 'SelectMergeProfile' && binary) {
         response.writeHead(200, { 'content-type': 'application/proto' });
-        // string_table = [""], time_nanos = 1: the smallest thing that pprof reads.
-        response.end(Buffer.from([0x32, 0x00, 0x48, 0x01]));
+        response.end(pprof(mergedTree(asked, mock.mode, now()) ?? node('', '', 0, '')));
         return;
       }
-      const method = METHODS[rpc[1]];
-      if (!method) throw fault('unimplemented', `${rpc[1]} is not implemented`, 501);
-      answer(200, method(JSON.parse(body.toString() || '{}'), mock.mode, now()));
+      const made = METHODS[method];
+      if (!made) throw fault('unimplemented', `${method} is not implemented`, 501);
+      answer(200, made(asked, mock.mode, now(), mock.nodes));
     } catch (error) {
       answer(error.status ?? 500, { code: error.code ?? 'internal', message: error.message });
     }

@@ -1,0 +1,136 @@
+// The page in a real Chromium: starts it and a server, opens pages whose every trouble is remembered, and looks at them.
+
+import assert from 'node:assert/strict';
+import { mkdir, readFile } from 'node:fs/promises';
+import { after, before, it } from 'node:test';
+import { chromium } from 'playwright-core';
+import { startMock } from './mock.mjs';
+
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+/** How long something may take to show up, on a machine that does other things too. */
+const PATIENCE_MS = 12_000;
+const WIDE = { width: 1440, height: 900 };
+const IMAGES = new URL('../../docs/images/', import.meta.url);
+const AXE = new URL('../node_modules/axe-core/axe.min.js', import.meta.url);
+
+export let mock;
+export let base;
+export let services;
+let browser;
+
+export async function api(method, request) {
+  const response = await fetch(`${base}querier.v1.QuerierService/${method}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) });
+  assert.equal(response.status, 200, `${method} answered ${response.status}`);
+  return response.json();
+}
+
+/** A test that needs the modes of the stand-in. */
+export const itOnMock = process.env.BASE_URL ? () => undefined : it;
+
+export const lastHour = () => ({ start: String(Date.now() - 3_600_000), end: String(Date.now()) });
+
+before(async () => {
+  if (process.env.BASE_URL) {
+    base = process.env.BASE_URL.replace(/\/*$/, '/');
+  } else {
+    mock = await startMock();
+    base = mock.url;
+  }
+  browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+  services = (await api('LabelValues', { name: 'service_name', matchers: ['{}'], ...lastHour() })).names ?? [];
+  assert.ok(services.length > 0, 'the server has no service with data in the last hour');
+});
+
+after(async () => {
+  await browser?.close();
+  await mock?.close();
+});
+
+/** The profile types of a service: those with values, and those that arrive and hold only zeros. */
+export async function typesOf(service) {
+  const selector = `{service_name=${JSON.stringify(service)}}`;
+  const range = lastHour();
+  const { labelsSet = [] } = await api('Series', { matchers: [selector], labelNames: ['__profile_type__'], ...range });
+  const full = [];
+  const zero = [];
+  for (const id of labelsSet.map(({ labels }) => labels[0].value)) {
+    const { flamegraph } = await api('SelectMergeStacktraces', { profileTypeID: id, labelSelector: selector, maxNodes: '16', ...range });
+    (Number(flamegraph?.total ?? 0) > 0 ? full : zero).push(id);
+  }
+  return { full, zero };
+}
+
+/** A fresh context whose every error and foreign request is remembered. */
+export async function open(path = '', { allowErrors = false, ...options } = {}) {
+  const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  const troubles = [];
+  page.on('console', (message) => message.type() === 'error' && !allowErrors && troubles.push(`console: ${message.text()}`));
+  page.on('response', (response) => response.status() >= 400 && !allowErrors && troubles.push(`${response.status()}: ${response.url()} ${response.request().postData() ?? ''}`));
+  page.on('pageerror', (error) => troubles.push(`page: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    troubles.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.protocol.startsWith('http') && url.origin !== new URL(base).origin) troubles.push(`foreign request: ${url}`);
+  });
+  await page.goto(path.startsWith('http') ? path : base + path);
+  return {
+    page,
+    context,
+    param: (name) => new URL(page.url()).searchParams.get(name),
+    async done() {
+      assert.deepEqual(troubles, []);
+      await context.close();
+    },
+  };
+}
+
+export const profilePath = (more = {}) => `profile?${new URLSearchParams({ v: '1', service: services[0], ...more })}`;
+
+/** Waits until a flame graph is drawn; gives its number of nodes. */
+export async function drawn(page) {
+  const canvas = page.locator('.flame canvas[data-nodes]');
+  await canvas.waitFor({ state: 'visible' });
+  await page.waitForFunction(() => Number(document.querySelector('.flame canvas')?.dataset.nodes) > 1);
+  await page.waitForTimeout(250); // the glide of a zoom
+  return Number(await canvas.getAttribute('data-nodes'));
+}
+
+/** Clicks into a row of the flame graph, at a share of its width. */
+export async function clickFrame(page, row, share = 0.3) {
+  const box = await page.locator('.flame canvas').boundingBox();
+  await page.mouse.click(box.x + box.width * share, box.y + row * 20 + 10);
+  await page.waitForTimeout(300);
+}
+
+/** Writes a picture of the view that a page shows, of the service and range that the environment names. */
+export async function image(page, name, size) {
+  if (process.env.UPDATE_IMAGES !== '1') return;
+  await mkdir(IMAGES, { recursive: true });
+  const { IMAGE_SERVICE: service, IMAGE_FROM: from, IMAGE_UNTIL: until } = process.env;
+  const url = new URL(page.url());
+  if (from) url.searchParams.set('from', from);
+  if (until) url.searchParams.set('until', until);
+  if (service && url.searchParams.has('service')) url.searchParams.set('service', service);
+  const other = await page.context().newPage();
+  if (size) await other.setViewportSize(size);
+  await other.goto(url.href);
+  await other.locator('.card, .flame canvas[data-nodes]').first().waitFor();
+  await other.waitForTimeout(800);
+  await other.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname });
+  await other.close();
+}
+
+export async function accessible(page, what) {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
+  assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.slice(0, 2).map(({ html, failureSummary }) => `${html} ${failureSummary}`).join(' | ')}`), []);
+}
+
