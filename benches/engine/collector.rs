@@ -1,0 +1,133 @@
+//! The program as a collector, with a folder of its own, and what the kernel knows of it.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Clock ticks a second in `/proc`, on every Linux.
+const TICKS: f64 = 100.0;
+
+pub struct Collector {
+    child: Child,
+    folder: PathBuf,
+    address: String,
+    /// Seconds from its start to the first good answer of `/-/ready`.
+    pub ready_after: f64,
+}
+
+/// Resident memory in 10^6 bytes.
+pub struct Resident {
+    /// All of it.
+    pub all: f64,
+    /// Pages that only this process has.
+    pub anon: f64,
+    /// Pages of files that it has mapped, most of them its own code.
+    pub file: f64,
+}
+
+impl Collector {
+    pub fn start(program: &Path, text: &str) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let address = format!("127.0.0.1:{port}");
+        let folder = std::env::temp_dir().join(format!("alluvium-bench-{}-{port}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = folder.join("bench.alloy");
+        std::fs::write(&config, text).unwrap();
+        let log = std::fs::File::create(folder.join("log")).unwrap();
+        let started = Instant::now();
+        let child = Command::new(program)
+            .arg("run")
+            .arg(&config)
+            .arg("--server.http.listen-addr")
+            .arg(&address)
+            .arg("--storage.path")
+            .arg(folder.join("data"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut collector = Self {
+            child,
+            folder,
+            address,
+            ready_after: 0.0,
+        };
+        while !collector.get("/-/ready").starts_with("HTTP/1.1 200") {
+            assert!(started.elapsed() < Duration::from_secs(60), "{}", collector.log());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        collector.ready_after = started.elapsed().as_secs_f64();
+        collector
+    }
+
+    /// Reads the configuration again; the seconds it took.
+    pub fn reload(&self) -> f64 {
+        let started = Instant::now();
+        let answer = self.get("/-/reload");
+        assert!(answer.ends_with("config reloaded\n"), "{}", self.log());
+        started.elapsed().as_secs_f64()
+    }
+
+    /// Writes another configuration, which nothing reads yet.
+    pub fn write(&self, text: &str) {
+        std::fs::write(self.folder.join("bench.alloy"), text).unwrap();
+    }
+
+    /// The whole answer; empty when there is none.
+    pub fn get(&self, path: &str) -> String {
+        let ask = || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect(&self.address)?;
+            stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes())?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        };
+        ask().unwrap_or_default()
+    }
+
+    fn proc(&self, file: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap()
+    }
+
+    pub fn resident(&self) -> Resident {
+        let status = self.proc("status");
+        let megabytes = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+            line.split_whitespace().next().unwrap().parse::<f64>().unwrap() * 1024.0 / 1e6
+        };
+        Resident {
+            all: megabytes("VmRSS:"),
+            anon: megabytes("RssAnon:"),
+            file: megabytes("RssFile:"),
+        }
+    }
+
+    pub fn cpu_seconds(&self) -> f64 {
+        let stat = self.proc("stat");
+        // Behind the name, which may have spaces: utime and stime are the 12th and 13th.
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / TICKS
+    }
+
+    /// Percent of a processor that it uses in a time from now on.
+    pub fn cpu_percent(&self, length: Duration) -> f64 {
+        let before = self.cpu_seconds();
+        std::thread::sleep(length);
+        (self.cpu_seconds() - before) / length.as_secs_f64() * 100.0
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

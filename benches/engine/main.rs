@@ -1,0 +1,156 @@
+//! What the engine costs: `cargo bench --no-default-features --features agent --bench engine`.
+//!
+//! Runs the release program itself: 3,000 chained `discovery.relabel` blocks (start to ready, reload, resident memory), as many with a regular expression each, an idle
+//! collector with one component, and one that scrapes a hundred targets. Every result is a line of JSON on stdout; bounds are in `benches/tables.py`.
+//! Words on the command line choose: `binary`, `chain`, `regex`, `idle`, `scrape`. `ALLUVIUM` names another program to measure.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a bench prints its results, and a failure ends it"
+)]
+
+mod collector;
+mod scrape;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use collector::Collector;
+use scrape::Targets;
+
+/// Links of the chain.
+const LINKS: usize = 3000;
+/// The block that all others refer to.
+const FIRST: &str =
+    "discovery.relabel \"r0\" {\n\ttargets = [{\"__address__\" = \"localhost:1\", \"job\" = \"a\"}]\n}\n";
+/// After a load the collector gives back what the load left behind.
+const SETTLED: Duration = Duration::from_secs(2);
+/// How long the idle collector is watched.
+const IDLE: Duration = Duration::from_secs(30);
+/// How long the collector that scrapes is left alone, then watched: each target is scraped four times in either.
+const SCRAPING: Duration = Duration::from_secs(60);
+
+/// Measures one thing about a program.
+type Measure = fn(&Path);
+
+fn main() {
+    // `cargo bench` passes `--bench`; what is left are choices.
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let program = std::env::var_os("ALLUVIUM").map_or_else(|| env!("CARGO_BIN_EXE_alluvium").into(), PathBuf::from);
+    let all: [(&str, Measure); 5] = [
+        ("binary", binary),
+        ("chain", chain),
+        ("regex", regex),
+        ("idle", idle),
+        ("scrape", scrape),
+    ];
+    for (name, measure) in all {
+        if chosen.is_empty() || chosen.iter().any(|word| word == name) {
+            measure(&program);
+        }
+    }
+}
+
+/// Prints the values of a figure.
+fn figure(name: &str, values: &[f64]) {
+    println!("{}", serde_json::json!({"mode": "engine", name: values}));
+}
+
+fn memory(name: &str, collector: &Collector) {
+    let resident = collector.resident();
+    figure(&format!("{name}_resident_mb"), &[resident.all]);
+    figure(&format!("{name}_anon_mb"), &[resident.anon]);
+    figure(&format!("{name}_file_mb"), &[resident.file]);
+}
+
+fn binary(program: &Path) {
+    let megabytes = std::fs::metadata(program).unwrap().len() as f64 / 1e6;
+    figure("binary_mb", &[megabytes]);
+}
+
+fn chain(program: &Path) {
+    let mut text = FIRST.to_owned();
+    for link in 1..LINKS {
+        let _ = write!(
+            text,
+            "\ndiscovery.relabel \"r{link}\" {{\n\ttargets = discovery.relabel.r{}.output\n\n\trule {{\n\t\tsource_labels = [\"job\"]\n\t\ttarget_label  = \"copy\"\n\t}}\n}}\n",
+            link - 1
+        );
+    }
+    let collector = started("chain", program, &text);
+    let reloads: Vec<f64> = (0..11).map(|_| collector.reload()).collect();
+    figure("chain_reload_seconds", &reloads);
+    std::thread::sleep(SETTLED);
+    memory("chain_reloaded", &collector);
+    // A reload that has to read everything again, because one block in the middle is another.
+    let changed = |turn| {
+        let (before, after) = text.split_at(text.len() / 2);
+        let other = format!("target_label  = \"turn{turn}\"");
+        collector.write(&format!(
+            "{before}{}",
+            after.replacen("target_label  = \"copy\"", &other, 1)
+        ));
+        collector.reload()
+    };
+    figure(
+        "chain_reload_one_changed_seconds",
+        &(0..6).map(changed).collect::<Vec<_>>(),
+    );
+    std::thread::sleep(SETTLED);
+    memory("chain_changed", &collector);
+}
+
+/// As many blocks, each with a regular expression that no other has.
+fn regex(program: &Path) {
+    let mut text = FIRST.to_owned();
+    for link in 1..LINKS {
+        let _ = write!(
+            text,
+            "\ndiscovery.relabel \"r{link}\" {{\n\ttargets = discovery.relabel.r0.output\n\n\trule {{\n\t\tsource_labels = [\"job\"]\n\t\tregex         = \"(team-{link}|shop-[a-z]+)-(.+)-v[0-9]+\"\n\t\ttarget_label  = \"team\"\n\t\treplacement   = \"$2\"\n\t}}\n}}\n"
+        );
+    }
+    let collector = started("regex", program, &text);
+    drop(collector);
+}
+
+/// Starts a collector five times: how long each took, and the memory of the last, which goes on.
+fn started(name: &str, program: &Path, text: &str) -> Collector {
+    let ready: Vec<f64> = (0..4).map(|_| Collector::start(program, text).ready_after).collect();
+    let collector = Collector::start(program, text);
+    figure(
+        &format!("{name}_ready_seconds"),
+        &[ready, vec![collector.ready_after]].concat(),
+    );
+    std::thread::sleep(SETTLED);
+    memory(name, &collector);
+    collector
+}
+
+fn idle(program: &Path) {
+    let text = "pyroscope.write \"a\" {\n\tendpoint {\n\t\turl = \"http://127.0.0.1:1\"\n\t}\n}\n";
+    let collector = Collector::start(program, text);
+    std::thread::sleep(SETTLED);
+    figure("idle_cpu_percent", &[collector.cpu_percent(IDLE)]);
+    memory("idle", &collector);
+}
+
+fn scrape(program: &Path) {
+    let targets = Targets::start();
+    let collector = Collector::start(program, &targets.config());
+    std::thread::sleep(SCRAPING);
+    let (scraped, pushed) = (targets.scraped(), targets.pushed());
+    let mut percent = Vec::new();
+    for _ in 0..4 {
+        percent.push(collector.cpu_percent(SCRAPING / 4));
+    }
+    figure("scrape_cpu_percent", &percent);
+    memory("scrape", &collector);
+    figure("scrape_profiles_per_minute", &[(targets.scraped() - scraped) as f64]);
+    figure(
+        "scrape_pushed_mb_per_minute",
+        &[(targets.pushed() - pushed) as f64 / 1e6],
+    );
+}

@@ -1,0 +1,174 @@
+//! A hundred targets that answer as Go programs do, and a receiver of what the collector makes of it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use alluvium::profile::fleet::{Fleet, FleetShape, Kind};
+use alluvium::profile::pprof::{self, Profile, ValueType};
+
+/// Targets of the configuration.
+const TARGETS: usize = 100;
+/// Seconds between two scrapes of a target.
+const EVERY: u64 = 15;
+/// Programs that the targets share.
+const PROGRAMS: usize = 20;
+/// Scrapes for which cumulative profiles grow; later ones are the same again.
+const ROUNDS: usize = 16;
+
+/// Answers for targets and endpoint, on one port.
+pub struct Targets {
+    address: String,
+    started: Instant,
+    /// Bodies by program, then by round.
+    cpu: Vec<Vec<Vec<u8>>>,
+    heap: Vec<Vec<Vec<u8>>>,
+    contention: Vec<Vec<Vec<u8>>>,
+    goroutines: Vec<Vec<Vec<u8>>>,
+    /// Profiles that were scraped, and bytes that were pushed.
+    scraped: AtomicU64,
+    pushed: AtomicU64,
+}
+
+impl Targets {
+    /// Makes the profiles and answers from then on.
+    pub fn start() -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let shape = FleetShape {
+            services: PROGRAMS,
+            pods: 1,
+            ..FleetShape::default()
+        };
+        let fleet = Fleet::new(shape, 1);
+        let targets = Arc::new(Self {
+            address: listener.local_addr().unwrap().to_string(),
+            started: Instant::now(),
+            cpu: bodies(&fleet, Kind::Cpu, |profile, _| profile),
+            heap: bodies(&fleet, Kind::Heap, grown),
+            contention: bodies(&fleet, Kind::Cpu, |mut profile, round| {
+                profile.sample_types = vec![value_type("contentions", "count"), value_type("delay", "nanoseconds")];
+                profile.period_type = value_type("contentions", "count");
+                grown(profile, round)
+            }),
+            goroutines: bodies(&fleet, Kind::Cpu, |mut profile, _| {
+                profile.sample_types = vec![value_type("goroutine", "count")];
+                profile.period_type = value_type("goroutine", "count");
+                profile.values = profile.values.iter().step_by(2).copied().collect();
+                profile
+            }),
+            scraped: AtomicU64::new(0),
+            pushed: AtomicU64::new(0),
+        });
+        let answering = targets.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let targets = answering.clone();
+                std::thread::spawn(move || targets.answer(&stream));
+            }
+        });
+        targets
+    }
+
+    /// A configuration that scrapes all of them and pushes here.
+    pub fn config(&self) -> String {
+        let target = |index| {
+            format!(
+                "\t\t{{\"__address__\" = \"{0}\", \"__profile_path_prefix__\" = \"/{1}\", \"service_name\" = \"s{1}\", \"pod\" = \"p{index}\"}},\n",
+                self.address,
+                index % PROGRAMS
+            )
+        };
+        format!(
+            "pyroscope.scrape \"bench\" {{\n\ttargets = [\n{}\t]\n\tforward_to      = [pyroscope.write.sink.receiver]\n\tscrape_interval = \"{EVERY}s\"\n}}\n\npyroscope.write \"sink\" {{\n\tendpoint {{\n\t\turl = \"http://{}\"\n\t}}\n}}\n",
+            (0..TARGETS).map(target).collect::<String>(),
+            self.address
+        )
+    }
+
+    /// Profiles scraped so far.
+    pub fn scraped(&self) -> u64 {
+        self.scraped.load(Ordering::Relaxed)
+    }
+
+    /// Bytes pushed so far.
+    pub fn pushed(&self) -> u64 {
+        self.pushed.load(Ordering::Relaxed)
+    }
+
+    /// Answers what comes over a connection until it is closed.
+    fn answer(&self, mut stream: &TcpStream) {
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
+            let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            let mut length = 0;
+            line.clear();
+            while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                if let Some((name, value)) = line.split_once(':')
+                    && name.eq_ignore_ascii_case("content-length")
+                {
+                    length = value.trim().parse().unwrap_or(0);
+                }
+                line.clear();
+            }
+            line.clear();
+            let mut body = vec![0; length];
+            if reader.read_exact(&mut body).is_err() {
+                return;
+            }
+            self.pushed.fetch_add(length as u64, Ordering::Relaxed);
+            let body = self.body(&path);
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/proto\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            if stream.write_all(head.as_bytes()).is_err() || stream.write_all(body).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// What a path of a target answers, after the seconds that it asks for; nothing for a push.
+    fn body(&self, path: &str) -> &[u8] {
+        let Some((program, rest)) = path.trim_start_matches('/').split_once("/debug/pprof/") else {
+            return &[];
+        };
+        let (kind, query) = rest.split_once('?').unwrap_or((rest, ""));
+        if let Some(seconds) = query.split('&').find_map(|part| part.strip_prefix("seconds=")) {
+            std::thread::sleep(Duration::from_secs(seconds.parse().unwrap_or(0)));
+        }
+        self.scraped.fetch_add(1, Ordering::Relaxed);
+        let bodies = match kind {
+            "profile" => &self.cpu,
+            "allocs" | "heap" => &self.heap,
+            "goroutine" => &self.goroutines,
+            _ => &self.contention,
+        };
+        let round = (self.started.elapsed().as_secs() / EVERY) as usize;
+        let program: usize = program.parse().unwrap_or(0);
+        &bodies[program % PROGRAMS][round.min(ROUNDS - 1)]
+    }
+}
+
+fn bodies(fleet: &Fleet, kind: Kind, change: impl Fn(Profile<'_>, usize) -> Profile<'_>) -> Vec<Vec<Vec<u8>>> {
+    let body = |program: usize, round: usize| {
+        let (_, profile) = fleet.profile(0, program * 2 + usize::from(kind == Kind::Heap), 0);
+        pprof::gzip(&pprof::encode(&change(profile, round)))
+    };
+    let rounds = |program| (0..ROUNDS).map(|round| body(program, round)).collect();
+    (0..PROGRAMS).map(rounds).collect()
+}
+
+/// The profile after some rounds of the same again.
+fn grown(mut profile: Profile<'_>, round: usize) -> Profile<'_> {
+    for value in &mut profile.values {
+        *value *= round as i64 + 1;
+    }
+    profile
+}
+
+fn value_type<'a>(kind: &'a str, unit: &'a str) -> ValueType<'a> {
+    ValueType { kind, unit }
+}
