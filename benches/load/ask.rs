@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::process::Server;
+use crate::launch::Launch;
+use crate::process::{Server, drop_page_cache};
 use crate::work::Plan;
-use crate::{Common, client, quantiles, rounded};
+use crate::{Common, client, merged, quantiles, rounded};
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const INUSE: &str = "memory:inuse_space:bytes:space:bytes";
@@ -90,12 +92,12 @@ impl Asker {
     fn new(common: &Common) -> anyhow::Result<Self> {
         Ok(Self {
             client: client()?,
-            base: format!("{}/querier.v1.QuerierService", common.url.trim_end_matches('/')),
+            base: format!("{}/querier.v1.QuerierService", common.base()),
         })
     }
 
-    /// Milliseconds and bytes of one answer.
-    async fn ask(&self, question: &Question) -> anyhow::Result<(f64, usize)> {
+    /// Asks once: the time it took, and what came.
+    async fn ask(&self, question: &Question) -> anyhow::Result<Answer> {
         let start = Instant::now();
         let url = format!("{}/{}", self.base, question.call);
         let request = self.client.post(&url).header("content-type", "application/json");
@@ -107,117 +109,153 @@ impl Asker {
         let status = answer.status();
         let body = answer.bytes().await.context(question.name)?;
         if !status.is_success() {
-            bail!(
-                "{} was answered {status}: {}",
-                question.name,
-                String::from_utf8_lossy(&body)
-            );
+            let said = String::from_utf8_lossy(&body);
+            bail!("{} was answered {status}: {said}", question.name);
         }
-        Ok((start.elapsed().as_secs_f64() * 1e3, body.len()))
+        Ok(Answer {
+            ms: start.elapsed().as_secs_f64() * 1e3,
+            body,
+        })
     }
 }
 
-/// Asks everything several times in a row.
-pub async fn all(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
+struct Answer {
+    ms: f64,
+    body: Bytes,
+}
+
+impl Answer {
+    /// The sum of all values of a flame graph, by which the answers of two servers are compared.
+    fn total(&self) -> Value {
+        let document: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        let total = document.pointer("/flamegraph/total").cloned().unwrap_or_default();
+        // A number beyond 2^53 is a text in JSON of protobuf.
+        total
+            .as_str()
+            .and_then(|text| text.parse::<i64>().ok())
+            .map_or(total.clone(), |total| json!(total))
+    }
+}
+
+/// The questions that are wanted.
+fn wanted(common: &Common, plan: &Plan) -> Vec<Question> {
+    let mut questions = questions(plan);
+    questions.retain(|question| question.name.contains(&common.only));
+    questions
+}
+
+/// Asks everything several times in a row, after once that is not counted.
+pub async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
-    // The connection is not part of a question.
-    let _ = asker
-        .client
-        .get(format!("{}/ready", common.url.trim_end_matches('/')))
-        .send()
-        .await;
     let mut answers = serde_json::Map::new();
-    for question in questions(plan) {
-        if !question.name.contains(&common.only) {
-            continue;
-        }
-        let (first, bytes) = asker.ask(&question).await?;
-        let before = server.cpu_seconds();
+    for question in wanted(common, plan) {
+        let first = asker.ask(&question).await?;
+        let mark = server.mark();
         let mut times = Vec::with_capacity(common.repeat);
         for _ in 0..common.repeat {
             tokio::time::sleep(Duration::from_millis(common.pause)).await;
-            times.push(asker.ask(&question).await?.0);
+            times.push(asker.ask(&question).await?.ms);
         }
-        let cpu = server.cpu_seconds().zip(before).map(|(after, before)| after - before);
+        let cpu = server.used_since(&mark);
         let quantiles = quantiles(&mut times);
         answers.insert(
             question.name.to_owned(),
             json!({
-                "first_ms": rounded(first, 2),
                 "median_ms": quantiles["p50"],
                 "best_ms": times.first().map(|best| rounded(*best, 2)),
                 "max_ms": quantiles["max"],
-                "cpu_ms": cpu.map(|cpu| rounded(cpu * 1e3 / common.repeat as f64, 1)),
-                "answer_bytes": bytes,
+                "cpu_ms": cpu.map(|cpu| rounded(cpu * 1e3 / common.repeat.max(1) as f64, 1)),
+                "answer_bytes": first.body.len(),
+                "total": first.total(),
             }),
         );
     }
-    Ok(json!({"repeat": common.repeat, "start_ms": plan.start_ms, "end_ms": plan.end_ms(), "questions": answers}))
+    answers.insert("repeat".to_owned(), json!(common.repeat));
+    Ok(Value::Object(answers))
+}
+
+/// Asks every question once, each of a process that was just started; as root the system's cache of files is emptied before.
+pub async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value> {
+    let mut answers = serde_json::Map::new();
+    let mut dropped = true;
+    for question in wanted(&launch.common, plan) {
+        dropped &= drop_page_cache();
+        let running = launch.start().await?;
+        let answer = Asker::new(&running.common)?.ask(&question).await;
+        let ms = answer.map_or_else(|error| json!(error.to_string()), |answer| rounded(answer.ms, 2));
+        answers.insert(question.name.to_owned(), json!({"first_ms": ms}));
+        running.stop().await?;
+    }
+    answers.insert("page_cache_dropped".to_owned(), json!(dropped));
+    Ok(Value::Object(answers))
 }
 
 /// Asks two servers everything in turn, so that what the machine does meanwhile meets both; how much longer the second one takes, by the median of all turns.
+/// The first round, in which files are read, stands apart.
 pub async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Result<Value> {
     let askers = [Asker::new(first)?, Asker::new(second)?];
     let mut answers = serde_json::Map::new();
-    for question in questions(plan) {
-        if !question.name.contains(&first.only) {
-            continue;
-        }
-        let mut times = [Vec::new(), Vec::new()];
-        // The first time files are read.
+    for question in wanted(first, plan) {
+        let (mut times, mut reads) = ([Vec::new(), Vec::new()], [0.0, 0.0]);
         for round in 0..=first.repeat {
             for which in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
                 tokio::time::sleep(Duration::from_millis(first.pause)).await;
-                let (time, _) = askers[which].ask(&question).await?;
-                if round > 0 {
-                    times[which].push(time);
+                let answer = askers[which].ask(&question).await?;
+                if round == 0 {
+                    reads[which] = answer.ms;
+                } else {
+                    times[which].push(answer.ms);
                 }
             }
         }
         let mut ratios: Vec<f64> = std::iter::zip(&times[0], &times[1])
             .map(|(one, ten)| ten / one)
             .collect();
-        ratios.sort_unstable_by(f64::total_cmp);
+        let ratios = quantiles(&mut ratios);
         let [one, ten] = times.map(|mut times| quantiles(&mut times)["p50"].clone());
         answers.insert(
             question.name.to_owned(),
-            json!({"one_ms": one, "ten_ms": ten, "ratio": rounded(ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN), 2)}),
+            json!({"one_ms": one, "ten_ms": ten, "ratio": ratios["p50"],
+                   "first_one_ms": rounded(reads[0], 2), "first_ten_ms": rounded(reads[1], 2), "first_ratio": rounded(reads[1] / reads[0], 2)}),
         );
     }
+    answers.insert("repeat".to_owned(), json!(first.repeat));
     Ok(Value::Object(answers))
 }
 
-/// Asks for one service's flame graph for so long, ten times a second.
+/// Asks for one service's flame graph for so long, ten times a second. The first answer, which may have to read files, stands apart from the quantiles.
 pub async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
-    let Some(question) = questions(plan).into_iter().nth(1) else {
-        bail!("no question");
-    };
+    let question = of_one_service(plan)?;
     let start = Instant::now();
+    let first = asker.ask(&question).await?.ms;
     let mut times = Vec::new();
     while start.elapsed() < length {
-        times.push(asker.ask(&question).await?.0);
         tokio::time::sleep(Duration::from_millis(100)).await;
+        times.push(asker.ask(&question).await?.ms);
     }
-    Ok(quantiles(&mut times))
+    Ok(merged(quantiles(&mut times), json!({"first": rounded(first, 2)})))
 }
 
-/// Asks for one service's flame graph of the last hour once a second.
+/// Asks for one service's flame graph of the last `common.minutes` once a second.
 pub async fn each_second(common: Common, times: Arc<Mutex<Vec<f64>>>, length: Duration) -> anyhow::Result<()> {
     let asker = Asker::new(&common)?;
     let start = Instant::now();
     while start.elapsed() < length {
         let plan = Plan {
-            seed: common.seed,
             start_ms: chrono::Utc::now().timestamp_millis() - common.minutes as i64 * 60_000,
-            ticks: common.minutes * 4,
+            ..common.plan()
         };
-        let Some(question) = questions(&plan).into_iter().nth(1) else {
-            bail!("no question");
-        };
-        let (time, _) = asker.ask(&question).await?;
-        times.lock().push(time);
+        let answer = asker.ask(&of_one_service(&plan)?).await?;
+        times.lock().push(answer.ms);
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     Ok(())
+}
+
+fn of_one_service(plan: &Plan) -> anyhow::Result<Question> {
+    let mut questions = questions(plan).into_iter();
+    questions
+        .find(|question| question.name == "flame_service_1h")
+        .context("no question")
 }

@@ -7,18 +7,24 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its results")]
 
 mod ask;
+mod growth;
+mod launch;
 mod own;
+mod peer;
 mod process;
 mod send;
+mod shapes;
+mod soak;
 mod work;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use alluvium::profile::fleet::FleetShape;
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Value, json};
 
-use process::Server;
+use launch::Running;
 use work::Plan;
 
 /// Measures a Pyroscope-compatible server.
@@ -34,45 +40,51 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Mode {
-    /// Push as fast as the server takes it, wait until it is at rest, then ask.
+    /// Against a server that runs: push as fast as it takes it, wait until it is at rest, then ask.
     Run(Common),
-    /// Push as fast as the server takes it and wait until it is at rest.
-    Fill(Common),
-    /// Push at a fixed rate, whatever the server does; latency counts from the moment at which a push was due.
+    /// Against a server that runs: push at a fixed rate, whatever it does; latency counts from the moment at which a push was due.
     Rate(Common),
-    /// Ask every question several times.
-    Query(Common),
-    /// Ask for flame graphs first at rest, then while profiles come at a fixed rate.
-    Both(Common),
+    /// Start our own server, fill an empty folder, merge what is in it and leave it.
+    Fill(Servers),
     /// Start our own server in an empty folder and measure everything.
-    Server(ServerArguments),
+    Server(Servers),
     /// Start our own server in an empty folder and ask about an hour, with that hour in the tables and with ten.
-    Growth(ServerArguments),
-    /// Push at a fixed rate and ask once a second; one line of JSON every ten seconds.
-    Soak(Common),
+    Growth(Servers),
+    /// Start our own server, push at a fixed rate and ask once a second; one line of JSON every ten seconds.
+    Soak(Servers),
+    /// Start our own server and one of someone else in turn, and measure both with the same load.
+    Peer {
+        #[command(flatten)]
+        servers: Servers,
+        /// Command line of the other server, in which `{port}` and `{folder}` are filled in.
+        #[arg(long)]
+        peer: String,
+        /// How often each is measured.
+        #[arg(long, default_value_t = 3)]
+        rounds: usize,
+    },
+    /// Start our own server and push profiles of half the usual size as fast as it takes them.
+    Small(Servers),
+    /// Start our own server and push at a fixed rate while flushes and merges write to the same disk.
+    Disk(Servers),
+    /// Start our own server and push the profiles of a thousand services.
+    Wide(Servers),
 }
 
+/// How servers are started.
 #[derive(Debug, Args)]
-struct ServerArguments {
+pub struct Servers {
     #[command(flatten)]
     common: Common,
     /// The program; without it the one that cargo built with this driver.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_alluvium"))]
     program: PathBuf,
-    /// An empty folder, on the disk that is to be measured.
+    /// A folder on the disk that is to be measured; the servers' folders are made in it.
     #[arg(long)]
     folder: PathBuf,
     /// Further arguments of `alluvium serve`, after `--`.
     #[arg(last = true)]
     arguments: Vec<String>,
-}
-
-impl ServerArguments {
-    /// The further arguments, without cargo's own flag, which lands among them.
-    fn further(&self) -> Vec<String> {
-        let further = self.arguments.iter().filter(|argument| *argument != "--bench");
-        further.cloned().collect()
-    }
 }
 
 /// What all modes share.
@@ -99,10 +111,10 @@ pub struct Common {
     /// Connections that push at the same time.
     #[arg(long, default_value_t = 64)]
     clients: usize,
-    /// Profiles a second in `rate`, `both` and `soak`.
+    /// Profiles a second where the rate is fixed.
     #[arg(long, default_value_t = 500.0)]
     rate: f64,
-    /// Length of `rate`, `both` and `soak` in seconds.
+    /// Length of pushes at a fixed rate in seconds.
     #[arg(long, default_value_t = 50)]
     seconds: u64,
     /// How often each question is asked.
@@ -128,9 +140,15 @@ impl Common {
         });
         Plan {
             seed: self.seed,
+            shape: FleetShape::default(),
             start_ms,
             ticks: self.minutes * 4,
         }
+    }
+
+    /// The URL without the stroke at its end.
+    fn base(&self) -> &str {
+        self.url.trim_end_matches('/')
     }
 }
 
@@ -150,62 +168,47 @@ fn main() -> anyhow::Result<()> {
 async fn run(mode: Mode) -> anyhow::Result<()> {
     match mode {
         Mode::Run(common) => {
-            let plan = common.plan();
-            let server = Server::find(&common)?;
-            report("fill", &common, &server, send::fill(&common, &plan, &server).await?);
-            report("query", &common, &server, ask::all(&common, &plan, &server).await?);
-        }
-        Mode::Fill(common) => {
-            let server = Server::find(&common)?;
-            let filled = send::fill(&common, &common.plan(), &server).await?;
-            report("fill", &common, &server, filled);
+            let (plan, running) = (common.plan(), Running::elsewhere(common)?);
+            let Running { common, server, .. } = &running;
+            report("fill", &running, send::fill(common, &plan, server).await?);
+            report("query", &running, ask::warm(common, &plan, server).await?);
+            Ok(())
         }
         Mode::Rate(common) => {
-            let server = Server::find(&common)?;
-            let sent = send::rate(&common, &common.plan(), &server, false).await?;
-            report("rate", &common, &server, sent);
+            let (plan, running) = (common.plan(), Running::elsewhere(common)?);
+            let Running { common, server, .. } = &running;
+            report("rate", &running, send::rate(common, &plan, server, None).await?);
+            Ok(())
         }
-        Mode::Query(common) => {
-            let server = Server::find(&common)?;
-            let asked = ask::all(&common, &common.plan(), &server).await?;
-            report("query", &common, &server, asked);
-        }
-        Mode::Both(common) => {
-            let (server, plan) = (Server::find(&common)?, common.plan());
-            let idle = ask::steady(&common, &plan, Duration::from_secs(10)).await?;
-            let sent = send::rate(&common, &plan, &server, true).await?;
-            report(
-                "both",
-                &common,
-                &server,
-                json!({"push": sent, "flame_graph_idle_ms": idle}),
-            );
-        }
-        Mode::Server(given) => own::measure(&given.common, &given.program, &given.folder, &given.further()).await?,
-        Mode::Growth(given) => own::growth(&given.common, &given.program, &given.folder, &given.further()).await?,
-        Mode::Soak(common) => {
-            let server = Server::find(&common)?;
-            let soaked = send::soak(&common, &common.plan(), &server).await?;
-            report("soak", &common, &server, soaked);
-        }
+        Mode::Fill(given) => shapes::fill(&given).await,
+        Mode::Server(given) => own::measure(&given).await,
+        Mode::Growth(given) => growth::measure(&given).await,
+        Mode::Soak(given) => soak::measure(&given).await,
+        Mode::Peer { servers, peer, rounds } => peer::measure(&servers, &peer, rounds).await,
+        Mode::Small(given) => shapes::small(&given).await,
+        Mode::Disk(given) => shapes::disk(&given).await,
+        Mode::Wide(given) => shapes::wide(&given).await,
     }
-    Ok(())
 }
 
 /// Prints a result with what is needed to judge it.
-fn report(mode: &str, common: &Common, server: &Server, result: Value) {
-    let mut document = json!({
-        "mode": mode,
-        "url": common.url,
-        "seed": common.seed,
-        "load_average": process::load_average(),
-        "cores": std::thread::available_parallelism().map_or(0, usize::from),
-        "peak_mb": server.peak_mb(),
-    });
-    if let (Some(document), Value::Object(result)) = (document.as_object_mut(), result) {
-        document.extend(result);
+fn report(mode: &str, running: &Running, result: Value) {
+    let facts = json!({"seed": running.common.seed, "memory": running.server.memory()});
+    print(mode, merged(facts, result));
+}
+
+/// Prints a result that is not of a process.
+fn print(mode: &str, result: Value) {
+    let facts = json!({"mode": mode, "load_average": process::load_average()});
+    println!("{}", merged(facts, result));
+}
+
+/// Both objects in one.
+fn merged(mut left: Value, right: Value) -> Value {
+    if let (Some(left), Value::Object(right)) = (left.as_object_mut(), right) {
+        left.extend(right);
     }
-    println!("{document}");
+    left
 }
 
 /// Milliseconds at parts of all values: sorts them.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use crate::Common;
+use crate::{Common, rounded};
 
 /// Ticks of `/proc/PID/stat` in a second; the kernel's ABI on every Linux that runs this.
 const TICKS: f64 = 100.0;
@@ -15,6 +15,14 @@ const TICKS: f64 = 100.0;
 /// The process that is measured, if it is on this machine.
 pub struct Server {
     pid: Option<u32>,
+    /// Processor seconds a second that it uses while nobody asks it for anything; they are not charged to work.
+    idle: f64,
+}
+
+/// Processor time of a process at a moment.
+pub struct Mark {
+    at: Instant,
+    cpu: Option<f64>,
 }
 
 impl Server {
@@ -28,22 +36,44 @@ impl Server {
         if pid.is_none() {
             eprintln!("no process here listens at {url}: CPU time and memory are not measured");
         }
-        Ok(Self { pid })
+        Ok(Self { pid, idle: 0.0 })
+    }
+
+    /// Watches the idle server for so long; from then on what it uses idle is taken off. Processor seconds a second.
+    pub async fn watch_idle(&mut self, length: Duration) -> f64 {
+        let mark = self.mark();
+        tokio::time::sleep(length).await;
+        self.idle = self.used_since(&mark).unwrap_or_default() / length.as_secs_f64();
+        self.idle
+    }
+
+    /// The processor time until now.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            at: Instant::now(),
+            cpu: self.cpu_seconds(),
+        }
+    }
+
+    /// Processor seconds since a mark, without what the server uses idle.
+    pub fn used_since(&self, mark: &Mark) -> Option<f64> {
+        let used = self.cpu_seconds()? - mark.cpu?;
+        Some((used - self.idle * mark.at.elapsed().as_secs_f64()).max(0.0))
     }
 
     /// User and system seconds so far.
-    pub fn cpu_seconds(&self) -> Option<f64> {
+    fn cpu_seconds(&self) -> Option<f64> {
         cpu_seconds(&format!("/proc/{}/stat", self.pid?), 11)
     }
 
-    /// Largest resident memory so far, 10^6 bytes.
-    pub fn peak_mb(&self) -> Option<f64> {
-        self.status("VmHWM:")
-    }
-
-    /// Resident memory now, 10^6 bytes.
-    pub fn resident_mb(&self) -> Option<f64> {
-        self.status("VmRSS:")
+    /// Memory in 10^6 bytes: resident now and at most; the part now that only this process has (`anon`), and pages of files that it has mapped (`file`).
+    pub fn memory(&self) -> Value {
+        json!({
+            "resident_mb": self.status("VmRSS:"),
+            "peak_mb": self.status("VmHWM:"),
+            "anon_mb": self.status("RssAnon:"),
+            "file_mb": self.status("RssFile:"),
+        })
     }
 
     fn status(&self, key: &str) -> Option<f64> {
@@ -53,19 +83,17 @@ impl Server {
         Some((kibibytes * 1024.0 / 1e4).round() / 100.0)
     }
 
-    /// Waits until the process used less than a fiftieth of a core for `rest` seconds, at most five minutes.
-    pub async fn rest(&self, rest: u64) {
-        let deadline = Instant::now() + Duration::from_secs(300);
+    /// Waits until the process used less than a fiftieth of a core above its idle use for `rest` seconds, at most ten minutes; whether it came to rest.
+    pub async fn rest(&self, rest: u64) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(600);
         let mut quiet = 0;
         while quiet < rest && Instant::now() < deadline {
-            let before = self.cpu_seconds();
+            let mark = self.mark();
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let used = self
-                .cpu_seconds()
-                .zip(before)
-                .map_or(0.0, |(after, before)| after - before);
+            let used = self.used_since(&mark).unwrap_or_default();
             quiet = if used <= 0.02 { quiet + 1 } else { 0 };
         }
+        quiet >= rest
     }
 }
 
@@ -106,6 +134,12 @@ fn listener(port: u16) -> Option<u32> {
         })
 }
 
+/// Writes what is dirty and empties the system's cache of files, which only root may; whether it was done.
+pub fn drop_page_cache() -> bool {
+    let synced = std::process::Command::new("sync").status();
+    synced.is_ok_and(|status| status.success()) && fs::write("/proc/sys/vm/drop_caches", "1").is_ok()
+}
+
 /// The machine's load averages of one, five and fifteen minutes.
 pub fn load_average() -> Value {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -113,22 +147,50 @@ pub fn load_average() -> Value {
     json!(numbers)
 }
 
+/// The kind of file system that a folder is on, as `/proc/mounts` names it.
+pub fn file_system(folder: &Path) -> Option<String> {
+    let folder = folder.canonicalize().ok()?;
+    let mounts = fs::read_to_string("/proc/mounts").ok()?;
+    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let holding = fields.filter(|fields| fields.get(1).is_some_and(|place| folder.starts_with(place)));
+    let nearest = holding.max_by_key(|fields| fields[1].len())?;
+    Some((*nearest.get(2)?).to_owned())
+}
+
 /// Bytes of the files below a folder: of Parquet files, and of all.
-pub fn folder_bytes(folder: &Path) -> (u64, u64) {
-    let (mut parquet, mut all) = (0, 0);
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if let Ok(metadata) = entry.metadata() {
-                all += metadata.len();
-                if path.extension().is_some_and(|extension| extension == "parquet") {
-                    parquet += metadata.len();
+#[derive(Debug, Default, Clone, Copy)]
+pub struct FolderBytes {
+    pub parquet: u64,
+    pub all: u64,
+}
+
+impl FolderBytes {
+    pub fn of(folder: &Path) -> Self {
+        let mut bytes = Self::default();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if let Ok(metadata) = entry.metadata() {
+                    bytes.all += metadata.len();
+                    if path.extension().is_some_and(|extension| extension == "parquet") {
+                        bytes.parquet += metadata.len();
+                    }
                 }
             }
         }
+        bytes
     }
-    (parquet, all)
+
+    /// Megabytes, and bytes for each of `values`.
+    pub fn json(self, values: f64) -> Value {
+        json!({
+            "parquet_mb": rounded(self.parquet as f64 / 1e6, 2),
+            "folder_mb": rounded(self.all as f64 / 1e6, 2),
+            "parquet_bytes_per_value": rounded(self.parquet as f64 / values, 3),
+            "folder_bytes_per_value": rounded(self.all as f64 / values, 3),
+        })
+    }
 }

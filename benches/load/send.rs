@@ -1,31 +1,34 @@
-//! The pushing side: as fast as the server takes it, or at a fixed rate, or for an hour.
+//! The pushing side: as fast as the server takes it, or at a fixed rate.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::Receiver;
+use tokio::task::JoinSet;
 
-use crate::process::{Server, folder_bytes};
-use crate::work::{self, Plan, Push};
-use crate::{Common, ask, client, process, quantiles, rounded};
+use crate::process::{FolderBytes, Server};
+use crate::work::{self, Plan, Push, Stamp};
+use crate::{Common, ask, client, merged, quantiles, rounded};
 
 /// What was sent and what became of it.
 #[derive(Default)]
-struct Sent {
-    profiles: u64,
-    raw_bytes: u64,
-    gzip_bytes: u64,
-    values: u64,
-    errors: u64,
-    first_error: Option<String>,
+pub struct Sent {
+    pub profiles: u64,
+    pub raw_bytes: u64,
+    pub gzip_bytes: u64,
+    pub values: u64,
+    pub errors: u64,
+    pub first_error: Option<String>,
     /// Milliseconds until the acknowledgement.
-    latencies: Vec<f64>,
+    pub latencies: Vec<f64>,
 }
 
 impl Sent {
-    fn add(&mut self, push: &Push, latency: Duration, result: Result<(), String>) {
+    pub fn add(&mut self, push: &Push, latency: Duration, result: Result<(), String>) {
         match result {
             Ok(()) => {
                 self.profiles += 1;
@@ -41,11 +44,23 @@ impl Sent {
         }
     }
 
-    fn json(&mut self, seconds: f64) -> Value {
+    /// Takes over what was counted elsewhere.
+    pub fn append(&mut self, mut other: Sent) {
+        self.profiles += other.profiles;
+        self.raw_bytes += other.raw_bytes;
+        self.gzip_bytes += other.gzip_bytes;
+        self.values += other.values;
+        self.errors += other.errors;
+        self.latencies.append(&mut other.latencies);
+        self.first_error = self.first_error.take().or(other.first_error);
+    }
+
+    pub fn json(&mut self, seconds: f64) -> Value {
         json!({
             "profiles": self.profiles,
             "raw_mb": rounded(self.raw_bytes as f64 / 1e6, 1),
             "gzip_mb": rounded(self.gzip_bytes as f64 / 1e6, 1),
+            "raw_kb_per_profile": rounded(self.raw_bytes as f64 / 1e3 / self.profiles.max(1) as f64, 1),
             "values": self.values,
             "errors": self.errors,
             "first_error": self.first_error,
@@ -60,101 +75,130 @@ impl Sent {
 struct Sender {
     client: reqwest::Client,
     url: String,
+    /// Pushes that were sent and have no answer yet.
+    under_way: Arc<AtomicUsize>,
 }
 
 impl Sender {
     fn new(common: &Common) -> anyhow::Result<Self> {
         Ok(Self {
             client: client()?,
-            url: format!("{}/push.v1.PusherService/Push", common.url.trim_end_matches('/')),
+            url: format!("{}/push.v1.PusherService/Push", common.base()),
+            under_way: Arc::default(),
         })
     }
 
     async fn send(&self, push: &Push) -> Result<(), String> {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        let answer = self.ask(push).await;
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        answer
+    }
+
+    async fn ask(&self, push: &Push) -> Result<(), String> {
         let request = self.client.post(&self.url).header("content-type", "application/proto");
         let answer = request.body(push.body.clone()).send().await;
         let answer = answer.map_err(|error| format!("{error:?}"))?;
         let status = answer.status();
         let body = answer.bytes().await.map_err(|error| format!("{error:?}"))?;
-        match status.is_success() {
-            true => Ok(()),
-            false => Err(format!("{status}: {}", String::from_utf8_lossy(&body))),
+        if status.is_success() {
+            Ok(())
+        } else {
+            Err(format!("{status}: {}", String::from_utf8_lossy(&body)))
         }
     }
 }
 
-/// Pushes everything with so many clients, each of which waits for its acknowledgement; then waits for the server to be at rest.
+/// Clients that push as fast as the server takes it, each of which waits for its acknowledgement.
+pub struct Clients {
+    tasks: JoinSet<()>,
+    sent: Arc<Mutex<Sent>>,
+    under_way: Arc<AtomicUsize>,
+    start: Instant,
+}
+
+impl Clients {
+    /// Starts so many clients on the profiles of a plan.
+    pub async fn start(common: &Common, plan: &Plan) -> anyhow::Result<Self> {
+        let pushes = work::prepare(*plan, Stamp::Planned).await;
+        let pushes = Arc::new(tokio::sync::Mutex::new((pushes, Vec::<Push>::new())));
+        let sender = Sender::new(common)?;
+        let sent = Arc::new(Mutex::new(Sent::default()));
+        let (start, mut tasks) = (Instant::now(), JoinSet::new());
+        for _ in 0..common.clients {
+            let (pushes, sender, sent) = (pushes.clone(), sender.clone(), sent.clone());
+            tasks.spawn(async move {
+                loop {
+                    let push = next(&mut *pushes.lock().await).await;
+                    let Some(push) = push else { return };
+                    let start = Instant::now();
+                    let result = sender.send(&push).await;
+                    sent.lock().add(&push, start.elapsed(), result);
+                }
+            });
+        }
+        Ok(Self {
+            tasks,
+            sent,
+            under_way: sender.under_way,
+            start,
+        })
+    }
+
+    /// Waits until everything was answered; the seconds since the start.
+    async fn finish(mut self) -> anyhow::Result<(Sent, f64)> {
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.context("a client failed")?;
+        }
+        let seconds = self.start.elapsed().as_secs_f64();
+        Ok((std::mem::take(&mut *self.sent.lock()), seconds))
+    }
+
+    /// Pushes acknowledged so far, and pushes that have no answer yet.
+    pub fn counts(&self) -> (u64, usize) {
+        (self.sent.lock().profiles, self.under_way.load(Ordering::Relaxed))
+    }
+}
+
+/// The next push of the ticks that come, or of the one that was begun.
+async fn next(source: &mut (Receiver<Vec<Push>>, Vec<Push>)) -> Option<Push> {
+    if source.1.is_empty() {
+        source.1 = source.0.recv().await?;
+        source.1.reverse();
+    }
+    source.1.pop()
+}
+
+/// Pushes everything as fast as the server takes it, then waits for the server to be at rest.
 pub async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
-    let pushes = Arc::new(tokio::sync::Mutex::new((
-        work::prepare(*plan).await,
-        Vec::<Push>::new(),
-    )));
-    let sender = Sender::new(common)?;
-    let sent = Arc::new(Mutex::new(Sent::default()));
-    let cpu_before = server.cpu_seconds();
-    let start = Instant::now();
-    let mut clients = tokio::task::JoinSet::new();
-    for _ in 0..common.clients {
-        let (pushes, sender, sent) = (pushes.clone(), sender.clone(), sent.clone());
-        clients.spawn(async move {
-            loop {
-                let push = {
-                    let mut source = pushes.lock().await;
-                    if source.1.is_empty() {
-                        let Some(mut tick) = source.0.recv().await else {
-                            return;
-                        };
-                        tick.reverse();
-                        source.1 = tick;
-                    }
-                    let Some(push) = source.1.pop() else { return };
-                    push
-                };
-                let start = Instant::now();
-                let result = sender.send(&push).await;
-                sent.lock().add(&push, start.elapsed(), result);
-            }
-        });
-    }
-    while let Some(ended) = clients.join_next().await {
-        ended.context("a client failed")?;
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    let cpu_acknowledged = server.cpu_seconds();
-    let flush = client()?
-        .post(format!("{}/flush", common.url.trim_end_matches('/')))
-        .send()
-        .await;
+    let clients = Clients::start(common, plan).await?;
+    let mark = server.mark();
+    let (mut sent, seconds) = clients.finish().await?;
+    let until_acknowledged = server.used_since(&mark);
+    let flush = client()?.post(format!("{}/flush", common.base())).send().await;
     let flushed = flush.is_ok_and(|answer| answer.status().is_success());
-    server.rest(common.rest).await;
-    let cpu_after = server.cpu_seconds();
-    let mut sent = sent.lock();
-    let mut answer = sent.json(seconds);
-    let used = |until: Option<f64>| until.zip(cpu_before).map(|(until, before)| until - before);
-    let cpu = used(cpu_after);
-    let sizes = common.data.as_deref().map(folder_bytes);
-    let more = json!({
+    let came_to_rest = server.rest(common.rest).await;
+    let cpu = server.used_since(&mark);
+    let raw_mb = sent.raw_bytes as f64 / 1e6;
+    let answer = json!({
         "clients": common.clients,
         "start_ms": plan.start_ms,
         "end_ms": plan.end_ms(),
         "flush_asked": flushed,
-        "cpu_s_until_acknowledged": used(cpu_acknowledged).map(|cpu| rounded(cpu, 2)),
+        "came_to_rest": came_to_rest,
+        "cpu_s_until_acknowledged": until_acknowledged.map(|cpu| rounded(cpu, 2)),
+        "raw_mb_per_cpu_s_until_acknowledged": until_acknowledged.map(|cpu| rounded(raw_mb / cpu, 2)),
         "cpu_s": cpu.map(|cpu| rounded(cpu, 2)),
-        "raw_mb_per_cpu_s": cpu.map(|cpu| rounded(sent.raw_bytes as f64 / 1e6 / cpu, 2)),
-        "parquet_mb": sizes.map(|(parquet, _)| rounded(parquet as f64 / 1e6, 2)),
-        "folder_mb": sizes.map(|(_, all)| rounded(all as f64 / 1e6, 2)),
-        "parquet_bytes_per_value": sizes.map(|(parquet, _)| rounded(parquet as f64 / sent.values.max(1) as f64, 3)),
+        "raw_mb_per_cpu_s": cpu.map(|cpu| rounded(raw_mb / cpu, 2)),
+        "stored": common.data.as_deref().map(|folder| FolderBytes::of(folder).json(sent.values.max(1) as f64)),
     });
-    if let (Some(answer), Value::Object(more)) = (answer.as_object_mut(), more) {
-        answer.extend(more);
-    }
-    Ok(answer)
+    Ok(merged(sent.json(seconds), answer))
 }
 
-/// Sends at `common.rate` until `until`, calling `each` with every push and its end. Pushes are never held back by those before.
-async fn open_loop(
+/// Sends at `common.rate` for `length`, calling `each` with every push and its end. Pushes are never held back by those before.
+pub async fn open_loop(
     common: &Common,
-    mut pushes: tokio::sync::mpsc::Receiver<Vec<Push>>,
+    mut pushes: Receiver<Vec<Push>>,
     length: Duration,
     each: impl Fn(&Push, Duration, Result<(), String>) + Send + Sync + 'static,
 ) -> anyhow::Result<f64> {
@@ -165,7 +209,7 @@ async fn open_loop(
     // A thread that sleeps wakes at the microsecond; the runtime's timer at the millisecond.
     let pacing = tokio::task::spawn_blocking(move || {
         let start = Instant::now();
-        let (mut due, mut tasks) = (Duration::ZERO, tokio::task::JoinSet::new());
+        let (mut due, mut tasks) = (Duration::ZERO, JoinSet::new());
         while let Some(tick) = pushes.blocking_recv() {
             for push in tick {
                 if due >= length {
@@ -193,14 +237,20 @@ async fn open_loop(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Pushes at a fixed rate. With `asking`, asks for flame graphs meanwhile and tells how long they took.
-pub async fn rate(common: &Common, plan: &Plan, server: &Server, asking: bool) -> anyhow::Result<Value> {
-    let pushes = work::prepare(*plan).await;
+/// Pushes at `common.rate` for `common.seconds` profiles that were made before. With `asking`, asks for flame graphs of that plan meanwhile and tells how long
+/// they took.
+pub async fn rate(common: &Common, plan: &Plan, server: &Server, asking: Option<&Plan>) -> anyhow::Result<Value> {
+    let pushes = common.rate * common.seconds as f64;
+    let per_tick = (plan.shape.services * plan.shape.pods * 2) as f64;
+    let plan = Plan {
+        ticks: (pushes / per_tick).ceil() as u64,
+        ..*plan
+    };
+    let pushes = work::prepare(plan, Stamp::OnArrival).await;
     let sent = Arc::new(Mutex::new(Sent::default()));
-    let target = sent.clone();
-    let before = server.cpu_seconds();
+    let (target, mark) = (sent.clone(), server.mark());
     let length = Duration::from_secs(common.seconds);
-    let asked = asking.then(|| {
+    let asked = asking.map(|plan| {
         let (common, plan) = (common.clone(), *plan);
         tokio::spawn(async move { ask::steady(&common, &plan, length).await })
     });
@@ -208,63 +258,18 @@ pub async fn rate(common: &Common, plan: &Plan, server: &Server, asking: bool) -
         target.lock().add(push, latency, result);
     })
     .await?;
-    let cpu = server.cpu_seconds().zip(before).map(|(after, before)| after - before);
-    let mut answer = sent.lock().json(seconds);
-    let raw = sent.lock().raw_bytes as f64 / 1e6;
+    let cpu = server.used_since(&mark);
+    let mut sent = std::mem::take(&mut *sent.lock());
+    let raw_mb = sent.raw_bytes as f64 / 1e6;
     let asked = match asked {
         Some(asked) => Some(asked.await.context("asking")??),
         None => None,
     };
-    if let Some(answer) = answer.as_object_mut() {
-        answer.extend(asked.map(|asked| ("flame_graph_meanwhile_ms".to_owned(), asked)));
-        answer.insert("offered_per_s".to_owned(), json!(common.rate));
-        answer.insert("cpu_s".to_owned(), json!(cpu.map(|cpu| rounded(cpu, 2))));
-        answer.insert(
-            "raw_mb_per_cpu_s".to_owned(),
-            json!(cpu.map(|cpu| rounded(raw / cpu, 2))),
-        );
-    }
-    Ok(answer)
-}
-
-/// Pushes at a fixed rate for `common.seconds`, asks for a flame graph every second, and prints a line every ten seconds.
-pub async fn soak(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
-    let pushes = work::endless(plan.seed).await;
-    let window = Arc::new(Mutex::new(Sent::default()));
-    let (target, length) = (window.clone(), Duration::from_secs(common.seconds));
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let questions = tokio::spawn(ask::each_second(common.clone(), asked.clone(), length));
-    let pushing = open_loop(common, pushes, length, move |push, latency, result| {
-        target.lock().add(push, latency, result);
+    let answer = json!({
+        "offered_per_s": common.rate,
+        "cpu_s": cpu.map(|cpu| rounded(cpu, 2)),
+        "raw_mb_per_cpu_s": cpu.map(|cpu| rounded(raw_mb / cpu, 2)),
+        "flame_graph_meanwhile_ms": asked,
     });
-    let watching = async {
-        let start = Instant::now();
-        let (mut all, mut cpu) = (Sent::default(), server.cpu_seconds().unwrap_or_default());
-        while start.elapsed() < length {
-            tokio::time::sleep(Duration::from_secs(10)).await;
-            let mut part = std::mem::take(&mut *window.lock());
-            let now = server.cpu_seconds().unwrap_or_default();
-            let mut asked = std::mem::take(&mut *asked.lock());
-            println!(
-                "{}",
-                json!({
-                    "mode": "soak-window", "at_s": start.elapsed().as_secs(), "profiles": part.profiles, "errors": part.errors,
-                    "resident_mb": server.resident_mb(), "cpu_s": rounded(now - cpu, 2), "ack_ms": quantiles(&mut part.latencies),
-                    "flame_graph_ms": quantiles(&mut asked), "load_average": process::load_average(),
-                })
-            );
-            cpu = now;
-            all.profiles += part.profiles;
-            all.errors += part.errors;
-            all.raw_bytes += part.raw_bytes;
-            all.gzip_bytes += part.gzip_bytes;
-            all.values += part.values;
-            all.latencies.append(&mut part.latencies);
-            all.first_error = all.first_error.or(part.first_error);
-        }
-        all
-    };
-    let (seconds, mut all) = tokio::join!(pushing, watching);
-    questions.await.context("asking")??;
-    Ok(all.json(seconds?))
+    Ok(merged(sent.json(seconds), answer))
 }

@@ -10,18 +10,34 @@ use alluvium::profile::pprof;
 use alluvium::wire::push::to_request;
 use bytes::Bytes;
 use prost::Message;
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Pushes that are made before the first is sent: an hour's fit.
-const AHEAD: usize = 40_000;
-/// Ticks that an endless plan sends again and again: making profiles would take more of the machine than the server does.
-const ROUND: u64 = 60;
+/// Pushes that are made before the first is sent; 13 kB each.
+const AHEAD: usize = 100_000;
+/// Ticks of an endless plan after which a service is deployed anew. At 500 profiles a second that is every five seconds, and some 240 new stacks a second.
+const DEPLOY_EVERY: u64 = 20;
+
+/// Profiles of 35 kB, half as large as the usual ones.
+pub const SMALL: FleetShape = FleetShape {
+    services: 20,
+    pods: 3,
+    cpu_stacks: 500,
+    heap_sites: 120,
+    cores: 0.14,
+};
+/// A thousand services, each with functions of its own.
+pub const WIDE: FleetShape = FleetShape {
+    services: 1000,
+    ..SMALL
+};
 
 /// Which profiles.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Seed of the fleet.
     pub seed: u64,
+    /// Sizes of the fleet.
+    pub shape: FleetShape,
     /// Time of the first.
     pub start_ms: i64,
     /// Ticks of 15 seconds.
@@ -35,8 +51,16 @@ impl Plan {
     }
 }
 
+/// What time the profiles bear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamp {
+    /// That of the plan.
+    Planned,
+    /// None, so that a server gives them the time at which they come.
+    OnArrival,
+}
+
 /// One push of one profile.
-#[derive(Clone)]
 pub struct Push {
     /// Body of the request.
     pub body: Bytes,
@@ -49,10 +73,9 @@ pub struct Push {
 }
 
 /// Makes the pushes of a plan, a tick at a time, in the order of the ticks but for neighbours. Returns when as many as fit are ready.
-pub async fn prepare(plan: Plan) -> Receiver<Vec<Push>> {
-    let fleet = Arc::new(Fleet::new(FleetShape::default(), plan.seed));
-    let per_tick = fleet.profiles_per_tick();
-    let (ready, pushes) = channel((AHEAD / per_tick).max(1));
+pub async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
+    let fleet = Arc::new(Fleet::new(plan.shape, plan.seed));
+    let (ready, pushes) = channel((AHEAD / fleet.profiles_per_tick()).max(1));
     let next = Arc::new(AtomicU64::new(0));
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     for _ in 0..threads {
@@ -60,12 +83,7 @@ pub async fn prepare(plan: Plan) -> Receiver<Vec<Push>> {
         std::thread::spawn(move || {
             loop {
                 let tick = next.fetch_add(1, Ordering::Relaxed);
-                if tick >= plan.ticks {
-                    return;
-                }
-                let start_ns = Some(plan.start_ms * 1_000_000);
-                let made = (0..per_tick).map(|index| push(&fleet, tick, index, start_ns)).collect();
-                if ready.blocking_send(made).is_err() {
+                if tick >= plan.ticks || ready.blocking_send(made(&fleet, &plan, tick, stamp)).is_err() {
                     return;
                 }
             }
@@ -79,31 +97,34 @@ pub async fn prepare(plan: Plan) -> Receiver<Vec<Push>> {
     pushes
 }
 
-/// The same pushes round and round without an end. Their profiles have no time, so a server gives them the time at which they come.
-pub async fn endless(seed: u64) -> Receiver<Vec<Push>> {
-    let (ready, pushes) = channel(4);
-    let round = tokio::task::spawn_blocking(move || {
-        let fleet = Fleet::new(FleetShape::default(), seed);
-        let tick = |tick| {
-            let indices = 0..fleet.profiles_per_tick();
-            indices.map(|index| push(&fleet, tick, index, None)).collect()
-        };
-        (0..ROUND).map(tick).collect::<Vec<Vec<Push>>>()
-    });
-    let round = round.await.unwrap_or_default();
-    tokio::spawn(async move {
-        for tick in round.iter().cycle() {
-            if ready.send(tick.clone()).await.is_err() {
-                return;
-            }
-        }
-    });
+/// Pushes without an end, each made anew while those before are sent: no body comes twice, and services are deployed with stacks that nobody has seen.
+/// One thread makes them, some 1,000 a second.
+pub fn endless(plan: Plan) -> Receiver<Vec<Push>> {
+    let (ready, pushes) = channel(8);
+    std::thread::spawn(move || make_for_ever(plan, &ready));
     pushes
 }
 
-fn push(fleet: &Fleet, tick: u64, index: usize, start_ns: Option<i64>) -> Push {
-    let (labels, mut profile) = fleet.profile(tick, index, start_ns.unwrap_or(0));
-    if start_ns.is_none() {
+fn make_for_ever(plan: Plan, ready: &Sender<Vec<Push>>) {
+    let mut fleet = Fleet::new(plan.shape, plan.seed);
+    let mut tick = 0;
+    while ready.blocking_send(made(&fleet, &plan, tick, Stamp::OnArrival)).is_ok() {
+        tick += 1;
+        if tick % DEPLOY_EVERY == 0 {
+            let release = tick / DEPLOY_EVERY;
+            fleet.redeploy(release as usize, release);
+        }
+    }
+}
+
+fn made(fleet: &Fleet, plan: &Plan, tick: u64, stamp: Stamp) -> Vec<Push> {
+    let pushes = (0..fleet.profiles_per_tick()).map(|index| push(fleet, plan, tick, index, stamp));
+    pushes.collect()
+}
+
+fn push(fleet: &Fleet, plan: &Plan, tick: u64, index: usize, stamp: Stamp) -> Push {
+    let (labels, mut profile) = fleet.profile(tick, index, plan.start_ms * 1_000_000);
+    if stamp == Stamp::OnArrival {
         profile.time_nanos = 0;
     }
     let raw = pprof::encode(&profile);

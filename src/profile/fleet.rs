@@ -167,6 +167,13 @@ impl Fleet {
         self.programs.len() * self.shape.pods.max(1) * 2
     }
 
+    /// Replaces the program of a service by another release of it: the same functions, other stacks.
+    pub fn redeploy(&mut self, service: usize, release: u64) {
+        let service = service % self.programs.len();
+        let seed = self.seed ^ release.wrapping_mul(0xa076_1d64_78bd_642f);
+        self.programs[service] = Program::new(service, &self.shape, seed);
+    }
+
     /// Name of a service.
     pub fn service(&self, service: usize) -> &str {
         &self.programs[service % self.programs.len()].name
@@ -517,6 +524,20 @@ mod tests {
             differ += usize::from(encode(&other.profile(3, index, 0).1) != bytes);
         }
         assert_eq!(differ, one.profiles_per_tick());
+    }
+
+    #[test]
+    fn another_release_of_a_service_has_stacks_of_its_own() {
+        let mut fleet = Fleet::new(FleetShape::default(), 1);
+        let stacks = |fleet: &Fleet, index| {
+            stack_ids(&fleet.profile(0, index, 0).1)
+                .into_iter()
+                .collect::<HashSet<_>>()
+        };
+        let (before, neighbour) = (stacks(&fleet, 0), stacks(&fleet, 6));
+        fleet.redeploy(0, 1);
+        assert!(stacks(&fleet, 0).intersection(&before).count() * 10 < before.len());
+        assert_eq!(stacks(&fleet, 6), neighbour);
     }
 
     #[test]

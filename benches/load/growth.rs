@@ -1,0 +1,42 @@
+//! The questions about the newest time of two servers in turn: one has only that time in its tables, the other nine more before it, both merged.
+
+use std::process::Command;
+
+use anyhow::bail;
+use serde_json::json;
+
+use crate::launch::Launch;
+use crate::work::Plan;
+use crate::{Servers, ask, report, send};
+
+pub async fn measure(given: &Servers) -> anyhow::Result<()> {
+    // A server refuses what is more than an hour old unless told otherwise.
+    let config = given.folder.join("growth.yaml");
+    let ten = Launch::ours(given, "ten")?.with(&["--config", &config.display().to_string()]);
+    std::fs::write(&config, "limits:\n  reject_older_than: 0s\n")?;
+    let one = ten.beside(&given.folder.join("one"))?;
+    let newest = given.common.plan();
+    let before = Plan {
+        start_ms: newest.start_ms - (newest.end_ms() - newest.start_ms) * 9,
+        ticks: newest.ticks * 9,
+        ..newest
+    };
+    for plan in [newest, before] {
+        let running = ten.start().await?;
+        let filled = send::fill(&running.common, &plan, &running.server).await?;
+        report("fill", &running, filled);
+        running.stop().await?;
+        ten.merge()?;
+        if !one.data().exists() {
+            let copied = Command::new("cp").arg("-a").arg(ten.data()).arg(one.data()).status()?;
+            if !copied.success() {
+                bail!("cannot copy {}: {copied}", ten.data().display());
+            }
+        }
+    }
+    let (one, ten) = (one.start().await?, ten.start().await?);
+    let answers = ask::in_turn(&one.common, &ten.common, &newest).await?;
+    report("growth", &ten, json!({"question": answers}));
+    one.stop().await?;
+    ten.stop().await
+}

@@ -1,0 +1,229 @@
+//! Starts and stops servers: ours, or another by the command line given for it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+use crate::process::{Server, children_cpu_seconds};
+use crate::{Common, Servers, client};
+
+/// Longest time until a server is ready, and until it has stopped.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// How a server is started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// Where it answers, and `data`, the folder that it writes to.
+    pub common: Common,
+    words: Vec<String>,
+    data: PathBuf,
+}
+
+impl Launch {
+    /// Our server, with an empty folder of this name.
+    pub fn ours(given: &Servers, name: &str) -> anyhow::Result<Self> {
+        let program = given.program.display().to_string();
+        let mut words: Vec<String> = [&program, "serve", "--listen", "127.0.0.1:{port}", "--data", "{folder}"]
+            .map(str::to_owned)
+            .into();
+        // Without cargo's own flag, which lands among the further arguments.
+        words.extend(given.arguments.iter().filter(|word| *word != "--bench").cloned());
+        Self::new(given, name, words)
+    }
+
+    /// A server of someone else by its command line, in which `{port}` and `{folder}` are filled in.
+    pub fn other(given: &Servers, name: &str, command: &str) -> anyhow::Result<Self> {
+        Self::new(given, name, command.split_whitespace().map(str::to_owned).collect())
+    }
+
+    fn new(given: &Servers, name: &str, words: Vec<String>) -> anyhow::Result<Self> {
+        let data = given.folder.join(name);
+        if data.exists() {
+            bail!("{} exists, a measurement begins with an empty folder", data.display());
+        }
+        std::fs::create_dir_all(&given.folder)?;
+        let mut launch = Self {
+            common: given.common.clone(),
+            words,
+            data,
+        };
+        launch.common.data = Some(launch.data.clone());
+        Ok(launch)
+    }
+
+    /// The same server with further arguments.
+    pub fn with(mut self, further: &[&str]) -> Self {
+        self.words.extend(further.iter().map(|word| (*word).to_owned()));
+        self
+    }
+
+    /// The same server, on the next port and with another folder.
+    pub fn beside(&self, data: &Path) -> anyhow::Result<Self> {
+        let mut url = reqwest::Url::parse(&self.common.url).context("--url")?;
+        if url.set_port(Some(self.port()? + 1)).is_err() {
+            bail!("--url has no place for a port");
+        }
+        let mut launch = self.clone();
+        launch.common.url = url.to_string();
+        launch.common.data = Some(data.to_owned());
+        launch.data = data.to_owned();
+        Ok(launch)
+    }
+
+    /// The folder that the server writes to.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The command line as it was given, but programs without their folders.
+    pub fn command(&self) -> String {
+        let name = |word: &String| {
+            let path = Path::new(word);
+            let name = path.file_name().filter(|_| path.is_absolute());
+            name.map_or(word.clone(), |name| name.to_string_lossy().into_owned())
+        };
+        self.words.iter().map(name).collect::<Vec<_>>().join(" ")
+    }
+
+    fn port(&self) -> anyhow::Result<u16> {
+        let url = reqwest::Url::parse(&self.common.url).context("--url")?;
+        Ok(url.port_or_known_default().unwrap_or(4040))
+    }
+
+    /// Starts the server and waits until `/ready` says yes.
+    pub async fn start(&self) -> anyhow::Result<Running> {
+        let (port, folder) = (self.port()?.to_string(), self.data.display().to_string());
+        let fill = |word: &String| word.replace("{port}", &port).replace("{folder}", &folder);
+        let words: Vec<String> = self.words.iter().map(fill).collect();
+        let Some((program, arguments)) = words.split_first() else {
+            bail!("no command line for the server");
+        };
+        std::fs::create_dir_all(&self.data)?;
+        let log = self.data.with_extension("log");
+        let client = client()?;
+        let start = Instant::now();
+        let child = Command::new(program)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log)?)
+            .spawn()
+            .with_context(|| format!("starting {program}"))?;
+        let mut common = self.common.clone();
+        common.pid = Some(child.id());
+        // From here on it is stopped whatever happens.
+        let mut running = Running {
+            child: Some(child),
+            ready: Duration::ZERO,
+            server: Server::find(&common)?,
+            common,
+        };
+        let ready = format!("{}/ready", self.common.base());
+        while start.elapsed() < PATIENCE {
+            if let Some(status) = running.ended()? {
+                bail!("the server ended at once, {status}, see {}", log.display());
+            }
+            let answer = client.get(&ready).send().await;
+            if answer.is_ok_and(|answer| answer.status().is_success()) {
+                running.ready = start.elapsed();
+                return Ok(running);
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        bail!(
+            "the server was not ready within {} s, see {}",
+            PATIENCE.as_secs(),
+            log.display()
+        );
+    }
+
+    /// Runs `alluvium store` with these arguments over the folder of our stopped server; the processor seconds it took.
+    pub fn store(&self, arguments: &[&str]) -> anyhow::Result<f64> {
+        let Some(program) = self.words.first() else {
+            bail!("no command line for the server");
+        };
+        let before = children_cpu_seconds();
+        let output = Command::new(program)
+            .arg("store")
+            .args(arguments)
+            .arg("--data")
+            .arg(&self.data)
+            .output();
+        let output = output.with_context(|| format!("starting {program}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("`store {}` ended with {}: {said}", arguments.join(" "), output.status);
+        }
+        Ok(children_cpu_seconds() - before)
+    }
+
+    /// Merges as if the hours were over and removes what was merged; the processor seconds of the merging.
+    pub fn merge(&self) -> anyhow::Result<f64> {
+        let cpu = self.store(&["compact"])?;
+        self.store(&["vacuum", "--grace", "0s"])?;
+        Ok(cpu)
+    }
+}
+
+/// A running server.
+pub struct Running {
+    /// None for one that was not started here.
+    child: Option<Child>,
+    /// From the start of the process to the first good answer of `/ready`.
+    pub ready: Duration,
+    /// Where it answers.
+    pub common: Common,
+    /// Its process.
+    pub server: Server,
+}
+
+impl Running {
+    /// A server that somebody else has started.
+    pub fn elsewhere(common: Common) -> anyhow::Result<Self> {
+        Ok(Self {
+            child: None,
+            ready: Duration::ZERO,
+            server: Server::find(&common)?,
+            common,
+        })
+    }
+
+    /// Ends the server as an init system would.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        let child = self.child.as_ref().context("the server was not started here")?;
+        let told = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status()?;
+        if !told.success() {
+            bail!("cannot tell the server to stop");
+        }
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if self.ended()?.is_some() {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        bail!("the server did not stop within {} s", PATIENCE.as_secs());
+    }
+
+    /// Ends the server by SIGKILL; the signal that it died of.
+    pub fn kill(mut self) -> anyhow::Result<i32> {
+        let child = self.child.as_mut().context("the server was not started here")?;
+        child.kill()?;
+        child.wait()?.signal().context("the server ended before it was killed")
+    }
+
+    fn ended(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        self.child.as_mut().map_or(Ok(None), Child::try_wait)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

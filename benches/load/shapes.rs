@@ -1,0 +1,80 @@
+//! Loads of other shapes than the usual one, each on our server with an empty folder: small profiles, a disk that is busy with flushes and merges, a wide fleet.
+
+use alluvium::profile::fleet::FleetShape;
+use serde_json::{Map, Value, json};
+
+use crate::launch::{Launch, Running};
+use crate::work::{Plan, SMALL, WIDE};
+use crate::{Servers, ask, client, merged, own, print, process, report, send};
+
+/// The usual load, merged, for whoever asks about it then.
+pub async fn fill(given: &Servers) -> anyhow::Result<()> {
+    let launch = Launch::ours(given, "data")?;
+    let (running, filled) = filled(&launch, &given.common.plan()).await?;
+    running.stop().await?;
+    print("merge", own::merge(&launch, &filled)?);
+    Ok(())
+}
+
+/// Profiles of 35 kB as fast as the clients can.
+pub async fn small(given: &Servers) -> anyhow::Result<()> {
+    asked(given, SMALL).await
+}
+
+/// A thousand services of three pods, each with functions of its own.
+pub async fn wide(given: &Servers) -> anyhow::Result<()> {
+    asked(given, WIDE).await
+}
+
+async fn asked(given: &Servers, shape: FleetShape) -> anyhow::Result<()> {
+    let launch = Launch::ours(given, "data")?;
+    let plan = Plan {
+        shape,
+        ..given.common.plan()
+    };
+    let (running, filled) = filled(&launch, &plan).await?;
+    let asked = ask::warm(&running.common, &plan, &running.server).await?;
+    report("query", &running, asked);
+    running.stop().await?;
+    print("merge", own::merge(&launch, &filled)?);
+    print("first", ask::first(&launch, &plan).await?);
+    Ok(())
+}
+
+async fn filled(launch: &Launch, plan: &Plan) -> anyhow::Result<(Running, Value)> {
+    let running = launch.start().await?;
+    let filled = send::fill(&running.common, plan, &running.server).await?;
+    report("fill", &running, filled.clone());
+    Ok((running, filled))
+}
+
+/// Pushes at a fixed rate for long enough that flushes and merges write beside them; how many did is counted by the server.
+pub async fn disk(given: &Servers) -> anyhow::Result<()> {
+    let launch = Launch::ours(given, "data")?;
+    let running = launch.start().await?;
+    let Running { common, server, .. } = &running;
+    let sent = send::rate(common, &common.plan(), server, None).await?;
+    let facts = json!({"file_system": process::file_system(&given.folder), "jobs": jobs(common.base()).await?});
+    report("disk", &running, merged(sent, facts));
+    running.stop().await
+}
+
+/// How often each job of the store ran, by the server's own metrics.
+async fn jobs(base: &str) -> anyhow::Result<Value> {
+    let text = client()?.get(format!("{base}/metrics")).send().await?.text().await?;
+    let mut jobs = Map::new();
+    for line in text.lines() {
+        let Some((name, count)) = line.rsplit_once(' ') else {
+            continue;
+        };
+        let job = name
+            .strip_prefix("alluvium_store_jobs_total{")
+            .and_then(|labels| labels.split('"').nth(1));
+        if let Some(job) = job {
+            jobs.insert(job.to_owned(), json!(count.parse::<f64>().ok()));
+        } else if name == "alluvium_store_flushes_total" {
+            jobs.insert("flush".to_owned(), json!(count.parse::<f64>().ok()));
+        }
+    }
+    Ok(Value::Object(jobs))
+}
