@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""What the eBPF profiler costs and how true it is, beside perf on the same minute. Prints the tables of docs/benchmarks-ebpf.md.
+"""What the eBPF profiler costs and how true it is, beside perf on the same minute: one line of JSON a part.
 
     sudo benches/ebpf.py target/release/alluvium [--seconds 60] [--hertz 99] [--depth 0] [--only collector|beside|slowdown|mixed] [--churn 600]
 
 Two programs of known shares keep two CPUs busy. First `alluvium run` profiles the machine as a collector does and its cost is read from the kernel: CPU of
 the process, time of the BPF program (kernel.bpf_stats_enabled), resident memory, memory of the maps. Then `alluvium record` and `perf record --call-graph dwarf`
 watch the same minute, and the shares of the functions, of their own and with what they call, are compared with each other and with what the programs measured of
-themselves. `slowdown` runs a fixed piece of work with and without the profiler, in turn; `mixed` keeps node, Java, Python and a compiler busy. Each part
-prints the load of the machine.
+themselves. `slowdown` runs a fixed piece of work with and without the profiler, in turn; `mixed` keeps node, Java, Python and a compiler busy.
 """
 
 import argparse
@@ -68,9 +67,14 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def memory(pid, name):
+def memory(pid, name="VmRSS"):
+    """10^6 bytes: VmRSS is all that is resident, RssAnon what only this process has, RssFile pages of files that it has mapped."""
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M).group(1)) / 1024
+    return int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M).group(1)) * 1024 / 1e6
+
+
+def memories(pid):
+    return {"anon_mb": memory(pid, "RssAnon"), "file_mb": memory(pid, "RssFile"), "peak_mb": memory(pid, "VmHWM")}
 
 
 def kernel_side(pid):
@@ -91,8 +95,16 @@ def kernel_side(pid):
     return nanos, runs, total
 
 
-def load():
-    return "load " + " ".join(f"{value:.1f}" for value in os.getloadavg())
+def result(part, **figures):
+    rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in figures.items()}
+    print(json.dumps({"mode": part, "load_average": os.getloadavg(), **rounded}), flush=True)
+
+
+def whole_stacks(said):
+    """What `alluvium record` said of its samples, and the share of them with a stack to the outermost frame."""
+    found = re.search(r"^(\d+) samples .*; (\d+) with an incomplete stack", said, re.M)
+    samples, incomplete = map(int, found.groups()) if found else (0, 0)
+    return {"whole_stacks_percent": 100 * (1 - incomplete / samples) if samples else None, "samples": samples, "said": " ".join(said.splitlines()[:2])}
 
 
 def busy(folder, seconds, depth=0):
@@ -131,7 +143,6 @@ def start_collector(options, folder):
 
 
 def collector(options, folder):
-    started = time.monotonic()
     agent = start_collector(options, folder)
     programs = busy(folder, options.seconds * 2, options.depth)
     # The first interval holds the compiling of tables.
@@ -141,19 +152,16 @@ def collector(options, folder):
     peak_maps, resident = 0, []
     while time.monotonic() - at < options.seconds:
         time.sleep(1)
-        resident.append(memory(agent.pid, "VmRSS"))
+        resident.append(memory(agent.pid))
         peak_maps = max(peak_maps, kernel_side(agent.pid)[2])
     elapsed = time.monotonic() - at
     agent_cpu = (cpu_seconds(agent.pid) - cpu) / elapsed * 100
     nanos_after, runs_after, _ = kernel_side(agent.pid)
-    print(f"collector, {options.hertz} Hz, two busy programs {options.depth + 5} calls deep, {elapsed:.0f} s after a start of {at - started:.0f} s, {load()}")
-    print(f"  agent CPU                 {agent_cpu:.2f} % of one CPU")
-    print(f"  BPF program               {(nanos_after - nanos) / elapsed / 1e7:.3f} % of one CPU, "
-          f"{(nanos_after - nanos) / max(1, runs_after - runs) / 1000:.1f} us a tick, {runs_after - runs} ticks")
-    print(f"  CPU of the start          {start_cpu:.2f} s")
-    print(f"  resident, mean and peak   {sum(resident) / len(resident):.0f} and {memory(agent.pid, 'VmHWM'):.0f} MB")
-    print(f"  kernel maps, peak         {peak_maps / 1e6:.1f} MB")
-    print(f"  profiles sent             {Sink.received / 1024:.0f} KiB")
+    result(f"collector_{options.hertz}hz",
+           seconds=elapsed, stack_depth=options.depth + 5, agent_cpu_percent=agent_cpu,
+           program_cpu_percent=(nanos_after - nanos) / elapsed / 1e7, program_us_a_tick=(nanos_after - nanos) / max(1, runs_after - runs) / 1000,
+           both_cpu_percent=agent_cpu + (nanos_after - nanos) / elapsed / 1e7, ticks=runs_after - runs, start_cpu_s=start_cpu,
+           resident_mb=resident, **memories(agent.pid), maps_mb=peak_maps / 1e6, sent_kb=Sink.received / 1e3)
     agent.terminate()
     agent.wait()
     for program in programs:
@@ -238,23 +246,17 @@ def side_by_side(options, folder):
     ours, ours_inclusive, our_weights, seconds = shares(our_stacks(output))
     theirs, theirs_inclusive, their_weights, samples = shares(perf_stacks(options.perf, data))
     seconds /= 1e9
-    print(f"side by side, {options.hertz} Hz, {process:.1f} s of CPU in two programs, {load()}")
-    print("  self time of                  truth   alluvium       perf")
-    for name in FUNCTIONS:
-        print(f"  {name:<24} {true_shares[name]:8.2f} % {ours.get(name, 0):8.2f} % {theirs.get(name, 0):8.2f} %")
-    print("  with what it calls")
-    for name in both(ours_inclusive, theirs_inclusive, 5):
-        print(f"  {name[:24]:<24}            {ours_inclusive.get(name, 0):8.2f} % {theirs_inclusive.get(name, 0):8.2f} %")
     worst = lambda a, b: max((abs(a.get(name, 0) - b.get(name, 0)) for name in both(a, b, 5)), default=float("nan"))
-    print(f"  greatest difference       {worst(ours, theirs):.2f} points of self time, {worst(ours_inclusive, theirs_inclusive):.2f} with calls, "
-          f"of functions of 5 % or more")
-    top = lambda weights: [name for name, _ in sorted(weights.items(), key=lambda item: -item[1])[:3]]
-    print(f"  three greatest stacks     {'the same' if set(top(our_weights)) == set(top(their_weights)) else 'differ'}: "
-          f"{', '.join(f'{our_weights.get(stack, 0):.2f} / {their_weights.get(stack, 0):.2f} %' for stack in top(our_weights))}")
-    print(f"  CPU time found    {seconds / process * 100:.1f} % by alluvium, {samples / options.hertz / process * 100:.1f} % by perf")
-    print(f"  CPU used          {usage['alluvium']:.2f} s by alluvium, {usage['perf']:.2f} s by perf (which has yet to unwind)")
-    print(f"  written           {output.stat().st_size / 1e6:.2f} MB by alluvium, {data.stat().st_size / 1e6:.1f} MB by perf")
-    print("  " + "\n  ".join((folder / "alluvium.log").read_text().splitlines()[:2]))
+    top = lambda weights: {name for name, _ in sorted(weights.items(), key=lambda item: -item[1])[:3]}
+    self_time = {name: {"truth": true_shares[name], "alluvium": ours.get(name, 0), "perf": theirs.get(name, 0)} for name in FUNCTIONS}
+    with_calls = {name: {"alluvium": ours_inclusive.get(name, 0), "perf": theirs_inclusive.get(name, 0)} for name in both(ours_inclusive, theirs_inclusive, 5)}
+    result("beside", cpu_s=process, self_percent=self_time, with_calls_percent=with_calls,
+           worst_self_points=worst(ours, theirs), worst_with_calls_points=worst(ours_inclusive, theirs_inclusive),
+           same_three_stacks=top(our_weights) == top(their_weights),
+           found_percent={"alluvium": seconds / process * 100, "perf": samples / options.hertz / process * 100},
+           used_cpu_s={"alluvium": usage["alluvium"], "perf": usage["perf"]},
+           written_mb={"alluvium": output.stat().st_size / 1e6, "perf": data.stat().st_size / 1e6},
+           **whole_stacks((folder / "alluvium.log").read_text()))
 
 
 PIECES_C = """
@@ -288,7 +290,11 @@ int main(int count, char **arguments) {
 				more += took[piece] - median;
 			}
 	}
-	printf("%ld %ld\\n", more, usual);
+	/* What the scheduler made this program wait for others on its CPU. */
+	long ran = 0, waited = 0;
+	FILE *stat = fopen("/proc/self/schedstat", "r");
+	if (!stat || fscanf(stat, "%ld %ld", &ran, &waited) != 2) return 1;
+	printf("%ld %ld %ld %ld\\n", more, usual, waited, ran);
 }
 """
 
@@ -297,8 +303,9 @@ def slowdown(options, folder):
     """A fixed piece of work of some 0.1 ms on each CPU, again and again, with and without the profiler in turn.
 
     This machine changes its speed by a fifth from one moment to the next, so totals say nothing. A piece is compared with the median of the hundred pieces
-    around it: those that were interrupted, and those that found their memory gone from the caches, took longer. What they took longer is a share of the time,
-    and the profiler's part of it is the difference between runs with it and without.
+    around it: those that were interrupted, and those that found their memory gone from the caches, took longer on their own clock. To this comes the time for
+    which the scheduler ran something else on their CPU, the profiler's own threads among it. Both are shares of the time, and the profiler's part is the
+    difference between runs with it and without.
     """
     (folder / "pieces.c").write_text(PIECES_C)
     subprocess.run(["gcc", "-O2", "-o", folder / "pieces", folder / "pieces.c"], check=True)
@@ -306,25 +313,27 @@ def slowdown(options, folder):
     def once():
         children = [subprocess.Popen([folder / "pieces", "5"], stdout=subprocess.PIPE, text=True) for _ in range(os.cpu_count())]
         answers = [[int(number) for number in child.communicate()[0].split()] for child in children]
-        return 100 * sum(more for more, _ in answers) / sum(usual for _, usual in answers)
+        more, usual, waited, ran = (sum(column) for column in zip(*answers))
+        return {"interrupted": 100 * more / usual, "preempted": 100 * waited / (waited + ran)}
 
     once()
-    shares = {True: [], False: []}
+    runs = {True: [], False: []}
     for pair in range(options.pairs):
         # The second of two may find a warmer machine.
         for profiled in (pair % 2 == 0, pair % 2 == 1):
             agent = start_collector(options, folder) if profiled else None
             if agent:
                 time.sleep(4)
-            shares[profiled].append(once())
+            runs[profiled].append(once())
             if agent:
                 agent.terminate()
                 agent.wait()
-    changes = [with_it - without for with_it, without in zip(shares[True], shares[False])]
-    half = 2.1 * statistics.stdev(changes) / len(changes) ** 0.5
-    print(f"fixed work on every CPU, {options.pairs} pairs of 5 s with and without the collector at {options.hertz} Hz, {load()}")
-    print(f"  interrupted for {statistics.mean(shares[True]):.2f} % of its CPU time with it, {statistics.mean(shares[False]):.2f} % without")
-    print(f"  it loses {statistics.mean(changes):+.3f} % +- {half:.3f} (95 % of the time), median {statistics.median(changes):+.3f} %")
+    changes = [sum(with_it.values()) - sum(without.values()) for with_it, without in zip(runs[True], runs[False])]
+    parts = {part: {word: statistics.mean(run[part] for run in runs[profiled]) for word, profiled in (("with", True), ("without", False))}
+             for part in ("interrupted", "preempted")}
+    # 95 % of the time the mean lies within `uncertain`.
+    parts |= {"lost": {"with": changes}, "mean": {"with": statistics.mean(changes)}, "uncertain": {"with": 2.1 * statistics.stdev(changes) / len(changes) ** 0.5}}
+    result(f"slowdown_{options.hertz}hz", pairs=options.pairs, percent=parts)
 
 
 MIXED_JAVA = """
@@ -351,23 +360,21 @@ def mixed(options, folder):
         at, resident, peak_maps = time.monotonic(), [], 0
         while time.monotonic() - at < options.seconds:
             time.sleep(1)
-            resident.append(memory(agent.pid, "VmRSS"))
+            resident.append(memory(agent.pid))
             peak_maps = max(peak_maps, kernel_side(agent.pid)[2])
         cpu = {}
         for task in pathlib.Path(f"/proc/{agent.pid}/task").iterdir():
             fields = (task / "stat").read_text().rsplit(")", 1)[1].split()
             name = (task / "comm").read_text().strip()
             cpu[name] = cpu.get(name, 0) + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        print(f"node, two JVMs, four Pythons and rustc, {options.hertz} Hz, {options.seconds} s from the start on, {load()}")
-        print(f"  resident, mean and peak   {sum(resident) / len(resident):.0f} and {memory(agent.pid, 'VmHWM'):.0f} MB")
-        print(f"  kernel maps, peak         {peak_maps / 1e6:.1f} MB")
-        print(f"  CPU of the threads        {', '.join(f'{name} {value:.2f} s' for name, value in sorted(cpu.items(), key=lambda item: -item[1])[:5])}")
+        figures = dict(resident_mb=resident, **memories(agent.pid), maps_mb=peak_maps / 1e6, threads_cpu_s=cpu, cpu_s=sum(cpu.values()))
         agent.terminate()
         agent.wait()
         done = subprocess.run(
             [options.alluvium, "record", "--all", "-F", str(options.hertz), "-d", f"{options.seconds}s", "-o", folder / "mixed.pb.gz"],
             capture_output=True, text=True)
-        print("  " + "\n  ".join(done.stderr.splitlines()[:2]))
+        # node, two JVMs, four Pythons and rustc, from the start of the collector on.
+        result(f"mixed_{options.hertz}hz", seconds=options.seconds, **figures, **whole_stacks(done.stderr))
     finally:
         for program in programs:
             os.killpg(program.pid, 9)
@@ -386,15 +393,17 @@ def churn(options, folder):
         [options.alluvium, "record", "--all", "-F", str(options.hertz), "-d", f"{options.churn}s", "-o", folder / "churn.pb.gz"],
         stdout=subprocess.DEVNULL, stderr=open(folder / "churn.log", "w"))
     children = subprocess.Popen([folder / "churn", str(options.churn - 5), "1", folder / "short", "200", "0.05"], stdout=subprocess.PIPE, text=True)
-    print(f"churn of 200 binaries, {options.churn} s, {load()}")
     at = time.monotonic()
+    sixths = {"resident_mb": [], "maps_mb": [], "cpu_s": []}
     for part in range(1, 7):
         time.sleep(max(0, at + options.churn * part / 6 - 3 - time.monotonic()))
-        print(f"  after {time.monotonic() - at:4.0f} s   resident {memory(agent.pid, 'VmRSS'):.1f} MB, "
-              f"kernel maps {kernel_side(agent.pid)[2] / 1e6:.1f} MB, CPU {cpu_seconds(agent.pid):.1f} s, {load()}", flush=True)
-    print(f"  children: {children.communicate()[0].split()}")
+        sixths["resident_mb"].append(memory(agent.pid))
+        sixths["maps_mb"].append(kernel_side(agent.pid)[2] / 1e6)
+        sixths["cpu_s"].append(cpu_seconds(agent.pid))
+    children.communicate()
     agent.wait()
-    print("  " + "\n  ".join((folder / "churn.log").read_text().splitlines()[:2]))
+    result("churn", seconds=options.churn, sixth={str(number): {name: values[number] for name, values in sixths.items()} for number in range(6)},
+           **whole_stacks((folder / "churn.log").read_text()))
 
 
 def main():
