@@ -1,20 +1,28 @@
 #!/usr/bin/env python3
-"""Ten questions about functions, asked of a running server by SQL and of DuckDB over the same Parquet files.
+"""Ten questions about functions, asked of our server by SQL over HTTP and of DuckDB over the same Parquet files.
 
-In: the URL of a server and its data folder. Out: for each question the median time of both and their ratio (below 1: we are faster), as a table
-or, with --json, as JSON. The answers are compared, too: a question whose answers differ ends the program.
+DuckDB answers twice: from views of the Parquet files, which gather all stacks anew in each question, and from tables of its own that were made of the same rows
+before, as a user would who asks often: names are columns there, as our server keeps them in memory. Cold is the first question of a process that was just
+started; as root the system's cache of files is emptied before. Warm is every later one. The answers are compared: a question whose answers differ ends the program.
 
-Needs the Python packages duckdb and deltalake, which `make tools` installs:
+In: the program and a data folder that it has filled and merged (no server runs). Out: one line of JSON a question, with all times.
 
-    benches/sql_duckdb.py --url http://localhost:4040 --data ./alluvium-data
+    benches/sql_duckdb.py --program target/release/alluvium --data ./alluvium-data
+
+Needs the Python packages duckdb and deltalake, which `make tools` installs.
 """
 
 import argparse
+import datetime
 import json
 import os
-import statistics
+import pathlib
+import socket
+import subprocess
 import sys
+import tempfile
 import time
+import urllib.error
 import urllib.request
 
 import deltalake
@@ -31,6 +39,18 @@ CREATE VIEW series AS SELECT series, any_value(service_name) AS service_name, an
 CREATE VIEW flat AS SELECT p.time, p.profile_type, p.value, p.stack, s.service_name, s.labels, k.frames,
         k.frames[1].function AS function, k.frames[1].file AS file, k.frames[1].line AS line
     FROM samples p JOIN series s USING (series) JOIN stacks k USING (stack);
+CREATE VIEW flat_frames AS SELECT * FROM flat;
+"""
+
+# The same as tables: rows of `flat` with the names of the leaf, and the frames of each stack once.
+TABLES = """
+CREATE TABLE own.samples AS SELECT * FROM samples;
+CREATE TABLE own.profiles AS SELECT * FROM profiles;
+CREATE TABLE own.stacks AS SELECT stack, frames, frames[1].function AS function, frames[1].file AS file, frames[1].line AS line FROM stacks;
+CREATE TABLE own.series AS SELECT * FROM series;
+CREATE TABLE own.leaves AS SELECT time, profile_type, value, stack, service_name, labels, function, file, line FROM flat;
+CREATE VIEW own.flat AS SELECT * FROM own.leaves;
+CREATE VIEW own.flat_frames AS SELECT l.*, k.frames FROM own.leaves l JOIN own.stacks k USING (stack);
 """
 
 # Name, our SQL, DuckDB's where it is another. {cpu} is the type, {service} a service.
@@ -48,7 +68,7 @@ QUESTIONS = [
      "GROUP BY file, line ORDER BY v DESC, file, line LIMIT 20", None),
     ("below one function", "SELECT service_name, sum(value) AS v FROM flat WHERE profile_type = '{cpu}' "
      "AND stack_contains(frames, '{function}') GROUP BY service_name ORDER BY v DESC, service_name",
-     "SELECT service_name, sum(value) AS v FROM flat WHERE profile_type = '{cpu}' "
+     "SELECT service_name, sum(value) AS v FROM flat_frames WHERE profile_type = '{cpu}' "
      "AND list_contains(list_transform(frames, lambda f: f.function), '{function}') GROUP BY service_name ORDER BY v DESC, service_name"),
     ("functions by pattern", "SELECT sum(value) AS v FROM flat WHERE profile_type = '{cpu}' AND function LIKE '%a%'", None),
     ("samples of each type", "SELECT profile_type, count(*) AS n, sum(value) AS v FROM samples GROUP BY profile_type ORDER BY profile_type", None),
@@ -59,23 +79,79 @@ QUESTIONS = [
 ]
 
 
-def ask(url, sql):
-    request = urllib.request.Request(url + "/api/v1/sql", sql.encode(), {"content-type": "text/plain", "accept": "application/json"})
-    try:
-        with urllib.request.urlopen(request) as answer:
-            return [list(row.values()) for row in json.load(answer)]
-    except urllib.error.HTTPError as error:
-        sys.exit(f"{sql}: {error.read().decode()}")
+class Server:
+    """Our server on a data folder, until the block ends."""
+
+    def __init__(self, program, data):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.url = "http://127.0.0.1:%d" % free.getsockname()[1]
+        listen = self.url.removeprefix("http://")
+        self.process = subprocess.Popen([program, "serve", "--listen", listen, "--data", data], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        while self.process.poll() is None:
+            try:
+                urllib.request.urlopen(self.url + "/ready").read()
+                return self
+            except urllib.error.URLError:
+                time.sleep(0.005)
+        sys.exit("the server ended at once")
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def ask(self, sql):
+        request = urllib.request.Request(self.url + "/api/v1/sql", sql.encode(), {"content-type": "text/plain", "accept": "application/json"})
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return [list(row.values()) for row in json.load(answer)]
+        except urllib.error.HTTPError as error:
+            sys.exit(f"{sql}: {error.read().decode()}")
 
 
-def median(work, runs):
-    work()
-    times = []
-    for _ in range(runs):
+class Duck:
+    """DuckDB over the Parquet files of a data folder, and over tables of its own in a database file."""
+
+    def __init__(self, data, tenant, database):
+        self.files, self.database = {}, database
+        for table in ["samples", "profiles", "stacks", "series"]:
+            live = deltalake.DeltaTable(os.path.join(data, "tables", table)).file_uris([("tenant", "=", tenant)])
+            self.files[table] = ", ".join("'" + path.replace("file://", "").replace("'", "''") + "'" for path in live)
         began = time.perf_counter()
-        answer = work()
-        times.append((time.perf_counter() - began) * 1000)
-    return statistics.median(times), answer
+        self.run(self.open(False), TABLES)
+        self.made_in = time.perf_counter() - began
+
+    def open(self, tables):
+        """A new DuckDB, which has read nothing yet; `flat`, `samples` and `profiles` are its own tables or the views."""
+        db = duckdb.connect()
+        db.execute(f"SET TimeZone = 'UTC'; SET threads = {os.cpu_count()}")
+        db.execute(f"ATTACH '{self.database}' AS own" + (" (READ_ONLY)" if tables else ""))
+        if tables:
+            db.execute("USE own")
+        else:
+            self.run(db, VIEWS.format(**self.files))
+        return db
+
+    def run(self, db, statements):
+        for statement in filter(str.strip, statements.split(";")):
+            db.execute(statement)
+
+
+def timed(work):
+    began = time.perf_counter()
+    answer = work()
+    return (time.perf_counter() - began) * 1000, answer
+
+
+def drop_page_cache():
+    os.sync()
+    try:
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("1")
+        return True
+    except OSError:
+        return False
 
 
 def plain(value):
@@ -84,57 +160,49 @@ def plain(value):
         return f"{value.timestamp():.0f}"
     text = str(value)
     if len(text) > 19 and text[10] == "T":
-        import datetime
         return f"{datetime.datetime.fromisoformat(text.replace('Z', '+00:00')).timestamp():.0f}"
     return text
 
 
+def measured(ask, runs):
+    """Milliseconds of the first answer and of later ones, and the answer as text."""
+    cold, answer = timed(ask)
+    warm = [round(timed(ask)[0], 2) for _ in range(runs)]
+    return {"cold_ms": round(cold, 2), "warm_ms": warm}, [[plain(value) for value in row] for row in answer]
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--url", default="http://localhost:4040")
+    arguments.add_argument("--program", default="target/release/alluvium")
     arguments.add_argument("--data", default="./alluvium-data", help="the server's data folder")
     arguments.add_argument("--tenant", default="anonymous")
     arguments.add_argument("--runs", type=int, default=5)
     arguments.add_argument("--type", default="process_cpu:cpu:nanoseconds:cpu:nanoseconds")
-    arguments.add_argument("--json", action="store_true")
     given = arguments.parse_args()
 
-    urllib.request.urlopen(urllib.request.Request(given.url + "/flush", b"", method="POST")).read()
-    files = {}
-    for table in ["samples", "profiles", "stacks", "series"]:
-        live = deltalake.DeltaTable(os.path.join(given.data, "tables", table)).file_uris([("tenant", "=", given.tenant)])
-        files[table] = ", ".join("'" + path.replace("file://", "").replace("'", "''") + "'" for path in live)
-    db = duckdb.connect()
-    db.sql("SET TimeZone = 'UTC'")
-    db.execute(f"SET threads = {os.cpu_count()}")
-    for statement in VIEWS.format(**files).split(";"):
-        if statement.strip():
-            db.execute(statement)
-    names = {"cpu": given.type}
-    busiest = ask(given.url, f"SELECT service_name, function, sum(value) AS v FROM flat WHERE profile_type = '{given.type}' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 1")
+    with Server(given.program, given.data) as server:
+        busiest = server.ask(f"SELECT service_name, function, sum(value) AS v FROM flat WHERE profile_type = '{given.type}' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 1")
     if not busiest:
         sys.exit(f"there are no profiles of the type {given.type}")
-    names["service"], names["function"] = busiest[0][0], busiest[0][1].replace("'", "''")
-
-    results = []
-    for name, ours, theirs in QUESTIONS:
-        mine, other = ours.format(**names), (theirs or ours).format(**names)
-        our_time, our_rows = median(lambda: ask(given.url, mine), given.runs)
-        their_time, their_rows = median(lambda: db.sql(other).fetchall(), given.runs)
-        left = [[plain(value) for value in row] for row in our_rows]
-        right = [[plain(value) for value in row] for row in their_rows]
-        if left != right:
-            sys.exit(f"{name}: the answers differ\nours   {left[:3]}\nDuckDB {right[:3]}")
-        results.append({"question": name, "alluvium_ms": round(our_time, 2), "duckdb_ms": round(their_time, 2),
-                        "ratio": round(our_time / their_time, 2), "rows": len(left)})
-    if given.json:
-        print(json.dumps(results, indent=1))
-        return
-    print(f"| question | Alluvium ms (over HTTP) | DuckDB {duckdb.__version__} ms (in process) | ratio |\n| --- | --- | --- | --- |")
-    for row in results:
-        print(f"| {row['question']} | {row['alluvium_ms']} | {row['duckdb_ms']} | {row['ratio']} |")
-    geometric = statistics.geometric_mean(row["ratio"] for row in results)
-    print(f"| geometric mean | | | {geometric:.2f} |")
+    names = {"cpu": given.type, "service": busiest[0][0], "function": busiest[0][1].replace("'", "''")}
+    with tempfile.TemporaryDirectory(dir=pathlib.Path(given.data).parent) as folder:
+        duck = Duck(given.data, given.tenant, os.path.join(folder, "own.duckdb"))
+        for name, ours, theirs in QUESTIONS:
+            sql = (theirs or ours).format(**names)
+            dropped = drop_page_cache()
+            with Server(given.program, given.data) as server:
+                mine, answer = measured(lambda: server.ask(ours.format(**names)), given.runs)
+            figures = {"alluvium": mine}
+            for kind in ("views", "tables"):
+                dropped &= drop_page_cache()
+                db = duck.open(kind == "tables")
+                figures[kind], other = measured(lambda: db.sql(sql).fetchall(), given.runs)
+                db.close()
+                if answer != other:
+                    sys.exit(f"{name}: the answers differ\nours   {answer[:3]}\nDuckDB {other[:3]}, {kind}")
+            print(json.dumps({"mode": name, **figures, "page_cache_dropped": dropped, "rows": len(answer), "load_average": os.getloadavg()}), flush=True)
+        print(json.dumps({"mode": "duckdb", "version": duckdb.__version__, "tables_made_in_s": round(duck.made_in, 2),
+                          "tables_mb": round(os.path.getsize(duck.database) / 1e6, 1)}))
 
 
 if __name__ == "__main__":
