@@ -13,10 +13,10 @@ ALONE := ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench reloads bench-ebpf kernels bench-server bench-peer bench-growth bench-soak fuzz-smoke fuzz-store release images kills faults
+.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release images kills faults
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## build and run server and collector in one process, profiling itself: http://localhost:4040
 	cargo run --locked --profile $(PROFILE) -- demo $(ARGS)
@@ -68,26 +68,17 @@ ui-test: ui ## types and unit tests of the page, that ui/dist is fresh, and the 
 bench: ## measure the hot paths: decode, merge, flame graph
 	cargo bench --locked --bench alluvium $(ARGS)
 
-bench-ebpf: ## measure the eBPF profiler, as root, beside perf (docs/benchmarks-ebpf.md); ARGS="--churn 600" for ten minutes of churn
-	cargo build --locked --release --no-default-features --features agent
-	benches/ebpf.py "$${CARGO_TARGET_DIR:-target}/release/alluvium" $(ARGS)
+bench-all: ## measure everything in one night, into docs/benchmarks; what was measured within a day is kept (docs/benchmarks.md)
+	@eval "$$(.ci/tools env)"; benches/figures.py all
+
+figures: ## write the tables of docs/benchmarks*.md from docs/benchmarks/*.json
+	@benches/figures.py tables
+
+bench-%: ## measure one of them: bench-server, -peer, -small, -wide, -disk, -growth, -sql, -soak, -engine, -hot, -builds, -profiler, -perf, -slowdown, -mixed, -churn; with ARGS only printed
+	@eval "$$(.ci/tools env)"; benches/figures.py run $* $(ARGS)
 
 kernels: ## boot other kernels and 64-bit Arm under qemu and see what the eBPF profiler does there (docs/benchmarks-ebpf.md); minutes a kernel
 	benches/kernels.py $(ARGS)
-
-bench-server: ## measure our own server from an empty folder on: an hour of 60 pods (docs/benchmarks.md)
-	@folder=$$(mktemp -d "$${TMPDIR:-/tmp}/alluvium-bench.XXXXXX"); trap 'rm -rf "$$folder"' EXIT; \
-		cargo bench --locked --bench load -- server --url http://127.0.0.1:4041 --folder "$$folder" $(ARGS)
-
-bench-peer: ## the same load for a server that runs already: make bench-peer URL=http://localhost:4040
-	cargo bench --locked --bench load -- run --url "$(URL)" $(ARGS)
-
-bench-growth: ## the same questions with ten times the history in the tables; ARGS="--minutes 30"
-	@folder=$$(mktemp -d "$${TMPDIR:-/tmp}/alluvium-bench.XXXXXX"); trap 'rm -rf "$$folder"' EXIT; \
-		cargo bench --locked --bench load -- growth --url http://127.0.0.1:4041 --folder "$$folder" $(ARGS)
-
-bench-soak: ## an hour of 500 profiles a second and a question a second against a server that runs: make bench-soak URL=http://localhost:4040
-	cargo bench --locked --bench load -- soak --seconds 3600 --url "$(URL)" $(ARGS)
 
 reloads: ## ten thousand random reloads of the collector while profiles flow; `make test` does 500
 	$(STEP) ALLUVIUM_RELOADS=$(or $(N),10000) cargo test --locked $(AGENT) --lib reloads_at_random -- --nocapture

@@ -1,16 +1,4 @@
-#!/usr/bin/env python3
-"""Draws a soak: memory, latencies and processor time over time, as an SVG.
-
-In: what `cargo bench --bench load -- soak` printed, one JSON document a line. Out: an SVG on standard output, and on standard error the
-means of the first and the last quarter, which say whether something grows:
-
-    cargo bench --bench load -- soak --url http://127.0.0.1:4040 --seconds 3600 > soak.json
-    benches/plot_soak.py soak.json > docs/images/soak.svg
-"""
-
-import json
-import statistics
-import sys
+"""Draws a soak: memory, latencies and processor time over time, as the text of an SVG. figures.py draws docs/images/soak.svg with it."""
 
 WIDTH, PANEL, LEFT, RIGHT, GAP, TOP = 880, 120, 70, 20, 46, 34
 COLOURS = ["#3b6fb6", "#c4632b"]
@@ -45,31 +33,18 @@ def panel(out, top, title, minutes, lines):
             out.append(f'<text x="{WIDTH - RIGHT - 60 * (len(lines) - 1 - number)}" y="{top - 8}" text-anchor="end" fill="{colour}">{name}</text>')
 
 
-def main():
-    with open(sys.argv[1]) as lines:
-        rows = [row for row in map(json.loads, filter(str.strip, lines)) if row.get("mode") == "soak-window"]
-    minutes = [row["at_s"] / 60 for row in rows]
+def svg(figures):
+    """`figures` are those of docs/benchmarks/soak.json: a value a window of ten seconds each."""
+    values = lambda name: figures[f"window.{name}"]
+    minutes = [at / 60 for at in values("at_s")]
     panels = [
-        ("Resident memory, MB", [("", [row["resident_mb"] for row in rows])]),
-        ("Acknowledgement of a push, ms", [("p50", [row["ack_ms"]["p50"] for row in rows]), ("p99", [row["ack_ms"]["p99"] for row in rows])]),
-        ("Flame graph of a service, ms", [("p50", [row["flame_graph_ms"]["p50"] for row in rows]), ("p99", [row["flame_graph_ms"]["p99"] for row in rows])]),
-        ("Processor time of the server, seconds a second", [("", [row["cpu_s"] / 10 for row in rows])]),
+        ("Memory, MB", [("own", values("anon_mb")), ("resident", values("resident_mb"))]),
+        ("Acknowledgement of a push, ms", [("p50", values("ack_ms.p50")), ("p99", values("ack_ms.p99"))]),
+        ("Flame graph of a service, ms", [("p50", values("flame_graph_ms.p50")), ("p99", values("flame_graph_ms.p99"))]),
+        ("Processor time of the server, seconds a second", [("", [used / 10 for used in values("cpu_s")])]),
     ]
     height = TOP + len(panels) * (PANEL + GAP)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12" fill="#666">']
     for number, (title, lines) in enumerate(panels):
         panel(out, TOP + number * (PANEL + GAP), title, minutes, lines)
-    out.append("</svg>")
-    print("\n".join(out))
-
-    quarter = len(rows) // 4
-    profiles, errors = sum(row["profiles"] for row in rows), sum(row["errors"] for row in rows)
-    print(f"{profiles} profiles in {minutes[-1]:.0f} min, {errors} errors; load average {rows[0]['load_average'][0]} to {rows[-1]['load_average'][0]}", file=sys.stderr)
-    for title, lines in panels:
-        for name, values in lines:
-            first, last = statistics.mean(values[:quarter]), statistics.mean(values[-quarter:])
-            print(f"{title} {name}: first quarter {first:.2f}, last quarter {last:.2f}, most {max(values):.2f}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()
+    return "\n".join([*out, "</svg>", ""])

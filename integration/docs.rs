@@ -4,7 +4,9 @@
 //! pass validation and be formatted; mark a part of one `alloy fragment`. A line `alluvium ...` in a block marked `sh` must be one that the
 //! program would take. Does not judge prose.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
 
 use alluvium::cli::Cli;
 use alluvium::pipeline::component::Stability;
@@ -217,6 +219,92 @@ fn every_metric_in_the_operations_page_exists() {
         }
     }
     found.none();
+}
+
+/// What `benches/figures.py` says of a folder that has `docs`; empty when it finds nothing wrong.
+fn figures(command: &str, folder: &Path) -> String {
+    let script = root().join("benches/figures.py");
+    let mut python = Command::new("python3");
+    let output = python.arg(script).arg(command).env("ALLUVIUM_FIGURES", folder).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.is_empty() && output.status.success() == said.is_empty(),
+        "{said}\n{errors}"
+    );
+    said
+}
+
+#[test]
+fn every_figure_is_what_the_json_of_its_bench_says_or_names_its_command() {
+    assert_eq!(figures("check", &root()), "");
+}
+
+#[test]
+fn a_figure_that_is_not_that_of_the_json_is_found_and_one_without_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, json) = (
+        folder.path().join("docs/benchmarks.md"),
+        folder.path().join("docs/benchmarks/churn.json"),
+    );
+    std::fs::create_dir_all(json.parent().unwrap()).unwrap();
+    let sixth = |sixth: usize| {
+        ["resident_mb", "maps_mb", "cpu_s"]
+            .map(|name| (format!("churn.sixth.{sixth}.{name}"), vec![17.25 + sixth as f64]))
+    };
+    let values: BTreeMap<String, Vec<f64>> = (0..6).flat_map(sixth).collect();
+    let commands = [
+        "cargo build --locked --release --no-default-features --features agent",
+        "python3 benches/ebpf.py {program} --churn 600",
+    ];
+    let good = serde_json::json!({
+        "bench": "churn", "commands": commands, "date": "2026-11-22 21:00 UTC", "commit": "0123456789", "runs": 1,
+        "machine": {"cpu": "x", "cores": 2, "memory_gb": 24, "kernel": "6.18"}, "load_average_before": 0.1, "texts": {}, "figures": values,
+    })
+    .to_string();
+    std::fs::write(&json, &good).unwrap();
+    std::fs::write(
+        &page,
+        "# A\n<!-- figures: churn -->\n<!-- end of figures -->\n\n## B\nSome text.\n",
+    )
+    .unwrap();
+    assert_eq!(figures("tables", folder.path()), "");
+    assert_eq!(figures("check", folder.path()), "");
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("| 17.2 | 18.2 |"), "{text}");
+
+    let wrong = |path: &Path, right: &str, text: String, said: &str| {
+        std::fs::write(path, text).unwrap();
+        let found = figures("check", folder.path());
+        assert!(found.contains(said), "`{said}` is not in `{found}`");
+        std::fs::write(path, right).unwrap();
+    };
+    let differ = "docs/benchmarks.md: not what the JSON says";
+    wrong(&page, &text, text.replace("| 17.2 |", "| 16.2 |"), differ);
+    wrong(&json, &good, good.replace("17.25", "19.25"), differ);
+    wrong(
+        &page,
+        &text,
+        text.replace("Some text.", "It takes 3 ms."),
+        "figures of no command in `## B`",
+    );
+    wrong(
+        &json,
+        &good,
+        good.replace("--churn 600", "--churn 60"),
+        "its commands are not those of the bench",
+    );
+    wrong(&json, &good, good.replace("0123456789", ""), "churn.json: no commit");
+    wrong(
+        &json,
+        &good,
+        good.replace("churn.sixth.5.cpu_s", "churn.sixth.5.cpu"),
+        differ,
+    );
+    let by_hand = "It takes 3 ms. Measured on 2026-11-22 at 7953d7d, by hand: `true`.";
+    std::fs::write(&page, text.replace("Some text.", by_hand)).unwrap();
+    assert_eq!(figures("check", folder.path()), "");
 }
 
 /// A fenced block.

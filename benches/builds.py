@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""How long builds take: one line of JSON a build, wall time and processor time of all its processes in seconds.
+
+Each kind begins in an empty target folder, with the sources of all dependencies downloaded. `again` is the same after a file was touched. What else the machine
+does is in the time: it is for a machine at rest, like all benches.
+"""
+
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+AGENT = ["--no-default-features", "--features", "agent"]
+LAST = "src/lang/scanner.rs"
+# Name, what is built, and the file that is touched before; None for an empty folder.
+BUILDS = [
+    ("agent check", ["check", *AGENT, "--lib"], None),
+    ("dev", ["build", "--bin", "alluvium"], None),
+    ("tests", ["test", "--no-run", "--lib", "--bins", "--tests"], ""),
+    ("dev again", ["build", "--bin", "alluvium"], LAST),
+    ("release", ["build", "--release", "--bin", "alluvium"], None),
+    ("release again", ["build", "--release", "--bin", "alluvium"], LAST),
+    ("dist", ["build", "--profile", "dist", "--bin", "alluvium"], None),
+]
+
+
+def main():
+    subprocess.run(["cargo", "fetch", "--locked"], cwd=ROOT, check=True)
+    folder = None
+    for name, words, touched in BUILDS:
+        if touched is None:
+            folder = tempfile.TemporaryDirectory(prefix="alluvium-build.")
+        elif touched:
+            (ROOT / touched).touch()
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        done = subprocess.run(["cargo", *words[:1], "--locked", *words[1:]], cwd=ROOT, env=os.environ | {"CARGO_TARGET_DIR": folder.name})
+        wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        if done.returncode:
+            sys.exit(f"cargo {' '.join(words)} ended with {done.returncode}")
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print(json.dumps({"mode": name, "wall_s": round(wall, 1), "cpu_s": round(cpu, 1), "load_average": os.getloadavg()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
