@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alluvium::base::BoxFuture;
-use alluvium::profile::{Labels, RawProfile, SinkError};
+use alluvium::profile::sink::Receiver;
+use alluvium::profile::{Labels, ProfileSink, RawProfile, SinkError};
 use alluvium::server::listen::ListenOptions;
 use alluvium::server::{ProfileStore, ServerOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -31,16 +32,22 @@ impl Gate {
 }
 
 impl ProfileStore for Gate {
-    fn append<'a>(&'a self, _: &'a str, _: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>> {
+    fn sink(self: Arc<Self>, _tenant: &str) -> Receiver {
+        self
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl ProfileSink for Gate {
+    fn append(&self, _profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
         Box::pin(async {
             self.entered.add_permits(1);
             self.open.acquire().await.unwrap().forget();
             Vec::new()
         })
-    }
-
-    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
-        Box::pin(async { Ok(()) })
     }
 }
 

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use alluvium::base::BoxFuture;
-use alluvium::profile::{RawProfile, SinkError};
+use alluvium::profile::sink::Receiver;
+use alluvium::profile::{ProfileSink, RawProfile, SinkError};
 use alluvium::query::{QueryEngine, QueryError, QueryLimits};
 use alluvium::server::{ProfileStore, ServerOptions};
 use serde_json::{Value, json};
@@ -23,12 +24,18 @@ use crate::harness::TestServer;
 struct Nowhere;
 
 impl ProfileStore for Nowhere {
-    fn append<'a>(&'a self, _tenant: &'a str, _profiles: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>> {
-        Box::pin(std::future::ready(Vec::new()))
+    fn sink(self: Arc<Self>, _tenant: &str) -> Receiver {
+        self
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl ProfileSink for Nowhere {
+    fn append(&self, _profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The profile in memory: what every stage after the configuration shares.
 //!
 //! A profile travels as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only who needs the
-//! contents decodes them ([`pprof`]). No I/O here, no serde, no knowledge of tables or protocols.
+//! contents decodes them ([`pprof`]). What came in another format is decoded already: [`DecodedProfile`]. No I/O here, no serde, no knowledge of tables or protocols.
 
+pub mod decoded;
 pub mod delta;
 pub mod flamegraph;
 pub mod fleet;
@@ -11,11 +12,14 @@ pub mod labels;
 pub mod package;
 pub mod pprof;
 pub mod profile_type;
+pub mod raw;
 pub mod selector;
 pub mod sink;
 pub mod synthetic;
 pub mod top;
 
+pub use decoded::DecodedProfile;
 pub use labels::Labels;
 pub use profile_type::ProfileType;
-pub use sink::{ProfileSink, RawProfile, SinkError, SinkErrorKind};
+pub use raw::RawProfile;
+pub use sink::{ProfileSink, SinkError, SinkErrorKind};

@@ -1,22 +1,10 @@
-//! Where profiles go: the one trait between producers (components, the wire) and consumers (components, the store).
+//! Where profiles go: the one trait between producers (components, the routes of the server) and consumers (components,
+//! the store).
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use crate::base::BoxFuture;
-use crate::profile::Labels;
-
-/// A profile on its way: labels and the bytes as they came.
-#[derive(Clone, Debug)]
-pub struct RawProfile {
-    /// Labels of the series, `__name__` among them.
-    pub labels: Labels,
-    /// Id that the sender gave (a UUID in the push protocol); empty when it gave none.
-    pub id: Arc<str>,
-    /// pprof protobuf bytes, gzip-compressed or not (told by the magic), shared by all who hold the profile.
-    pub pprof: Bytes,
-}
+use crate::profile::{DecodedProfile, RawProfile};
 
 /// What a sink failed at, in a form that lets the caller decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +21,20 @@ pub enum SinkErrorKind {
     Internal,
     /// The sink has ended and took nothing: whoever took its place may be asked at once. HTTP 503.
     Gone,
+}
+
+impl SinkErrorKind {
+    /// Of the errors of several profiles, the kind that most wants a retry stands for all: what is not stored would
+    /// otherwise be lost.
+    pub fn most_retryable(kinds: impl IntoIterator<Item = Self>) -> Option<Self> {
+        kinds.into_iter().max_by_key(|kind| match kind {
+            Self::Invalid => 0,
+            Self::TooLarge => 1,
+            Self::LimitExceeded => 2,
+            Self::Internal => 3,
+            Self::Unavailable | Self::Gone => 4,
+        })
+    }
 }
 
 /// A sink refused a profile.
@@ -54,6 +56,19 @@ impl SinkError {
         }
     }
 
+    /// One error for those of several profiles, which have their index; `None` for none.
+    pub fn joined(errors: Vec<(usize, Self)>) -> Option<Self> {
+        let kind = SinkErrorKind::most_retryable(errors.iter().map(|(_, error)| error.kind))?;
+        let messages: Vec<String> = match errors.as_slice() {
+            [(_, only)] => return Some(only.clone()),
+            several => several
+                .iter()
+                .map(|(index, error)| format!("profile {index}: {error}"))
+                .collect(),
+        };
+        Some(Self::new(kind, messages.join("\n")))
+    }
+
     /// True when the same profile may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(
@@ -68,6 +83,12 @@ pub trait ProfileSink: Send + Sync + 'static {
     /// Hands over one batch. Each profile is taken or refused for itself: the answer holds the errors with the index of the
     /// profile in the batch, empty when all were taken.
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>>;
+
+    /// As [`ProfileSink::append`], of profiles that are decoded. A sink that has no use for columns gets bytes.
+    fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+        let profiles = profiles.into_iter().map(|profile| profile.into_parts().0);
+        self.append(profiles.collect())
+    }
 
     /// Id of the component that takes the profiles, for people; empty for a sink that is none.
     fn component_id(&self) -> &str {

@@ -62,17 +62,16 @@ impl Intake {
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
-    /// Makes something of a body. `weigh` tells before how much memory that will take at most, and may refuse; `make`
-    /// does it. `work_bytes`: how many bytes either may touch.
-    pub async fn make<Weighed: Send + 'static, Made: Send + 'static>(
+    /// Makes something of a body, or of what it has become. `weigh` tells before how much memory that will take at
+    /// most, and may refuse; `make` does it. `work_bytes`: how many bytes either may touch.
+    pub async fn make<Source: Send + 'static, Weighed: Send + 'static, Made: Send + 'static>(
         &self,
-        body: TakenBody,
+        (source, charge): (Source, Charge),
         work_bytes: usize,
-        weigh: impl FnOnce(Bytes) -> Result<(Weighed, usize), ConnectError> + Send + 'static,
+        weigh: impl FnOnce(Source) -> Result<(Weighed, usize), ConnectError> + Send + 'static,
         make: impl FnOnce(Weighed) -> Result<Made, ConnectError> + Send + 'static,
     ) -> Result<(Made, Charge), ConnectError> {
-        let TakenBody { bytes, charge } = body;
-        let weighed = self.workers.run(work_bytes, move || Ok((weigh(bytes)?, charge)));
+        let weighed = self.workers.run(work_bytes, move || Ok((weigh(source)?, charge)));
         let ((weighed, weight), mut charge) = weighed.await?;
         charge.0.push(self.budget.decoded.take(weight).await?);
         let made = self.workers.run(work_bytes, move || Ok((make(weighed)?, charge)));
@@ -170,6 +169,20 @@ impl Intake {
             }
             (body, most) = (packed, max_bytes);
         }
+    }
+}
+
+impl Charge {
+    /// Gives back what [`Intake::make`] took beyond `bytes`.
+    pub fn keep(&mut self, bytes: usize) {
+        if let Some(made) = self.0.last_mut() {
+            made.keep(bytes);
+        }
+    }
+
+    /// Gives back all that [`Intake::make`] took.
+    pub fn give_back(&mut self) {
+        self.0.pop();
     }
 }
 

@@ -115,11 +115,17 @@ async fn what_is_made_of_a_body_is_weighed_before_it_is_made() {
     let intake = intake();
     let body = read(&intake, vec![b"abc".to_vec()], 10).await.unwrap();
     let weigh = |bytes: Bytes| Ok((bytes, 2 * MIB));
-    let (made, charge) = intake.make(body, 3, weigh, |bytes| Ok(bytes.len())).await.unwrap();
+    let body = (body.bytes, body.charge);
+    let (made, mut charge) = intake.make(body, 3, weigh, |bytes| Ok(bytes.len())).await.unwrap();
     assert_eq!((made, intake.free_bytes()), (3, 14 * MIB - KIB));
     let body = read(&intake, vec![b"abc".to_vec()], 10).await.unwrap();
+    let body = (body.bytes, body.charge);
     let refused = intake.make(body, 3, weigh, |_| -> Result<(), _> { panic!("there is no room") });
     assert_eq!(refused.await.unwrap_err().status, 503);
+    charge.keep(KIB);
+    assert_eq!(intake.free_bytes(), 16 * MIB - 2 * KIB);
+    charge.give_back();
+    assert_eq!(intake.free_bytes(), 16 * MIB - KIB);
     drop(charge);
     assert_eq!(intake.free_bytes(), 16 * MIB);
 }

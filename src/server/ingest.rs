@@ -1,7 +1,7 @@
 //! `/ingest` and `/pyroscope/ingest`.
 //!
-//! In: a request of an SDK. Out: one profile to the store. Reading the formats is `wire::ingest`; a profile that is no pprof is 400 and one that is
-//! too large 413, where Pyroscope says 422 for both.
+//! In: a request of an SDK. Out: decoded profiles to the store. Reading the formats is `wire::ingest`; a profile that is
+//! no pprof is 400 and one that is too large 413, where Pyroscope says 422 for both.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,10 +12,12 @@ use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode};
 
+use crate::profile::{DecodedProfile, SinkError};
 use crate::server::ServerState;
+use crate::server::body::Charge;
 use crate::server::tenant::tenant;
 use crate::wire::connect::ConnectError;
-use crate::wire::ingest::{self, IngestQuery, Upload};
+use crate::wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
 
 /// The route.
 pub async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
@@ -44,18 +46,62 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
     let work_bytes = ingest::work_bytes(body.bytes.len(), max_profile);
     let query = Arc::new(query);
     let asked = query.clone();
-    let weigh = move |bytes| {
-        let upload = Upload::new(&asked, &content_type, bytes)?;
-        let weight = upload.weight(max_profile)?;
-        Ok((upload, weight))
+    let take_apart = move |bytes| Upload::new(&asked, &content_type, bytes);
+    let opening = Opening::Announced(max_profile);
+    let body = (body.bytes, body.charge);
+    let (read, mut charge) = open(&state, body, work_bytes, take_apart, &query, opening).await?;
+    let (profiles, charge) = match read {
+        Read::Profiles(profiles) => (profiles, charge),
+        Read::LargerThanAnnounced(upload) => {
+            charge.give_back();
+            let opening = Opening::AtMost(max_profile);
+            match open(&state, (upload, charge), work_bytes, Ok, &query, opening).await? {
+                (Read::Profiles(profiles), charge) => (profiles, charge),
+                (Read::LargerThanAnnounced(_), _) => {
+                    let message = format!("profile exceeds {max_profile} bytes uncompressed");
+                    return Err(ConnectError::too_large(message));
+                }
+            }
+        }
     };
-    let make = move |upload: Upload| upload.profile(&query, max_profile);
-    let (profile, charge) = state.intake.make(body, work_bytes, weigh, make).await?;
-    let errors = state.append(tenant, vec![profile], charge).await?;
-    match errors.into_iter().next() {
+    let errors = state.append_decoded(tenant, profiles, charge).await?;
+    match SinkError::joined(errors) {
         None => Ok(()),
-        Some((_, error)) => Err(error.into()),
+        Some(error) => Err(error.into()),
     }
+}
+
+/// What became of an upload.
+enum Read {
+    Profiles(Vec<DecodedProfile>),
+    LargerThanAnnounced(Upload),
+}
+
+/// Reads the profiles of an upload, with the memory that this takes charged before, and what they take after.
+async fn open<Source: Send + 'static>(
+    state: &ServerState,
+    source: (Source, Charge),
+    work_bytes: usize,
+    take_apart: impl FnOnce(Source) -> Result<Upload, ConnectError> + Send + 'static,
+    query: &Arc<IngestQuery>,
+    opening: Opening,
+) -> Result<(Read, Charge), ConnectError> {
+    let weigh = move |source| {
+        let upload = take_apart(source)?;
+        let memory = upload.memory(opening)?;
+        Ok((upload, memory))
+    };
+    let query = query.clone();
+    let make = move |upload: Upload| match upload.read(&query, opening) {
+        Ok(profiles) => Ok(Read::Profiles(profiles)),
+        Err(ReadError::LargerThanAnnounced) => Ok(Read::LargerThanAnnounced(upload)),
+        Err(ReadError::Refused(error)) => Err(error),
+    };
+    let (read, mut charge) = state.intake.make(source, work_bytes, weigh, make).await?;
+    if let Read::Profiles(profiles) = &read {
+        charge.keep(profiles.iter().map(|profile| profile.columns.bytes()).sum());
+    }
+    Ok((read, charge))
 }
 
 fn now_nanos() -> i64 {

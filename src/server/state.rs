@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use crate::base::BoxFuture;
-use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::profile::sink::Receiver;
+use crate::profile::{DecodedProfile, RawProfile, SinkError, SinkErrorKind};
 use crate::query::QueryEngine;
 use crate::server::body::{Charge, Intake};
 use crate::server::limits::ServerLimits;
@@ -22,8 +23,8 @@ use crate::wire::connect::{Code, ConnectError};
 
 /// Where the profiles of all tenants are kept. The store is one; tests have others.
 pub trait ProfileStore: Send + Sync + 'static {
-    /// Takes the profiles of one tenant. Returns when those without an error are durable; the answer holds the errors with the index of the profile.
-    fn append<'a>(&'a self, tenant: &'a str, profiles: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>>;
+    /// Where the profiles of one tenant go. What it takes is durable.
+    fn sink(self: Arc<Self>, tenant: &str) -> Receiver;
 
     /// Writes what is in memory to files.
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>>;
@@ -44,8 +45,8 @@ pub trait ProfileStore: Send + Sync + 'static {
 }
 
 impl ProfileStore for Store {
-    fn append<'a>(&'a self, tenant: &'a str, profiles: Vec<RawProfile>) -> BoxFuture<'a, Vec<(usize, SinkError)>> {
-        self.append(tenant, profiles)
+    fn sink(self: Arc<Self>, tenant: &str) -> Receiver {
+        Self::sink(&self, tenant)
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
@@ -149,16 +150,34 @@ impl ServerState {
         profiles: Vec<RawProfile>,
         charge: Charge,
     ) -> Result<Vec<(usize, SinkError)>, ConnectError> {
-        let store = self.store.clone();
-        let appended = tokio::spawn(async move {
-            let errors = store.append(&tenant, profiles).await;
-            drop(charge);
-            errors
-        });
-        appended
-            .await
-            .map_err(|error| ConnectError::new(Code::Internal, format!("the request made the store fail: {error}")))
+        let sink = self.store.clone().sink(&tenant);
+        finished(async move { sink.append(profiles).await }, charge).await
     }
+
+    /// As `append`, of decoded profiles.
+    pub(crate) async fn append_decoded(
+        &self,
+        tenant: String,
+        profiles: Vec<DecodedProfile>,
+        charge: Charge,
+    ) -> Result<Vec<(usize, SinkError)>, ConnectError> {
+        let sink = self.store.clone().sink(&tenant);
+        finished(async move { sink.append_decoded(profiles).await }, charge).await
+    }
+}
+
+/// Runs work to its end, also when nobody waits for it, and holds its charge so long.
+async fn finished<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    charge: Charge,
+) -> Result<T, ConnectError> {
+    let task = tokio::spawn(async move {
+        let result = work.await;
+        drop(charge);
+        result
+    });
+    task.await
+        .map_err(|error| ConnectError::new(Code::Internal, format!("the request made the store fail: {error}")))
 }
 
 /// A prefix with a `/` before it and none after it. Characters that mean something in a route's template (or in a URL) make no prefix.

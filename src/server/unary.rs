@@ -98,7 +98,10 @@ where
         Ok((bytes, weight))
     };
     let make = move |bytes| make(connect::decode(codec, bytes)?);
-    let (ask, charge) = state.intake.make(body, length, weigh, make).await?;
+    let (ask, charge) = state
+        .intake
+        .make((body.bytes, body.charge), length, weigh, make)
+        .await?;
     Ok(Call {
         headers,
         tenant,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{DecodedProfile, RawProfile, SinkError, SinkErrorKind};
 use crate::store::budget::Charge;
 use crate::store::engine::{Pending, Shared};
 use crate::store::ingest::{self, Prepared, Refusal};
@@ -37,11 +37,34 @@ const ROOM_WAIT: Duration = Duration::from_secs(5);
 /// Longest time that a group waits for its part of the budget.
 const BUDGET_WAIT: Duration = Duration::from_secs(30);
 
-/// A profile, where it stands in the push, and the bytes that may be opened of it.
+/// A profile as it came.
+pub enum Arrived {
+    /// pprof.
+    Packed(RawProfile),
+    /// Columns.
+    Decoded(DecodedProfile),
+}
+
+/// A profile and where it stands in the push.
 struct Opened {
     index: usize,
-    raw: RawProfile,
-    room: usize,
+    profile: ToPrepare,
+}
+
+enum ToPrepare {
+    /// Of which so many bytes may be opened.
+    Packed(RawProfile, usize),
+    Decoded(DecodedProfile),
+}
+
+impl ToPrepare {
+    /// Most memory that preparing takes.
+    fn memory(&self) -> usize {
+        match self {
+            Self::Packed(_, room) => ingest::memory_for(*room),
+            Self::Decoded(profile) => ingest::memory_for_decoded(&profile.columns),
+        }
+    }
 }
 
 /// A prepared profile and what the log keeps of it.
@@ -65,15 +88,20 @@ struct Decoded {
 type Waiting = (Vec<usize>, oneshot::Receiver<Result<(), SinkError>>);
 
 /// Stores profiles; the tenant's limits decide which.
-pub async fn append(shared: Arc<Shared>, tenant: Arc<str>, profiles: Vec<RawProfile>) -> AppendErrors {
+pub async fn append(shared: Arc<Shared>, tenant: Arc<str>, profiles: Vec<Arrived>) -> AppendErrors {
     let limits = &shared.config.limits;
+    let to_prepare = |arrived| match arrived {
+        Arrived::Packed(raw) => {
+            let room = ingest::announced_size(&raw, limits);
+            ToPrepare::Packed(raw, room)
+        }
+        Arrived::Decoded(profile) => ToPrepare::Decoded(profile),
+    };
     let mut rest: Vec<Opened> = profiles
         .into_iter()
+        .map(to_prepare)
         .enumerate()
-        .map(|(index, raw)| {
-            let room = ingest::announced_size(&raw, limits);
-            Opened { index, raw, room }
-        })
+        .map(|(index, profile)| Opened { index, profile })
         .collect();
     let mut errors = AppendErrors::new();
     let mut waiting: Vec<Waiting> = Vec::new();
@@ -86,7 +114,10 @@ pub async fn append(shared: Arc<Shared>, tenant: Arc<str>, profiles: Vec<RawProf
                 errors.extend(taken.errors);
                 waiting.extend(taken.waiting);
                 let room = ingest::size_limit(limits);
-                let again = taken.larger.into_iter().map(|(index, raw)| Opened { index, raw, room });
+                let again = taken.larger.into_iter().map(|(index, raw)| Opened {
+                    index,
+                    profile: ToPrepare::Packed(raw, room),
+                });
                 rest.extend(again);
             }
             Err(error) => errors.extend(indices.into_iter().map(|index| (index, error.clone()))),
@@ -108,7 +139,7 @@ pub async fn append(shared: Arc<Shared>, tenant: Arc<str>, profiles: Vec<RawProf
 fn group_end(rest: &[Opened]) -> usize {
     let mut bytes = 0;
     let full = rest.iter().take(GROUP_PROFILES).position(|opened| {
-        bytes += ingest::memory_for(opened.room);
+        bytes += opened.profile.memory();
         bytes > GROUP_BYTES
     });
     full.unwrap_or(rest.len().min(GROUP_PROFILES)).max(1)
@@ -127,7 +158,7 @@ async fn take(shared: &Arc<Shared>, tenant: &Arc<str>, group: Vec<Opened>) -> Re
         // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
         let _ = tokio::time::timeout(ROOM_WAIT, shared.wait_for_room()).await;
     }
-    let memory: usize = group.iter().map(|opened| ingest::memory_for(opened.room)).sum();
+    let memory: usize = group.iter().map(|opened| opened.profile.memory()).sum();
     let charge = within(shared, group.len(), shared.budget.reserve(memory)).await?;
     let received_ms = shared.config.clock.millis();
     let (at_work, tenant_of) = (shared.clone(), tenant.clone());
@@ -223,8 +254,19 @@ async fn run<T: Send + 'static>(is_light: bool, work: impl FnOnce() -> T + Send 
 
 fn decode(tenant: &str, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
     let mut decoded = Decoded::default();
-    for Opened { index, raw, room } in group {
-        match ingest::prepare_within(&raw, received_ms, limits, room) {
+    for Opened { index, profile } in group {
+        let (raw, prepared) = match profile {
+            ToPrepare::Packed(raw, room) => {
+                let prepared = ingest::prepare_within(&raw, received_ms, limits, room);
+                (raw, prepared)
+            }
+            ToPrepare::Decoded(profile) => {
+                let (raw, columns) = profile.into_parts();
+                let prepared = ingest::prepare_decoded(&raw, columns, received_ms, limits);
+                (raw, prepared.map_err(Refusal::Rejected))
+            }
+        };
+        match prepared {
             Ok(prepared) => decoded.accepted.push(Accepted {
                 index,
                 prepared,

@@ -52,7 +52,8 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::base::BoxFuture;
 use crate::profile::sink::Receiver;
-use crate::profile::{ProfileSink, RawProfile, SinkError};
+use crate::profile::{DecodedProfile, ProfileSink, RawProfile, SinkError};
+use crate::store::append::Arrived;
 use crate::store::bucket::Bucket;
 use crate::store::bucket::metrics::BucketMetrics;
 use crate::store::budget::Budget;
@@ -201,6 +202,10 @@ impl Store {
     /// Stores profiles. Returns when those that are taken are durable and queryable, with the errors of the others. Each profile is taken
     /// or refused for itself; dropping the future neither undoes nor loses what was queued. Needs a tokio runtime.
     pub fn append(&self, tenant: &str, profiles: Vec<RawProfile>) -> BoxFuture<'static, AppendErrors> {
+        self.append_all(tenant, profiles.into_iter().map(Arrived::Packed).collect())
+    }
+
+    fn append_all(&self, tenant: &str, profiles: Vec<Arrived>) -> BoxFuture<'static, AppendErrors> {
         Box::pin(append::append(self.shared.clone(), Arc::from(tenant), profiles))
     }
 
@@ -298,6 +303,11 @@ struct TenantSink {
 impl ProfileSink for TenantSink {
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
         self.store.append(&self.tenant, profiles)
+    }
+
+    fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+        self.store
+            .append_all(&self.tenant, profiles.into_iter().map(Arrived::Decoded).collect())
     }
 }
 

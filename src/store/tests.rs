@@ -14,6 +14,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
 use crate::base::segment;
+use crate::profile::decoded::Columns;
 use crate::profile::pprof::{self, Profile};
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::profile::{Labels, SinkErrorKind};
@@ -208,6 +209,32 @@ fn segments_of(dir: &Path) -> Vec<PathBuf> {
         .into_iter()
         .map(|number| wal::segment_path(&folder, number))
         .collect()
+}
+
+#[tokio::test]
+async fn profiles_that_came_decoded_are_replayed_from_the_log() {
+    let dir = scratch();
+    let store = open(config(dir.path()));
+    let names = Names::new(SHAPE.functions);
+    let profile = cpu_profile(&names, SHAPE, 1);
+    let total = profile.values.iter().sum();
+    let RawProfile { labels, id, pprof } = raw("shop", &profile);
+    let plain = pprof::gunzip(&pprof, 1 << 20).unwrap();
+    for (tenant, pprof) in [("bytes", Some(pprof)), ("none", None)] {
+        let decoded = DecodedProfile {
+            labels: labels.clone(),
+            id: id.clone(),
+            columns: Columns::read(plain.clone(), |plain| pprof::decode(plain)).unwrap(),
+            pprof,
+        };
+        let errors = store.sink(tenant).append_decoded(vec![decoded]).await;
+        assert!(errors.is_empty(), "{errors:?}");
+        check(&store.snapshot(), tenant, total);
+    }
+    drop(store);
+    let reopened = open(config(dir.path()));
+    check(&reopened.snapshot(), "bytes", total);
+    check(&reopened.snapshot(), "none", total);
 }
 
 #[tokio::test]

@@ -105,8 +105,7 @@ pub struct PushOutcome {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct PushRefused {
-    /// A line for each, with its series and its id. The kind is the one that most wants a retry, since what is not stored would otherwise be
-    /// lost.
+    /// A line for each, with its series and its id. Of kinds the one that most wants a retry.
     pub error: SinkError,
     /// The same for programs.
     pub detail: ErrorDetail,
@@ -120,12 +119,8 @@ impl PushOutcome {
             .filter_map(|(index, error)| Some((self.origins.get(index)?.clone(), error)));
         self.refused.extend(refused);
         self.refused.sort_by_key(|(origin, _)| origin.place);
-        let Some(kind) = self
-            .refused
-            .iter()
-            .map(|(_, error)| error.kind)
-            .max_by_key(|kind| retry_rank(*kind))
-        else {
+        let kinds = self.refused.iter().map(|(_, error)| error.kind);
+        let Some(kind) = SinkErrorKind::most_retryable(kinds) else {
             return Ok(());
         };
         let lines: Vec<String> = self
@@ -145,16 +140,6 @@ impl PushOutcome {
             error: SinkError::new(kind, lines.join("\n")),
             detail: refusals::to_detail(self.refused.iter().map(|(origin, error)| (origin.place, error))),
         })
-    }
-}
-
-fn retry_rank(kind: SinkErrorKind) -> u8 {
-    match kind {
-        SinkErrorKind::Invalid => 0,
-        SinkErrorKind::TooLarge => 1,
-        SinkErrorKind::LimitExceeded => 2,
-        SinkErrorKind::Internal => 3,
-        SinkErrorKind::Unavailable | SinkErrorKind::Gone => 4,
     }
 }
 

@@ -83,24 +83,6 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     Ok(plain.into())
 }
 
-/// How long [`gunzip`]'s result will be, told without holding it.
-pub fn plain_length(data: &[u8], max_bytes: usize) -> Result<usize, GzipError> {
-    let too_large = GzipError::TooLarge { limit: max_bytes };
-    if !is_gzip(data) {
-        return if data.len() > max_bytes {
-            Err(too_large)
-        } else {
-            Ok(data.len())
-        };
-    }
-    let mut reader = MultiGzDecoder::new(data).take((max_bytes as u64).saturating_add(1));
-    let length = std::io::copy(&mut reader, &mut std::io::sink());
-    match usize::try_from(length.map_err(|error| GzipError::Corrupt(error.to_string()))?) {
-        Ok(length) if length <= max_bytes => Ok(length),
-        _ => Err(too_large),
-    }
-}
-
 /// Opens the file that nearly every sender makes, one member with a bare header, in one call into a buffer of its exact size: a reader's steps would copy
 /// the window after each. `None` when it is any other file, a damaged one too: who reads on says what is wrong.
 fn one_member(data: &[u8], length: usize) -> Option<Vec<u8>> {

@@ -140,6 +140,24 @@ impl<'a> Profile<'a> {
         &self.labels[self.label_starts[index] as usize..self.label_starts[index + 1] as usize]
     }
 
+    /// Bytes of memory that the columns take; the texts are not theirs.
+    pub fn column_bytes(&self) -> usize {
+        fn of<T>(column: &Vec<T>) -> usize {
+            column.capacity() * size_of::<T>()
+        }
+        of(&self.sample_types)
+            + of(&self.comments)
+            + of(&self.mappings)
+            + of(&self.functions)
+            + of(&self.locations)
+            + of(&self.lines)
+            + of(&self.sample_locations)
+            + of(&self.sample_starts)
+            + of(&self.values)
+            + of(&self.labels)
+            + of(&self.label_starts)
+    }
+
     /// Lines of a location, innermost first.
     pub fn lines_of(&self, location: &Location) -> &[Line] {
         &self.lines[location.lines_start as usize..location.lines_end as usize]

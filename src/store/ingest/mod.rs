@@ -16,6 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::base::segment::MAX_RECORD_BYTES;
+use crate::profile::decoded::Columns;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::pprof::{self, GzipError, Profile};
 use crate::profile::{Labels, ProfileType, RawProfile, SinkErrorKind};
@@ -29,6 +30,9 @@ pub use prepared::{Prepared, Samples, Span, Symbols};
 const UNKNOWN_SERVICE: &str = "unknown_service";
 /// Prefix of the names that godeltaprof gives; its values are increments like the others'.
 const GODELTAPROF: &str = "godeltaprof_";
+
+/// Most bytes that the texts of a profile may stand in: spans of them are 32 bits.
+const MAX_BUFFER_BYTES: usize = u32::MAX as usize / 2;
 
 /// Why a profile was not prepared.
 #[derive(Debug)]
@@ -55,6 +59,12 @@ pub fn memory_for(size: usize) -> usize {
     size + pprof::max_column_bytes(size)
 }
 
+/// As [`memory_for`], of a profile that came decoded: what it takes as it is, its bytes for the log, and what is made
+/// of it.
+pub fn memory_for_decoded(columns: &Columns) -> usize {
+    2 * columns.bytes()
+}
+
 /// Largest uncompressed profile that may be stored.
 pub fn size_limit(limits: &Limits) -> usize {
     match limits.max_profile_size_bytes {
@@ -73,6 +83,49 @@ pub fn prepare(raw: &RawProfile, received_ms: i64, limits: &Limits) -> Result<Pr
 
 /// As [`prepare`], but of a profile that has more than `room` bytes uncompressed no more is opened.
 pub fn prepare_within(raw: &RawProfile, received_ms: i64, limits: &Limits, room: usize) -> Result<Prepared, Refusal> {
+    let name = check_head(raw, limits)?;
+    let buffer = open(raw, limits, room)?;
+    let profile = pprof::decode(&buffer).map_err(|error| malformed(&raw.labels, error.to_string()))?;
+    let source = Source {
+        raw,
+        name,
+        size: buffer.len(),
+        buffer: &buffer,
+        received_ms,
+    };
+    Ok(prepare_columns(&source, profile, limits)?)
+}
+
+/// As [`prepare`], of a profile that came decoded; `raw` has its bytes for the log.
+pub fn prepare_decoded(
+    raw: &RawProfile,
+    columns: Columns,
+    received_ms: i64,
+    limits: &Limits,
+) -> Result<Prepared, Rejection> {
+    let name = check_head(raw, limits)?;
+    let (size, limit) = if pprof::is_gzip(&raw.pprof) {
+        (columns.buffer().len(), size_limit(limits))
+    } else {
+        (raw.pprof.len(), size_limit(limits))
+    };
+    if size > limit || columns.buffer().len() > MAX_BUFFER_BYTES {
+        return Err(too_large(raw, limit));
+    }
+    columns.take(|buffer, profile| {
+        let source = Source {
+            raw,
+            name,
+            size,
+            buffer,
+            received_ms,
+        };
+        prepare_columns(&source, profile, limits)
+    })
+}
+
+/// Checks what can be checked of a profile that is not opened; the name of its type.
+fn check_head<'a>(raw: &'a RawProfile, limits: &Limits) -> Result<&'a str, Rejection> {
     let labels = &raw.labels;
     let name = labels.get(PROFILE_NAME).ok_or_else(|| {
         Rejection::invalid(
@@ -80,35 +133,60 @@ pub fn prepare_within(raw: &RawProfile, received_ms: i64, limits: &Limits, room:
             format!("profile {} has no label {PROFILE_NAME}", labels.short()),
         )
     })?;
-    let name = name.strip_prefix(GODELTAPROF).unwrap_or(name);
     limits.check_labels(labels)?;
     bounds::check_id(&raw.id)?;
-    let buffer = open(raw, limits, room)?;
-    let malformed =
-        |message: String| Rejection::invalid("malformed_profile", format!("profile {}: {message}", labels.short()));
-    let mut profile = pprof::decode(&buffer).map_err(|error| malformed(error.to_string()))?;
+    Ok(name.strip_prefix(GODELTAPROF).unwrap_or(name))
+}
+
+fn malformed(labels: &Labels, message: String) -> Rejection {
+    Rejection::invalid("malformed_profile", format!("profile {}: {message}", labels.short()))
+}
+
+/// Where columns come from.
+struct Source<'a> {
+    raw: &'a RawProfile,
+    /// Name of the type.
+    name: &'a str,
+    /// Bytes of the pprof, uncompressed.
+    size: usize,
+    /// What the texts of the columns stand in.
+    buffer: &'a Bytes,
+    received_ms: i64,
+}
+
+fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -> Result<Prepared, Rejection> {
+    let Source {
+        raw,
+        name,
+        size,
+        buffer,
+        received_ms,
+    } = *source;
+    let labels = &raw.labels;
+    // Of its own lifetime: the new names of functions live shorter than the buffer.
+    let mut profile = profile;
     check_counts(&profile, labels, limits)?;
     bounds::check_types(name, &profile)?;
-    let types = profile_types(name, &profile).map_err(malformed)?;
+    let types = profile_types(name, &profile).map_err(|message| malformed(labels, message))?;
     let time_ns = match profile.time_nanos {
         0 => received_ms.saturating_mul(1_000_000),
         time => time,
     };
     limits.check_time(labels, time_ns.div_euclid(1_000_000), received_ms)?;
     cut_depth(&mut profile, limits.max_profile_stacktrace_depth);
-    let renamed = GoNames::of(&profile, &buffer);
+    let renamed = GoNames::of(&profile, buffer);
     rename(&mut profile, &renamed, limits.max_profile_symbol_value_length);
     bounds::check_names(&profile)?;
     let stack_ids = pprof::stack_ids(&profile);
     let frames = bounds::check_stacks(&profile, &stack_ids)?;
 
-    let mut spans = Spans::new(&buffer);
+    let mut spans = Spans::new(buffer);
     let (series, links) = split::split(&profile, &stored_labels(labels), limits, &mut spans)?;
     let (zero_values, negative_values) = profile.values.iter().fold((0, 0), |(zero, negative), value| {
         (zero + u64::from(*value == 0), negative + u64::from(*value < 0))
     });
     let (duration_ns, period) = (profile.duration_nanos, profile.period);
-    let (values, symbols) = symbols(profile, spans, &buffer);
+    let (values, symbols) = symbols(profile, spans, buffer);
     Ok(Prepared {
         time_us: time_ns.div_euclid(1_000),
         duration_ns,
@@ -120,7 +198,7 @@ pub fn prepare_within(raw: &RawProfile, received_ms: i64, limits: &Limits, room:
         series,
         links,
         symbols,
-        size: buffer.len(),
+        size,
         zero_values,
         negative_values,
         frames,
@@ -133,10 +211,7 @@ fn open(raw: &RawProfile, limits: &Limits, room: usize) -> Result<Bytes, Refusal
     pprof::gunzip(&raw.pprof, limit.min(room)).map_err(|error| match error {
         GzipError::TooLarge { .. } if room < limit => Refusal::LargerThanAnnounced,
         GzipError::TooLarge { limit } => Refusal::Rejected(too_large(raw, limit)),
-        GzipError::Corrupt(reason) => Refusal::Rejected(Rejection::invalid(
-            "malformed_profile",
-            format!("profile {}: corrupt gzip: {reason}", raw.labels.short()),
-        )),
+        GzipError::Corrupt(reason) => Refusal::Rejected(malformed(&raw.labels, format!("corrupt gzip: {reason}"))),
     })
 }
 

@@ -250,3 +250,37 @@ fn what_announces_fewer_bytes_than_it_has_is_opened_only_with_room_for_all() {
     assert!(matches!(refusal, Refusal::LargerThanAnnounced));
     assert_eq!(prepare(&raw, NOW_MS, &limits).unwrap().stack_ids.len(), 3);
 }
+
+#[test]
+fn a_profile_that_comes_decoded_becomes_the_rows_of_its_bytes() {
+    let text = Bytes::from_static(b"main;pkg.Map[go.shape.int];parse");
+    let columns = || {
+        Columns::read(text.clone(), |text| {
+            let names: Vec<&str> = std::str::from_utf8(text)?.split(';').collect();
+            Ok::<_, std::str::Utf8Error>(profile(&names, &[3, 0, -4], vec![]))
+        })
+        .unwrap()
+    };
+    let raw = raw(LABELS, columns().get());
+    let limits = Limits::default();
+    let of_bytes = prepare(&raw, NOW_MS, &limits).unwrap();
+    let of_columns = prepare_decoded(&raw, columns(), NOW_MS, &limits).unwrap();
+    assert_eq!(names(&of_columns), ["main", "pkg.Map", "parse"]);
+    assert_eq!(names(&of_columns), names(&of_bytes));
+    let rows = |prepared: &Prepared| {
+        (
+            prepared.types.clone(),
+            prepared.values.clone(),
+            prepared.stack_ids.clone(),
+            prepared.series[0].labels.clone(),
+            (prepared.time_us, prepared.size, prepared.frames, prepared.zero_values),
+        )
+    };
+    assert_eq!(rows(&of_columns), rows(&of_bytes));
+    let small = Limits {
+        max_profile_size_bytes: raw.pprof.len() - 1,
+        ..limits
+    };
+    let rejection = prepare_decoded(&raw, columns(), NOW_MS, &small).unwrap_err();
+    assert_eq!(rejection.reason, "profile_size_limit");
+}

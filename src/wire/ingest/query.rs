@@ -77,6 +77,11 @@ impl IngestQuery {
             parse_name(&name).map_err(|reason| ConnectError::invalid(format!("name: {reason}")))?;
         Ok(read)
     }
+
+    /// Length of the collection in nanoseconds.
+    pub fn duration_nanos(&self) -> i64 {
+        self.until_nanos.saturating_sub(self.from_nanos).max(0)
+    }
 }
 
 /// `app{k=v,k2=v2}`: values without quotes.

@@ -1,7 +1,7 @@
 //! Tests of `/ingest` bodies: what becomes of them and how wrong ones are refused.
 
 use super::*;
-use crate::profile::pprof::{Profile, ValueType};
+use crate::profile::pprof::{self, Profile, ValueType};
 
 const NOW: i64 = 1_700_000_000_000_000_000;
 
@@ -9,10 +9,24 @@ fn query(text: &str) -> IngestQuery {
     IngestQuery::parse(text, NOW).unwrap()
 }
 
-fn read(query: &IngestQuery, content_type: &str, body: Bytes, max_bytes: usize) -> Result<RawProfile, ConnectError> {
+fn read(query: &IngestQuery, content_type: &str, body: Bytes, limit: usize) -> Result<DecodedProfile, ConnectError> {
     let upload = Upload::new(query, content_type, body)?;
-    upload.weight(max_bytes)?;
-    upload.profile(query, max_bytes)
+    let open = |opening: Opening| {
+        upload.memory(opening)?;
+        upload.read(query, opening)
+    };
+    let read = open(Opening::Announced(limit)).or_else(|error| match error {
+        ReadError::LargerThanAnnounced => open(Opening::AtMost(limit)),
+        refused => Err(refused),
+    });
+    match read {
+        Ok(mut profiles) => {
+            assert_eq!(profiles.len(), 1);
+            Ok(profiles.remove(0))
+        }
+        Err(ReadError::Refused(error)) => Err(error),
+        Err(ReadError::LargerThanAnnounced) => panic!("opened with room for all"),
+    }
 }
 
 fn with_types<'a>(kinds: &[&'a str]) -> Profile<'a> {
@@ -49,7 +63,7 @@ fn bytes_go_on_as_they_came() {
             1 << 20,
         )
         .unwrap();
-        assert_eq!(read.pprof.as_ptr(), body.as_ptr());
+        assert_eq!(read.pprof.unwrap().as_ptr(), body.as_ptr());
         assert_eq!(
             read.labels.to_string(),
             r#"{__delta__="false", __name__="process_cpu", pyroscope_spy="unknown", service_name="app"}"#
@@ -68,24 +82,7 @@ fn a_form_has_the_profile_and_its_settings() {
         read.labels.to_string(),
         r#"{__delta__="false", __name__="block", __session_id__="1", app_name="app", pyroscope_spy="gospy", service_name="shop"}"#
     );
-    assert_eq!(read.pprof, plain);
-}
-
-#[test]
-fn the_name_follows_from_the_sample_types() {
-    for (kinds, name) in [
-        (&["samples", "cpu"][..], "process_cpu"),
-        (&["cpu", "wall"], "wall"),
-        (&["alloc_objects", "alloc_space"], "memory"),
-        (&["inuse_space"], "memory"),
-        (&["space"], "memory"),
-        (&["contentions", "delay"], "mutex"),
-        (&["goroutine"], "goroutines"),
-        (&["exceptions"], "exceptions"),
-        (&["a", "b"], "b"),
-    ] {
-        assert_eq!(profile_name(kinds, &HashMap::new()), name, "{kinds:?}");
-    }
+    assert_eq!(read.pprof.unwrap(), plain);
 }
 
 #[test]
@@ -100,10 +97,10 @@ fn a_profile_without_time_gets_that_of_the_query() {
         1 << 20,
     )
     .unwrap();
-    let plain = pprof::gunzip(&read.pprof, 1 << 20).unwrap();
-    let back = pprof::decode(&plain).unwrap();
-    assert_eq!(back.time_nanos, 1_699_999_990_000_000_000);
-    assert_eq!(back.duration_nanos, 10_000_000_000);
+    let (raw, columns) = read.into_parts();
+    assert_eq!(pprof::decode(&raw.pprof).as_ref(), Ok(columns.get()));
+    assert_eq!(columns.get().time_nanos, 1_699_999_990_000_000_000);
+    assert_eq!(columns.get().duration_nanos, 10_000_000_000);
 }
 
 #[test]
@@ -132,6 +129,7 @@ fn wrong_bodies_are_refused_with_their_reason() {
         ("", "binary/octet-stream+tree", Bytes::new(), 422, "tree"),
         ("format=xml", "", Bytes::new(), 422, "xml"),
         ("", FORM, form(&[("other", b"x")]), 400, "no field `profile`"),
+        ("", FORM, form(&[("", b"x")]), 400, "no field `profile`"),
         (
             "",
             FORM,
@@ -165,20 +163,40 @@ fn wrong_bodies_are_refused_with_their_reason() {
 
 #[test]
 fn an_upload_tells_what_it_will_take_before_it_is_opened() {
-    let weight = |body: Vec<u8>, max| {
-        Upload::new(&query("name=a&format=pprof"), "", body.into())
-            .unwrap()
-            .weight(max)
+    let memory = |body: Vec<u8>, limit| {
+        let upload = Upload::new(&query("name=a&format=pprof"), "", body.into()).unwrap();
+        let columns = pprof::max_column_bytes(0);
+        [Opening::Announced(limit), Opening::AtMost(limit)].map(|opening| Some(upload.memory(opening).ok()? - columns))
     };
     let zeros = || pprof::gzip(&vec![0u8; 1 << 20]);
-    assert_eq!(weight(zeros(), 1 << 20).unwrap(), 3 << 20);
-    assert_eq!(weight([zeros(), zeros()].concat(), 2 << 20).unwrap(), 6 << 20);
-    assert_eq!(weight(zeros(), (1 << 20) - 1).unwrap_err().status, 413);
-    assert_eq!(weight(vec![10; 100], 1 << 20).unwrap(), 300);
+    assert_eq!(memory(zeros(), 2 << 20), [Some(17 << 20), Some(34 << 20)]);
+    // The last of two members says how long it is itself.
+    assert_eq!(
+        memory([zeros(), zeros()].concat(), 2 << 20),
+        [Some(17 << 20), Some(34 << 20)]
+    );
+    assert_eq!(memory(zeros(), 1 << 10), [Some(17 << 10); 2]);
+    assert_eq!(memory(vec![10; 100], 100)[0], Some(1700));
+    assert_eq!(memory(vec![10; 101], 100), [None; 2]);
     assert_eq!(
         [(10, 1 << 20), (10_000, 1 << 20), (2 << 20, 1 << 20)].map(|(body, max)| work_bytes(body, max)),
         [10_320, 1 << 20, 2 << 20]
     );
+}
+
+#[test]
+fn what_announces_fewer_bytes_than_it_has_is_opened_with_room_for_all_or_not_at_all() {
+    let plain = pprof::encode(&with_types(&["cpu"]));
+    let members = Bytes::from([pprof::gzip(&plain), pprof::gzip(b"")].concat());
+    let query = query("name=a&format=pprof");
+    let upload = Upload::new(&query, "", members.clone()).unwrap();
+    let announced = upload.read(&query, Opening::Announced(1 << 20));
+    assert!(matches!(announced, Err(ReadError::LargerThanAnnounced)));
+    assert_eq!(
+        read(&query, "", members.clone(), 1 << 20).unwrap().pprof,
+        Some(members.clone())
+    );
+    assert_eq!(read(&query, "", members, plain.len() - 1).unwrap_err().status, 413);
 }
 
 #[test]
@@ -199,8 +217,9 @@ fn folded_stacks_become_a_profile_of_the_type_that_the_name_says() {
         let read = read(&query(&format!("name={app}&format={format}")), "", text, 1 << 20).unwrap();
         assert_eq!(read.labels.get("service_name"), Some("shop"), "{app}");
         assert_eq!(read.labels.get("__name__"), Some(name), "{app}");
-        let plain = pprof::gunzip(&read.pprof, 1 << 20).unwrap();
-        let profile = pprof::decode(&plain).unwrap();
+        let (raw, columns) = read.into_parts();
+        let profile = columns.get();
+        assert_eq!(pprof::decode(&raw.pprof).as_ref(), Ok(profile));
         assert_eq!(profile.sample_types[0].kind, kind);
         assert_eq!(
             (profile.sample_count(), profile.values.iter().sum::<i64>()),

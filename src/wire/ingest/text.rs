@@ -1,12 +1,43 @@
 //! Folded stacks as text: `main;work;parse 12` a line (`groups`), or one stack a line that counts once (`lines`).
 //!
-//! In: the body and what the query says. Out: a pprof profile and the name that goes with it. The last part of the application's name says
-//! what the numbers mean, as in Pyroscope; parts whose meaning is not certain are refused by name.
+//! The last part of the application's name says what the numbers mean, as in Pyroscope; parts whose meaning is not
+//! certain are refused by name.
 
 use hashbrown::HashMap;
 
+use crate::profile::DecodedProfile;
+use crate::profile::decoded::Columns;
 use crate::profile::pprof::{Builder, Profile, ValueType};
-use crate::wire::ingest::IngestQuery;
+use crate::wire::connect::ConnectError;
+use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
+use crate::wire::ingest::query::IngestQuery;
+
+/// Each line is a stack and its count. Without a format the protocol means this.
+pub static GROUPS: Format = Format {
+    names: &["groups", "collapsed"],
+    field: "",
+    is_like: |_| true,
+    memory: |payload, opening| memory(payload, opening, Counts::Given),
+    read: |payload, query, opening| read(payload, query, opening, Counts::Given),
+};
+
+/// Each line is a stack that counts once.
+pub static LINES: Format = Format {
+    names: &["lines"],
+    field: "",
+    is_like: |_| false,
+    memory: |payload, opening| memory(payload, opening, Counts::One),
+    read: |payload, query, opening| read(payload, query, opening, Counts::One),
+};
+
+/// What a stack counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    /// The number at the end of its line.
+    Given,
+    /// One.
+    One,
+}
 
 const SECOND_NANOS: i64 = 1_000_000_000;
 
@@ -28,14 +59,50 @@ const NAME_BYTES: usize = 512;
 /// More of something than a text may have.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the text has {found} {what}, the limit is {limit}")]
-pub struct TooMany {
+struct TooMany {
     found: usize,
     what: &'static str,
     limit: usize,
 }
 
+fn memory(payload: &Payload, opening: Opening, counts: Counts) -> Result<usize, ConnectError> {
+    let text = &payload.content;
+    if text.len() > opening.limit() {
+        return Err(too_large(opening.limit()));
+    }
+    weight(text, counts).map_err(|reason| ConnectError::too_large(reason.to_string()))
+}
+
+fn read(
+    payload: &Payload,
+    query: &IngestQuery,
+    opening: Opening,
+    counts: Counts,
+) -> Result<Vec<DecodedProfile>, ReadError> {
+    let body = payload.content.clone();
+    if body.len() > opening.limit() {
+        return Err(too_large(opening.limit()).into());
+    }
+    let kind = TextType::of(query).map_err(|reason| ConnectError::invalid(reason).with_status(422))?;
+    let columns = Columns::read(body, |body| {
+        let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+        let profile = kind.profile(text, counts, query)?;
+        if profile.sample_count() == 0 {
+            return Err("no line is a stack and a count".to_owned());
+        }
+        Ok(profile)
+    })
+    .map_err(|reason| ConnectError::invalid(format!("cannot read the profile as folded stacks: {reason}")))?;
+    Ok(vec![DecodedProfile {
+        labels: labels(query, &kind.app, kind.name),
+        id: "".into(),
+        columns,
+        pprof: None,
+    }])
+}
+
 /// How many bytes of memory the profile of a text takes at most, told without making it.
-pub fn weight(text: &[u8], counted: bool) -> Result<usize, TooMany> {
+fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
     let stacks = 1 + memchr::memchr_iter(b'\n', text).count();
     let frames = stacks + memchr::memchr_iter(b';', text).count();
     for (found, what, limit) in [(stacks, "lines", MAX_STACKS), (frames, "frames", MAX_FRAMES)] {
@@ -44,18 +111,20 @@ pub fn weight(text: &[u8], counted: bool) -> Result<usize, TooMany> {
         }
     }
     // The shortest line with a name of its own: the name, a blank and a count, the end of the line.
-    let shortest = if counted { 3 } else { 2 };
+    let shortest = match counts {
+        Counts::Given => 3,
+        Counts::One => 2,
+    };
     let names = frames.min(text.len() / shortest + 1).min(MAX_NAMES);
     Ok(2 * text.len() + stacks * STACK_BYTES + frames * FRAME_BYTES + names * NAME_BYTES)
 }
 
 /// What a text profile is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextType {
+struct TextType {
     /// Application without the part that names the type.
-    pub app: String,
+    app: String,
     /// `__name__`.
-    pub name: &'static str,
+    name: &'static str,
     kind: &'static str,
     unit: &'static str,
     period: Option<i64>,
@@ -64,7 +133,7 @@ pub struct TextType {
 
 impl TextType {
     /// The type that the application's name and the sample rate mean.
-    pub fn of(query: &IngestQuery) -> Result<Self, String> {
+    fn of(query: &IngestQuery) -> Result<Self, String> {
         let (app, suffix) = query.app.rsplit_once('.').unwrap_or((&query.app, ""));
         let memory = |kind, unit| Self {
             app: app.to_owned(),
@@ -102,15 +171,15 @@ impl TextType {
         })
     }
 
-    /// The profile of the lines of `text`; `counted` tells whether each ends with its count.
-    pub fn profile<'a>(&self, text: &'a str, counted: bool, query: &IngestQuery) -> Result<Profile<'a>, String> {
+    /// The profile of the lines of `text`.
+    fn profile<'a>(&self, text: &'a str, counts: Counts, query: &IngestQuery) -> Result<Profile<'a>, String> {
         let mut about = Profile {
             sample_types: vec![ValueType {
                 kind: self.kind,
                 unit: self.unit,
             }],
             time_nanos: query.from_nanos,
-            duration_nanos: query.until_nanos.saturating_sub(query.from_nanos).max(0),
+            duration_nanos: query.duration_nanos(),
             ..Profile::default()
         };
         if let Some(period) = self.period {
@@ -127,11 +196,11 @@ impl TextType {
             if line.len() > MAX_LINE_BYTES {
                 return Err(format!("line {} is longer than {MAX_LINE_BYTES} bytes", index + 1));
             }
-            let (stack, count) = match (counted, line.rsplit_once(' ')) {
-                (false, _) => (line, 1),
+            let (stack, count) = match (counts, line.rsplit_once(' ')) {
+                (Counts::One, _) => (line, 1),
                 // A line without a count is no stack.
-                (true, None) => continue,
-                (true, Some((stack, count))) => {
+                (Counts::Given, None) => continue,
+                (Counts::Given, Some((stack, count))) => {
                     let count: i64 = count
                         .trim()
                         .parse()
@@ -163,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_text_is_weighed_by_lines_frames_and_names() {
-        let weight = |text: &str| weight(text.as_bytes(), true);
+        let weight = |text: &str| weight(text.as_bytes(), Counts::Given);
         let line = 64 + 16 + 512;
         assert_eq!(weight("main 1"), Ok(12 + line));
         assert_eq!(weight("main;work 1"), Ok(22 + line + 16 + 512));
@@ -180,7 +249,7 @@ mod tests {
         let query = IngestQuery::parse("name=a", 0).unwrap();
         let of = |count: usize| {
             let text: String = (0..count).map(|name| format!("{name:x} 1\n")).collect();
-            let found = TextType::of(&query).unwrap().profile(&text, true, &query);
+            let found = TextType::of(&query).unwrap().profile(&text, Counts::Given, &query);
             found.map(|profile| profile.functions.len())
         };
         assert_eq!(of(MAX_NAMES), Ok(MAX_NAMES));

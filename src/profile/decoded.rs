@@ -1,0 +1,148 @@
+//! A decoded profile that can travel: columns together with the buffer that their texts stand in.
+//!
+//! In: a buffer and how to read it. Out: [`DecodedProfile`], which a sink may take apart without decoding anything, or
+//! turn into the bytes of a [`RawProfile`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use self_cell::self_cell;
+
+use crate::profile::pprof::{self, Profile};
+use crate::profile::{Labels, RawProfile};
+
+self_cell! {
+    struct Cell {
+        owner: Bytes,
+        #[covariant]
+        dependent: Profile,
+    }
+}
+
+/// Columns and the buffer that they borrow from.
+pub struct Columns(Cell);
+
+impl Columns {
+    /// What `read` makes of a buffer.
+    pub fn read<E>(buffer: Bytes, read: impl for<'a> FnOnce(&'a Bytes) -> Result<Profile<'a>, E>) -> Result<Self, E> {
+        Cell::try_new(buffer, read).map(Self)
+    }
+
+    /// The columns.
+    pub fn get(&self) -> &Profile<'_> {
+        self.0.borrow_dependent()
+    }
+
+    /// Changes the columns.
+    pub fn change(&mut self, change: impl for<'a> FnOnce(&mut Profile<'a>)) {
+        self.0.with_dependent_mut(|_, profile| change(profile));
+    }
+
+    /// What their texts stand in, unless they are constants.
+    pub fn buffer(&self) -> &Bytes {
+        self.0.borrow_owner()
+    }
+
+    /// Takes the columns away from their buffer, for as long as `with` needs both.
+    pub fn take<T>(mut self, with: impl for<'a> FnOnce(&'a Bytes, Profile<'a>) -> T) -> T {
+        self.0
+            .with_dependent_mut(|buffer, profile| with(buffer, std::mem::take(profile)))
+    }
+
+    /// Bytes of memory that columns and buffer take.
+    pub fn bytes(&self) -> usize {
+        self.buffer().len() + self.get().column_bytes()
+    }
+}
+
+impl fmt::Debug for Columns {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "columns of {} samples", self.get().sample_count())
+    }
+}
+
+/// A decoded profile on its way.
+#[derive(Debug)]
+pub struct DecodedProfile {
+    /// Labels of the series, `__name__` among them.
+    pub labels: Labels,
+    /// Id that the sender gave; empty when it gave none.
+    pub id: Arc<str>,
+    /// What it holds.
+    pub columns: Columns,
+    /// The same as pprof, compressed or not, when it came so.
+    pub pprof: Option<Bytes>,
+}
+
+impl DecodedProfile {
+    /// The profile as bytes, and its columns. Bytes that did not come are written, without compression.
+    pub fn into_parts(self) -> (RawProfile, Columns) {
+        let pprof = self.pprof.unwrap_or_else(|| pprof::encode(self.columns.get()).into());
+        let raw = RawProfile {
+            labels: self.labels,
+            id: self.id,
+            pprof,
+        };
+        (raw, self.columns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::BoxFuture;
+    use crate::profile::pprof::{Builder, ValueType};
+    use crate::profile::{ProfileSink, SinkError};
+
+    fn decoded(pprof: Option<Bytes>) -> DecodedProfile {
+        let columns = Columns::read(Bytes::from_static(b"main;work"), |text| {
+            let text = std::str::from_utf8(text)?;
+            let mut builder = Builder::new(Profile {
+                sample_types: vec![ValueType {
+                    kind: "cpu",
+                    unit: "nanoseconds",
+                }],
+                ..Profile::default()
+            });
+            let stack: Vec<u32> = text.rsplit(';').map(|name| builder.named(name)).collect();
+            builder.sample(stack, [], &[7]);
+            Ok::<_, std::str::Utf8Error>(builder.finish())
+        });
+        DecodedProfile {
+            labels: Labels::from_pairs([("service_name", "shop")]),
+            id: "1".into(),
+            columns: columns.unwrap(),
+            pprof,
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_that_came_or_say_the_same_as_the_columns() {
+        let came = Bytes::from_static(b"as they came");
+        let (raw, columns) = decoded(Some(came.clone())).into_parts();
+        assert_eq!(raw.pprof, came);
+        assert_eq!(columns.get().functions[0].name, "work");
+        let (raw, columns) = decoded(None).into_parts();
+        assert_eq!(pprof::decode(&raw.pprof).as_ref(), Ok(columns.get()));
+        assert!(columns.bytes() > columns.buffer().len());
+        assert_eq!(
+            columns.take(|text, profile| (text.len(), profile.sample_count())),
+            (9, 1)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_sink_that_has_no_use_for_columns_gets_bytes() {
+        struct OfBytes;
+        impl ProfileSink for OfBytes {
+            fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+                assert!(profiles.iter().all(|profile| pprof::decode(&profile.pprof).is_ok()));
+                assert_eq!(profiles.len(), 2);
+                Box::pin(std::future::ready(Vec::new()))
+            }
+        }
+        let errors = OfBytes.append_decoded(vec![decoded(None), decoded(None)]).await;
+        assert!(errors.is_empty());
+    }
+}

@@ -1,0 +1,174 @@
+//! pprof, bare or in a form: the bytes go on as they came unless their time is missing.
+//!
+//! The name of a profile follows from its sample types, under the names that the SDK wants them shown.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::profile::DecodedProfile;
+use crate::profile::decoded::Columns;
+use crate::profile::pprof::{self, GzipError};
+use crate::wire::connect::ConnectError;
+use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
+use crate::wire::ingest::query::IngestQuery;
+
+/// The format.
+pub static PPROF: Format = Format {
+    names: &["pprof"],
+    field: "profile",
+    is_like: |body| pprof::is_gzip(body) || starts_as_pprof(body),
+    memory,
+    read,
+};
+
+/// Profiles that say they were taken before this (a year after 1970) do not know their time: 1971 in nanoseconds.
+const FIRST_CREDIBLE_NANOS: i64 = 365 * 86_400 * 1_000_000_000;
+
+/// Field of a form with the settings of sample types.
+const CONFIG: &str = "sample_type_config";
+
+/// Most bytes of these settings: SDKs send some hundred.
+const MAX_CONFIG_BYTES: usize = 64 << 10;
+
+/// Bytes in memory for one byte of them: the worst is a setting of eight bytes, which has two texts in a table.
+const CONFIG_FACTOR: usize = 32;
+
+/// Settings by sample type.
+type Config = HashMap<String, SampleTypeConfig>;
+
+/// Settings of a sample type, as SDKs send them. Only the name matters to us.
+#[derive(Deserialize)]
+struct SampleTypeConfig {
+    #[serde(rename = "display-name", default)]
+    display_name: String,
+}
+
+/// A profile starts with a sample type (field 1, length-delimited) of at most four bytes of fields; text does not start with a line end.
+fn starts_as_pprof(body: &[u8]) -> bool {
+    matches!(body, [0x0a, 0..=22, ..])
+}
+
+fn memory(payload: &Payload, opening: Opening) -> Result<usize, ConnectError> {
+    if payload.field("prev_profile").is_some() {
+        return Err(ConnectError::invalid(
+            "the form has a `prev_profile`: this SDK is too old, upgrade pyroscope-go, which computes differences itself",
+        )
+        .with_status(422));
+    }
+    let config = payload.field(CONFIG).map_or(0, bytes::Bytes::len);
+    if config > MAX_CONFIG_BYTES {
+        return Err(ConnectError::too_large(format!(
+            "the form has a `{CONFIG}` of {config} bytes, the limit is {MAX_CONFIG_BYTES}"
+        )));
+    }
+    let content = &payload.content;
+    if !pprof::is_gzip(content) && content.len() > opening.limit() {
+        return Err(too_large(opening.limit()));
+    }
+    let plain = opening.bytes(content);
+    Ok(plain
+        .saturating_add(pprof::max_column_bytes(plain))
+        .saturating_add(config * CONFIG_FACTOR))
+}
+
+fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
+    let config: Config = match payload.field(CONFIG) {
+        None => Config::new(),
+        Some(config) => serde_json::from_slice(config)
+            .map_err(|error| ConnectError::invalid(format!("cannot read `{CONFIG}` of the form: {error}")))?,
+    };
+    let (room, limit) = (opening.bytes(&payload.content), opening.limit());
+    let plain = pprof::gunzip(&payload.content, room).map_err(|error| match error {
+        GzipError::TooLarge { .. } if room < limit => ReadError::LargerThanAnnounced,
+        GzipError::TooLarge { .. } => too_large(limit).into(),
+        GzipError::Corrupt(_) => ConnectError::invalid(error.to_string()).into(),
+    })?;
+    let mut columns = Columns::read(plain, |plain| pprof::decode(plain))
+        .map_err(|error| ConnectError::invalid(format!("cannot read the profile as pprof: {error}")))?;
+    let kinds: Vec<&str> = columns.get().sample_types.iter().map(|kind| kind.kind).collect();
+    let labels = labels(query, &query.app, &profile_name(&kinds, &config));
+    let knows_its_time = columns.get().time_nanos >= FIRST_CREDIBLE_NANOS;
+    if !knows_its_time {
+        columns.change(|profile| {
+            profile.time_nanos = query.from_nanos;
+            if profile.duration_nanos == 0 {
+                profile.duration_nanos = query.duration_nanos();
+            }
+        });
+    }
+    Ok(vec![DecodedProfile {
+        labels,
+        id: "".into(),
+        columns,
+        pprof: knows_its_time.then(|| payload.content.clone()),
+    }])
+}
+
+/// `__name__` of a profile with these sample types.
+fn profile_name(kinds: &[&str], config: &Config) -> String {
+    let shown: Vec<&str> = kinds.iter().map(|kind| shown_name(kind, config)).collect();
+    if shown.contains(&"wall") {
+        return "wall".to_owned();
+    }
+    shown
+        .iter()
+        .find_map(|name| known_name(name))
+        .or(shown.last().copied())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn shown_name<'a>(kind: &'a str, config: &'a Config) -> &'a str {
+    if let Some(config) = config.get(kind)
+        && !config.display_name.is_empty()
+    {
+        return &config.display_name;
+    }
+    match kind {
+        "samples" => "cpu",
+        "goroutine" => "goroutines",
+        "contentions" => "mutex_count",
+        "delay" => "mutex_duration",
+        kind => kind,
+    }
+}
+
+fn known_name(shown: &str) -> Option<&'static str> {
+    let has = |text: &str| shown.contains(text);
+    if has("cpu") {
+        Some("process_cpu")
+    } else if has("alloc_") || has("inuse_") || matches!(shown, "space" | "objects") {
+        Some("memory")
+    } else if has("mutex_") {
+        Some("mutex")
+    } else if has("block_") {
+        Some("block")
+    } else if has("goroutines") {
+        Some("goroutines")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_follows_from_the_sample_types() {
+        for (kinds, name) in [
+            (&["samples", "cpu"][..], "process_cpu"),
+            (&["cpu", "wall"], "wall"),
+            (&["alloc_objects", "alloc_space"], "memory"),
+            (&["inuse_space"], "memory"),
+            (&["space"], "memory"),
+            (&["contentions", "delay"], "mutex"),
+            (&["goroutine"], "goroutines"),
+            (&["exceptions"], "exceptions"),
+            (&["a", "b"], "b"),
+        ] {
+            assert_eq!(profile_name(kinds, &Config::new()), name, "{kinds:?}");
+        }
+    }
+}
