@@ -12,7 +12,55 @@ pub const SERVICE_NAME: &str = "service_name";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Labels(Arc<[(Arc<str>, Arc<str>)]>);
 
+/// A set of labels that is no set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LabelsError {
+    /// A label has no name.
+    #[error("a label has no name (its value is `{}`)", excerpt(.value))]
+    Unnamed {
+        /// The value.
+        value: Arc<str>,
+    },
+    /// Two labels have one name.
+    #[error("label `{}` is there twice", excerpt(.name))]
+    Twice {
+        /// The name.
+        name: Arc<str>,
+    },
+}
+
+/// Longest part of a name or value in an error, in bytes: each profile of a push may have one.
+const EXCERPT_BYTES: usize = 400;
+
+fn excerpt(text: &str) -> &str {
+    &text[..text.floor_char_boundary(EXCERPT_BYTES)]
+}
+
 impl Labels {
+    /// Labels from pairs in any order, each with a name of its own. A pair with an empty value is no label, but has a
+    /// name.
+    pub fn distinct<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Result<Self, LabelsError>
+    where
+        N: Into<Arc<str>>,
+        V: Into<Arc<str>>,
+    {
+        let mut sorted: Vec<(Arc<str>, Arc<str>)> = pairs
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        sorted.sort_unstable_by(|left, right| left.0.cmp(&right.0));
+        if let Some((_, value)) = sorted.first().filter(|(name, _)| name.is_empty()) {
+            return Err(LabelsError::Unnamed { value: value.clone() });
+        }
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(LabelsError::Twice {
+                name: pair[0].0.clone(),
+            });
+        }
+        sorted.retain(|(_, value)| !value.is_empty());
+        Ok(Self(sorted.into()))
+    }
+
     /// Labels from pairs in any order. Of two pairs with one name the last wins; a pair with an empty value is no label (as in Prometheus).
     pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Self
     where
@@ -70,6 +118,13 @@ impl Labels {
     pub fn with(&self, name: &str, value: &str) -> Self {
         let added = (Arc::from(name), Arc::from(value));
         Self::from_pairs(self.0.iter().cloned().chain(std::iter::once(added)))
+    }
+
+    /// This set with those of `others`, whose values win. No text is copied.
+    #[must_use]
+    pub fn with_all<'a>(&self, others: impl IntoIterator<Item = (&'a Arc<str>, &'a Arc<str>)>) -> Self {
+        let others = others.into_iter().map(|(name, value)| (name.clone(), value.clone()));
+        Self::from_pairs(self.0.iter().cloned().chain(others))
     }
 
     /// This set with only the labels for whose names `keep` is true.
@@ -132,6 +187,33 @@ impl fmt::Display for Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_from_outside_has_names_that_differ() {
+        let of = |pairs: &[(&str, &str)]| Labels::distinct(pairs.iter().copied()).map_err(|error| error.to_string());
+        assert_eq!(
+            of(&[("b", "1"), ("a", "2"), ("c", "")]).unwrap().to_string(),
+            r#"{a="2", b="1"}"#
+        );
+        assert_eq!(
+            of(&[("b", "1"), ("", "x")]).unwrap_err(),
+            "a label has no name (its value is `x`)"
+        );
+        assert_eq!(
+            of(&[("b", "1"), ("a", ""), ("b", "")]).unwrap_err(),
+            "label `b` is there twice"
+        );
+        let long = of(&[("", &"\u{e4}".repeat(10_000))]).unwrap_err();
+        assert!(long.len() < EXCERPT_BYTES + 50, "{long}");
+    }
+
+    #[test]
+    fn other_labels_win() {
+        let labels = Labels::from_pairs([("a", "1"), ("b", "2")]);
+        let others = Labels::from_pairs([("b", "3"), ("c", "4")]);
+        let others = others.pairs().iter().map(|(name, value)| (name, value));
+        assert_eq!(labels.with_all(others).to_string(), r#"{a="1", b="3", c="4"}"#);
+    }
 
     #[test]
     fn labels_are_sorted_and_the_last_of_a_name_wins() {

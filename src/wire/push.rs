@@ -3,7 +3,6 @@
 //! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body, and back. Contents of the profiles are not
 //! looked at here: the sink does that.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind};
@@ -51,14 +50,15 @@ impl PushBatch {
             return Err(SinkError::new(SinkErrorKind::TooLarge, message));
         }
         for (series, of_series) in request.series.into_iter().enumerate() {
-            let labels = labels(of_series.labels);
+            let pairs = of_series.labels.into_iter().map(|pair| (pair.name, pair.value));
+            let labels = Labels::distinct(pairs);
             for (index, sample) in of_series.samples.into_iter().enumerate() {
                 let origin = Origin {
                     place: Place { series, sample: index },
                     id: sample.id.into(),
                 };
                 match &labels {
-                    Err(message) => batch.refuse(origin, message.clone()),
+                    Err(error) => batch.refuse(origin, error.to_string()),
                     Ok(_) if sample.raw_profile.is_empty() => {
                         batch.refuse(origin, "the profile is empty".to_owned());
                     }
@@ -146,23 +146,6 @@ impl PushOutcome {
 /// The beginning of a text.
 fn excerpt(text: &str) -> &str {
     &text[..text.floor_char_boundary(EXCERPT_BYTES)]
-}
-
-/// Labels of a series; a name given twice or an empty name is an error.
-fn labels(pairs: Vec<LabelPair>) -> Result<Labels, String> {
-    let mut names = HashSet::with_capacity(pairs.len());
-    for pair in &pairs {
-        if pair.name.is_empty() {
-            return Err(format!("a label has no name (its value is `{}`)", excerpt(&pair.value)));
-        }
-        if !names.insert(pair.name.as_str()) {
-            return Err(format!("label `{}` is there twice", excerpt(&pair.name)));
-        }
-    }
-    drop(names);
-    Ok(Labels::from_pairs(
-        pairs.into_iter().map(|pair| (pair.name, pair.value)),
-    ))
 }
 
 /// Profiles as a request. Each has a series of its own, also where labels are equal: servers name the series that they

@@ -71,21 +71,18 @@ impl Targets {
 
 /// Public labels of the target, its process and container, and the name of its service.
 fn labels(target: &Target, pid: Option<u32>, container: Option<&str>) -> Labels {
-    let mut pairs: Vec<(String, String)> = target
-        .iter()
-        .filter(|(name, _)| !name.starts_with("__"))
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .collect();
-    pairs.push((SERVICE_NAME.to_owned(), service_name(target, "ebpf/")));
+    let public = target.iter().filter(|(name, _)| !name.starts_with("__"));
     let name = target.get(PROFILE_NAME).map_or("process_cpu", AsRef::as_ref);
-    pairs.push((PROFILE_NAME.to_owned(), name.to_owned()));
-    if let Some(container) = container {
-        pairs.push((CONTAINER_ID.to_owned(), container.to_owned()));
-    }
-    if let Some(pid) = pid {
-        pairs.push((PID.to_owned(), pid.to_string()));
-    }
-    Labels::from_pairs(pairs)
+    let own = [
+        (SERVICE_NAME, Some(service_name(target, "ebpf/"))),
+        (PROFILE_NAME, Some(name.to_owned())),
+        (CONTAINER_ID, container.map(str::to_owned)),
+        (PID, pid.map(|pid| pid.to_string())),
+    ];
+    let own = own
+        .into_iter()
+        .filter_map(|(name, value)| Some((Arc::from(name), Arc::from(value?))));
+    Labels::from_pairs(public.map(|(name, value)| (name.clone(), value.clone())).chain(own))
 }
 
 #[cfg(test)]

@@ -106,10 +106,7 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
 }
 
 fn pairs(labels: &Labels) -> LabelMap {
-    labels
-        .iter()
-        .map(|(name, value)| (Arc::from(name), Arc::from(value)))
-        .collect()
+    labels.pairs().iter().cloned().collect()
 }
 
 /// Adds the receiver, always the same one, to every set of exports.

@@ -19,7 +19,7 @@ use crate::pipeline::component::{
     ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
 };
 use crate::profile::sink::Receiver;
-use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{ProfileSink, RawProfile, SinkError, SinkErrorKind};
 
 mod arguments;
 mod failure;
@@ -220,9 +220,7 @@ impl Write {
         let labels = if external.is_empty() {
             kept
         } else {
-            let own = kept.iter().map(|(name, value)| (Arc::from(name), Arc::from(value)));
-            let external = external.iter().map(|(name, value)| (name.clone(), value.clone()));
-            Labels::from_pairs(own.chain(external))
+            kept.with_all(external)
         };
         if labels.is_empty() {
             return Err(SinkError::new(SinkErrorKind::Invalid, "the profile has no labels"));
