@@ -197,7 +197,7 @@ async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
     store.add(own).to_files();
     let engine = engine(store);
     let bytes = engine
-        .merge_profile("one", stacks_of(CPU, "{}", minute()))
+        .merge_profile("one", stacks_of(CPU, "{}", minute()), pprof::encode)
         .await
         .unwrap();
     let profile = pprof::decode(&bytes).unwrap();

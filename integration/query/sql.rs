@@ -347,7 +347,7 @@ async fn sums_by_function_equal_the_pprof_to_the_unit() {
         .unwrap();
     assert_eq!(tree.total(), first_total + second_total);
     let bytes = engine
-        .merge_profile("one", stacks_of(CPU, "{}", minute()))
+        .merge_profile("one", stacks_of(CPU, "{}", minute()), pprof::encode)
         .await
         .unwrap();
     assert_eq!(pprof::decode(&bytes).unwrap().values.iter().sum::<i64>(), tree.total());

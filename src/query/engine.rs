@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{DiffGraph, FlameGraph, Tree};
+use crate::profile::pprof::Profile;
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
 use crate::query::answer::Deadline;
@@ -285,10 +286,16 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The same as a pprof profile, not compressed.
-    pub async fn merge_profile(&self, tenant: &str, query: StackQuery) -> Result<Vec<u8>, QueryError> {
+    /// The same as a pprof profile, in the form that `write` gives it.
+    pub async fn merge_profile<T: Send + 'static>(
+        &self,
+        tenant: &str,
+        query: StackQuery,
+        write: fn(&Profile<'_>) -> T,
+    ) -> Result<T, QueryError> {
         query.range.check(self.shared.limits.max_query_length)?;
-        self.limited(export::merge_profile(self.context(tenant), query)).await
+        self.limited(export::merge_profile(self.context(tenant), query, write))
+            .await
     }
 
     /// Runs one read-only SQL query over the tables of the tenant. The time limit holds until the stream of the answer ends.

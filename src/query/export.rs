@@ -1,6 +1,7 @@
 //! Merged stacks as one pprof profile, with functions, files, lines, binaries and addresses as the store has them.
 //!
-//! In: sums by stack with their frames. Out: uncompressed pprof bytes. Frames of inlined functions come back as lines of one location.
+//! In: sums by stack with their frames. Out: what the caller writes of the profile. Frames of inlined functions come back
+//! as lines of one location.
 
 use std::sync::Arc;
 
@@ -8,24 +9,25 @@ use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
 use crate::profile::ProfileType;
-use crate::profile::pprof::{self, Builder, Function, Line, Location, Mapping, Profile, ValueType};
+use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
 use crate::query::aside::aside;
 use crate::query::engine::Context;
 use crate::query::flame::{self, Merged};
 use crate::query::stacks::{Frame, StackTable};
 use crate::query::{QueryError, StackQuery, totals};
 
-/// Answers the question as pprof bytes.
-pub(crate) fn merge_profile(
+/// Answers the question as `write` writes the profile.
+pub(crate) fn merge_profile<T: Send + 'static>(
     context: Arc<Context>,
     query: StackQuery,
-) -> BoxFuture<'static, Result<Vec<u8>, QueryError>> {
+    write: fn(&Profile<'_>) -> T,
+) -> BoxFuture<'static, Result<T, QueryError>> {
     Box::pin(async move {
         let period = period(&context, &query).await?;
         let merged = flame::merge(context, query.clone()).await?;
         aside(move |asker| {
             asker.check()?;
-            Ok(encode(&merged, &query, period))
+            Ok(written(&merged, &query, period, write))
         })
         .await
     })
@@ -49,7 +51,7 @@ fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Resu
     })
 }
 
-fn encode(merged: &Merged, query: &StackQuery, period: i64) -> Vec<u8> {
+fn written<T>(merged: &Merged, query: &StackQuery, period: i64, write: fn(&Profile<'_>) -> T) -> T {
     let table = merged.stacks.table.read();
     let start = query.range.start_ms.saturating_mul(1_000_000);
     let length = query.range.end_ms.saturating_sub(query.range.start_ms);
@@ -59,7 +61,7 @@ fn encode(merged: &Merged, query: &StackQuery, period: i64) -> Vec<u8> {
         time_nanos: start,
         duration_nanos: length.saturating_mul(1_000_000),
     };
-    encode_sums(&table, merged.sums.values.iter().copied(), &about)
+    write(&profile_of(&table, merged.sums.values.iter().copied(), &about))
 }
 
 /// What a profile says of itself besides its samples.
@@ -70,8 +72,12 @@ pub(crate) struct About<'a> {
     pub(crate) duration_nanos: i64,
 }
 
-/// Sums by stack as pprof bytes.
-pub(crate) fn encode_sums(table: &StackTable, sums: impl Iterator<Item = (i64, i64)>, about: &About<'_>) -> Vec<u8> {
+/// Sums by stack as a profile.
+pub(crate) fn profile_of<'a>(
+    table: &'a StackTable,
+    sums: impl Iterator<Item = (i64, i64)>,
+    about: &About<'a>,
+) -> Profile<'a> {
     let kind = about.kind;
     let mut export = Export {
         table,
@@ -95,7 +101,7 @@ pub(crate) fn encode_sums(table: &StackTable, sums: impl Iterator<Item = (i64, i
     for (stack, value) in sums.filter(|(_, value)| *value != 0) {
         export.sample(stack, value);
     }
-    pprof::encode(&export.builder.finish())
+    export.builder.finish()
 }
 
 struct Export<'a> {

@@ -10,13 +10,14 @@ use http::Request;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::profile::pprof::encode;
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{Labels, ProfileType};
 use crate::query::{Aggregation, SeriesQuery, StackQuery, TimeRange};
 use crate::server::unary::{Answer, unary};
 use crate::server::{ServerLimits, ServerState};
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::proto::google::Profile;
+use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError};
+use crate::wire::pprof_message::message;
 use crate::wire::proto::querier::{self, ProfileFormat};
 use crate::wire::proto::types;
 use crate::wire::push::pairs;
@@ -166,14 +167,8 @@ async fn stacktraces(
             answer.flamegraph = Some(graph(&state, &tenant, query, max_nodes, details).await?);
         }
         ProfileFormat::Pprof => {
-            let bytes = state.engine.merge_profile(&tenant, query).await?;
-            let read = state.workers.run(bytes.len(), move || {
-                prost::Message::decode(bytes.as_slice())
-                    .map_err(|error| ConnectError::new(Code::Internal, format!("cannot read our own profile: {error}")))
-            });
-            answer.pprof = Some(querier::PprofProfile {
-                profile: Some(read.await?),
-            });
+            let profile = state.engine.merge_profile(&tenant, query, message).await?;
+            answer.pprof = Some(querier::PprofProfile { profile: Some(profile) });
         }
         ProfileFormat::Tree => return Err(unimplemented("the format TREE is")),
         ProfileFormat::Dot => return Err(unimplemented("the format DOT is")),
@@ -262,17 +257,23 @@ pub async fn merge_span_profile(State(state): State<ServerState>, request: Reque
 
 /// `SelectMergeProfile`: the merged profile itself is the answer. `max_nodes` changes nothing, as in Pyroscope.
 pub async fn merge_profile(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    // Refused with its reason by the call itself when the headers are wrong.
+    let is_json = CallHeaders::read(request.headers()).is_ok_and(|headers| headers.codec == Codec::Json);
     question(
         state,
         request,
-        |state, tenant, ask: querier::SelectMergeProfileRequest| async move {
+        move |state, tenant, ask: querier::SelectMergeProfileRequest| async move {
             let mut query = stack_query(&state, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
             query.call_site = call_site(ask.stack_trace_selector)?;
             at_most("profile ids", ask.profile_id_selector.len())?;
             query.profile_ids = ask.profile_id_selector;
             query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
-            let bytes = state.engine.merge_profile(&tenant, query).await?;
-            Ok(Answer::<Profile>::Encoded(bytes.into(), pprof_json::profile))
+            if is_json {
+                let profile = state.engine.merge_profile(&tenant, query, message).await?;
+                return Ok(Answer::Large(profile, pprof_json::profile));
+            }
+            let bytes = state.engine.merge_profile(&tenant, query, encode).await?;
+            Ok(Answer::Encoded(bytes.into()))
         },
     )
     .await

@@ -20,12 +20,12 @@ use crate::server::tenant::tenant;
 use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
 use crate::wire::weight;
 
-/// An answer: a message, or bytes that already are one in protobuf's binary form.
+/// An answer: a message, or the bytes of one.
 pub enum Answer<M> {
     /// To be encoded.
     Message(M),
-    /// Encoded; decoded and written as JSON, by a function as in [`Answer::Large`], only for a caller that wants JSON.
-    Encoded(Bytes, fn(&M) -> Option<Vec<u8>>),
+    /// Written already, for a caller that wants protobuf's binary form.
+    Encoded(Bytes),
     /// To be encoded, with a function that writes the JSON form of the usual ones faster than the generated code.
     Large(M, fn(&M) -> Option<Vec<u8>>),
 }
@@ -140,7 +140,7 @@ where
 {
     let size = match &answer {
         Answer::Message(message) | Answer::Large(message, _) => message.encoded_len(),
-        Answer::Encoded(bytes, _) => bytes.len(),
+        Answer::Encoded(bytes) => bytes.len(),
     };
     let written = state.workers.run(size, move || {
         let body = match (answer, call.codec) {
@@ -149,13 +149,9 @@ where
                 None => connect::encode(Codec::Json, &message)?,
             },
             (Answer::Message(message) | Answer::Large(message, _), codec) => connect::encode(codec, &message)?,
-            (Answer::Encoded(bytes, _), Codec::Proto) => bytes,
-            (Answer::Encoded(bytes, json), Codec::Json) => {
-                let message = connect::decode::<Reply>(Codec::Proto, bytes)?;
-                match json(&message) {
-                    Some(text) => text.into(),
-                    None => connect::encode(Codec::Json, &message)?,
-                }
+            (Answer::Encoded(bytes), Codec::Proto) => bytes,
+            (Answer::Encoded(bytes), Codec::Json) => {
+                connect::encode(Codec::Json, &connect::decode::<Reply>(Codec::Proto, bytes)?)?
             }
         };
         Ok(connect::compress(call.accepts_gzip, body))

@@ -13,6 +13,7 @@ pub mod grpc_status;
 pub mod ingest;
 pub(crate) mod json_writer;
 pub mod pprof_json;
+pub mod pprof_message;
 pub mod proto;
 pub mod push;
 pub mod querier;

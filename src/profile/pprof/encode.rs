@@ -2,9 +2,8 @@
 //!
 //! The output is uncompressed and depends on the profile only: equal profiles give equal bytes.
 
-use hashbrown::HashMap;
-
 use crate::profile::pprof::model::{Location, Profile, SampleLabel, ValueType};
+use crate::profile::pprof::strings::Strings;
 
 /// Encodes a profile. Its indices must be in bounds, as those of a decoded profile are.
 pub fn encode(profile: &Profile<'_>) -> Vec<u8> {
@@ -17,7 +16,7 @@ pub fn encode(profile: &Profile<'_>) -> Vec<u8> {
     };
     let mut scratch = Writer::default();
     let mut inner = Writer::default();
-    let mut strings = Strings::new();
+    let mut strings = Strings::default();
 
     for value_type in &profile.sample_types {
         out.value_type(1, value_type, &mut strings, &mut scratch);
@@ -33,13 +32,13 @@ pub fn encode(profile: &Profile<'_>) -> Vec<u8> {
             inner.bytes.clear();
             match *label {
                 SampleLabel::Text(key, text) => {
-                    inner.number(1, strings.intern(key));
-                    inner.number(2, strings.intern(text));
+                    inner.string(1, strings.index(key));
+                    inner.string(2, strings.index(text));
                 }
                 SampleLabel::Number(key, value, unit) => {
-                    inner.number(1, strings.intern(key));
+                    inner.string(1, strings.index(key));
                     inner.number(3, value as u64);
-                    inner.number(4, strings.intern(unit));
+                    inner.string(4, strings.index(unit));
                 }
             }
             scratch.message(3, &inner);
@@ -52,8 +51,8 @@ pub fn encode(profile: &Profile<'_>) -> Vec<u8> {
         scratch.number(2, mapping.start);
         scratch.number(3, mapping.limit);
         scratch.number(4, mapping.offset);
-        scratch.number(5, strings.intern(mapping.file));
-        scratch.number(6, strings.intern(mapping.build_id));
+        scratch.string(5, strings.index(mapping.file));
+        scratch.string(6, strings.index(mapping.build_id));
         for (field, has) in (7..).zip(mapping.has) {
             scratch.number(field, u64::from(has));
         }
@@ -78,57 +77,34 @@ pub fn encode(profile: &Profile<'_>) -> Vec<u8> {
     for (index, function) in profile.functions.iter().enumerate() {
         scratch.bytes.clear();
         scratch.number(1, index as u64 + 1);
-        scratch.number(2, strings.intern(function.name));
-        scratch.number(3, strings.intern(function.system_name));
-        scratch.number(4, strings.intern(function.file));
+        scratch.string(2, strings.index(function.name));
+        scratch.string(3, strings.index(function.system_name));
+        scratch.string(4, strings.index(function.file));
         scratch.number(5, function.start_line as u64);
         out.message(5, &scratch);
     }
-    let drop_frames = strings.intern(profile.drop_frames);
-    let keep_frames = strings.intern(profile.keep_frames);
-    let default_sample_type = strings.intern(profile.default_sample_type);
+    let drop_frames = strings.index(profile.drop_frames);
+    let keep_frames = strings.index(profile.keep_frames);
+    let default_sample_type = strings.index(profile.default_sample_type);
     let comments = profile
         .comments
         .iter()
-        .map(|comment| strings.intern(comment))
+        .map(|comment| strings.index(comment) as u64)
         .collect::<Vec<_>>();
     if profile.period_type != ValueType::default() {
         out.value_type(11, &profile.period_type, &mut strings, &mut scratch);
     }
-    for text in &strings.texts {
+    for text in strings.texts() {
         out.bytes(6, text.as_bytes());
     }
-    out.number(7, drop_frames);
-    out.number(8, keep_frames);
+    out.string(7, drop_frames);
+    out.string(8, keep_frames);
     out.number(9, profile.time_nanos as u64);
     out.number(10, profile.duration_nanos as u64);
     out.number(12, profile.period as u64);
     out.packed(13, comments.into_iter(), &mut scratch);
-    out.number(14, default_sample_type);
+    out.string(14, default_sample_type);
     out.bytes
-}
-
-/// The string table being made.
-struct Strings<'a> {
-    indices: HashMap<&'a str, u64>,
-    texts: Vec<&'a str>,
-}
-
-impl<'a> Strings<'a> {
-    fn new() -> Self {
-        Self {
-            indices: HashMap::from_iter([("", 0)]),
-            texts: vec![""],
-        }
-    }
-
-    fn intern(&mut self, text: &'a str) -> u64 {
-        let next = self.texts.len() as u64;
-        *self.indices.entry(text).or_insert_with(|| {
-            self.texts.push(text);
-            next
-        })
-    }
 }
 
 /// Writes protobuf fields.
@@ -145,6 +121,11 @@ impl Writer {
             value >>= 7;
         }
         self.bytes.push(value as u8);
+    }
+
+    /// The index of a string.
+    fn string(&mut self, field: u32, index: i64) {
+        self.number(field, index as u64);
     }
 
     /// A varint field; zero is the default and is not written.
@@ -184,8 +165,8 @@ impl Writer {
         scratch: &mut Writer,
     ) {
         scratch.bytes.clear();
-        scratch.number(1, strings.intern(value_type.kind));
-        scratch.number(2, strings.intern(value_type.unit));
+        scratch.string(1, strings.index(value_type.kind));
+        scratch.string(2, strings.index(value_type.unit));
         self.message(field, scratch);
     }
 }

@@ -15,6 +15,7 @@ pub mod model;
 mod outline;
 mod reader;
 mod stack_ids;
+mod strings;
 
 pub use builder::Builder;
 pub use count::sample_count;
@@ -25,6 +26,7 @@ pub use gzip::{GzipError, MAX_RATIO, announced_size, gunzip, gzip, is_gzip};
 pub use model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 pub use outline::max_column_bytes;
 pub use stack_ids::{StackHasher, stack_ids};
+pub use strings::Strings;
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 
 use crate::base::BoxFuture;
+use crate::profile::pprof::encode;
 use crate::query::engine::Context;
 use crate::query::functions::arguments::Arguments;
 use crate::query::functions::computed::Computed;
@@ -31,7 +32,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                 name: "pprof",
                 schema,
                 compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
-                    let merged = export::merge_profile(context.clone(), query.clone());
+                    let merged = export::merge_profile(context.clone(), query.clone(), encode);
                     let fields = fields.clone();
                     Box::pin(async move {
                         let bytes = merged.await?;

@@ -16,8 +16,9 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 
 use crate::profile::ProfileType;
+use crate::profile::pprof::encode;
 use crate::query::QueryError;
-use crate::query::export::{About, encode_sums};
+use crate::query::export::{About, profile_of};
 use crate::query::stacks::StackTable;
 use crate::store::schema::Table;
 
@@ -168,7 +169,7 @@ impl Accumulator for Sum {
             time_nanos: 0,
             duration_nanos: 0,
         };
-        let bytes = encode_sums(&self.table, sums.into_iter(), &about);
+        let bytes = encode(&profile_of(&self.table, sums.into_iter(), &about));
         Ok(ScalarValue::Binary(Some(bytes)))
     }
 
