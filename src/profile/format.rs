@@ -57,9 +57,10 @@ fn scaled(value: f64, units: &[(f64, &str)], separator: &str) -> String {
         _ => 2,
     };
     let text = format!("{number:.digits$}");
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
     };
     format!("{text}{separator}{unit}")
 }

@@ -205,9 +205,10 @@ impl fmt::Display for MatchOp {
 impl fmt::Display for Matcher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = self.name.starts_with(is_name_start) && self.name.chars().all(is_name);
-        match plain {
-            true => out.write_str(&self.name)?,
-            false => quote(&self.name, out)?,
+        if plain {
+            out.write_str(&self.name)?;
+        } else {
+            quote(&self.name, out)?;
         }
         out.write_str(self.op.as_str())?;
         quote(&self.value, out)

@@ -101,10 +101,7 @@ impl TopTable {
         }
         // Depth first without recursion; `open` counts how often a function is on the path.
         let mut open = vec![0usize; rows.len()];
-        let mut work: Vec<(usize, bool)> = match nodes.is_empty() {
-            true => Vec::new(),
-            false => vec![(0, true)],
-        };
+        let mut work: Vec<(usize, bool)> = if nodes.is_empty() { Vec::new() } else { vec![(0, true)] };
         while let Some((index, entering)) = work.pop() {
             let node = &nodes[index];
             if !entering {

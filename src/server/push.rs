@@ -30,9 +30,10 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
         charge,
     } = receive(&state, request, limit, weight::push, take_apart).await?;
     let work = async {
-        let errors = match profiles.is_empty() {
-            true => Vec::new(),
-            false => state.append(tenant, profiles, charge).await?,
+        let errors = if profiles.is_empty() {
+            Vec::new()
+        } else {
+            state.append(tenant, profiles, charge).await?
         };
         outcome.finish(errors)?;
         Ok(Answer::Message(PushResponse {}))

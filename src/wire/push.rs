@@ -23,11 +23,11 @@ pub const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
 /// A request taken apart.
 #[derive(Debug, Default)]
 pub struct PushBatch {
-    /// What a sink can take.
+    /// Profiles that can go to a sink.
     pub profiles: Vec<RawProfile>,
     /// Where in the request each profile stood.
     origins: Vec<Origin>,
-    /// What is wrong already.
+    /// Profiles that can go nowhere, and why.
     refused: Vec<(Origin, SinkError)>,
 }
 

@@ -206,9 +206,10 @@ impl Paths {
         let mut ends = vec![0u32; touched.nodes.len()];
         for (at, totals) in touched.totals.iter().enumerate().skip(1) {
             let parent = touched.parents[at] as usize;
-            match size(totals) < smallest {
-                true => other[parent] = add(other[parent], *totals),
-                false => ends[parent] += 1,
+            if size(totals) < smallest {
+                other[parent] = add(other[parent], *totals);
+            } else {
+                ends[parent] += 1;
             }
         }
         let mut sum = 0;

@@ -136,9 +136,10 @@ fn fill(block: &Block<'_>, depth: usize) -> String {
         return "#d8dce2".to_owned();
     }
     let hue = package::hue(package);
-    match package::is_runtime(package) {
-        true => format!("hsl({hue},15%,82%)"),
-        false => format!("hsl({hue},65%,76%)"),
+    if package::is_runtime(package) {
+        format!("hsl({hue},15%,82%)")
+    } else {
+        format!("hsl({hue},65%,76%)")
     }
 }
 

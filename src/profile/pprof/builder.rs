@@ -108,7 +108,7 @@ impl<'a> Builder<'a> {
         profile.values.extend_from_slice(values);
     }
 
-    /// The profile.
+    /// The profile that was made.
     pub fn finish(self) -> Profile<'a> {
         self.profile
     }

@@ -44,7 +44,7 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
     Ok(profile)
 }
 
-/// The string table.
+/// The string table of a profile.
 struct Strings<'a>(Vec<&'a str>);
 
 impl<'a> Strings<'a> {

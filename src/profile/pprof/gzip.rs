@@ -1,6 +1,6 @@
-//! gzip around profiles: told by its magic, opened within a limit, and made.
+//! gzip around profiles: recognised by its magic, opened within a limit, and made.
 //!
-//! What is inside is not looked at.
+//! The profile inside is not looked at.
 
 use std::io::{Read, Write};
 
@@ -28,7 +28,7 @@ pub enum GzipError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// Not valid gzip.
+    /// The bytes are not valid gzip.
     #[error("corrupt gzip: {0}")]
     Corrupt(String),
 }

@@ -15,17 +15,17 @@ pub struct Profile<'a> {
     pub duration_nanos: i64,
     /// Sample type that a viewer shows first; may be empty.
     pub default_sample_type: &'a str,
-    /// Free text.
+    /// Free text of whoever made the profile.
     pub comments: Vec<&'a str>,
-    /// Regular expressions of frames to drop and to keep; may be empty.
+    /// Regular expression of frames that viewers leave out; may be empty.
     pub drop_frames: &'a str,
-    /// See `drop_frames`.
+    /// Regular expression of frames to keep although they match `drop_frames`.
     pub keep_frames: &'a str,
-    /// Binaries.
+    /// Binaries that locations refer to.
     pub mappings: Vec<Mapping<'a>>,
-    /// Functions.
+    /// Functions that lines refer to.
     pub functions: Vec<Function<'a>>,
-    /// Code addresses.
+    /// Code addresses that samples refer to.
     pub locations: Vec<Location>,
     /// Lines of all locations; a location owns a range of it. Within a location the innermost inlined function comes first.
     pub lines: Vec<Line>,
@@ -53,7 +53,7 @@ pub struct ValueType<'a> {
 /// A binary mapped into the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Mapping<'a> {
-    /// First address.
+    /// First address of the mapping.
     pub start: u64,
     /// Address after the last.
     pub limit: u64,
@@ -67,14 +67,14 @@ pub struct Mapping<'a> {
     pub has: [bool; 4],
 }
 
-/// A function.
+/// A function in the source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Function<'a> {
-    /// Readable name.
+    /// Readable (demangled) name.
     pub name: &'a str,
     /// Name in the binary (mangled).
     pub system_name: &'a str,
-    /// Source file.
+    /// Path of the source file.
     pub file: &'a str,
     /// Line at which the function starts; 0 when unknown.
     pub start_line: i64,
@@ -89,7 +89,7 @@ pub struct Location {
     pub address: u64,
     /// Start of its lines in [`Profile::lines`].
     pub lines_start: u32,
-    /// End of its lines.
+    /// End of its lines in [`Profile::lines`].
     pub lines_end: u32,
     /// True when several functions were folded into one by the linker.
     pub is_folded: bool,
@@ -109,17 +109,17 @@ pub struct Line {
     pub line: i64,
 }
 
-/// A label of a sample.
+/// A label of a sample, text or number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleLabel<'a> {
-    /// Text: key and value.
+    /// A text: key and value.
     Text(&'a str, &'a str),
     /// Number: key, value, unit.
     Number(&'a str, i64, &'a str),
 }
 
 impl<'a> Profile<'a> {
-    /// Number of samples.
+    /// Number of samples in the profile.
     pub fn sample_count(&self) -> usize {
         self.sample_starts.len().saturating_sub(1)
     }

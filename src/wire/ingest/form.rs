@@ -11,12 +11,12 @@ const MAX_PARTS: usize = 32;
 /// Most bytes of a part's headers: what a header of HTTP may have elsewhere, too.
 const MAX_HEAD_BYTES: usize = 8 << 10;
 
-/// One field.
+/// A field of a form.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its name.
+    /// Parameter `name` of its `Content-Disposition`.
     pub name: String,
-    /// Its bytes.
+    /// What stands between its headers and the next boundary.
     pub content: Bytes,
 }
 

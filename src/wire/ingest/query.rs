@@ -29,7 +29,7 @@ const UNITS: [(&str, i64); 17] = [
     ("year", 31_536_000),
 ];
 
-/// What the query says.
+/// The parameters of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngestQuery {
     /// Name of the application.

@@ -45,7 +45,7 @@ const SECOND_NANOS: i64 = 1_000_000_000;
 const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// Most stacks, frames and names of a text: each is an entry of a column, or of several. The store takes 16,000 stacks
-/// of 1,000 frames unless told otherwise.
+/// of 1,000 frames unless configured otherwise.
 const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
@@ -101,7 +101,7 @@ fn read(
     }])
 }
 
-/// How many bytes of memory the profile of a text takes at most, told without making it.
+/// How many bytes of memory the profile of a text takes at most, found without making it.
 fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
     let stacks = 1 + memchr::memchr_iter(b'\n', text).count();
     let frames = stacks + memchr::memchr_iter(b';', text).count();
@@ -119,11 +119,11 @@ fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
     Ok(2 * text.len() + stacks * STACK_BYTES + frames * FRAME_BYTES + names * NAME_BYTES)
 }
 
-/// What a text profile is.
+/// Application, name and type of a text profile.
 struct TextType {
     /// Application without the part that names the type.
     app: String,
-    /// `__name__`.
+    /// Value of the label `__name__`.
     name: &'static str,
     kind: &'static str,
     unit: &'static str,
