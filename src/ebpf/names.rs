@@ -13,14 +13,14 @@ use crate::symbols::calls::Call;
 /// What a thread's name becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Comm {
-    /// Nothing.
+    /// It does not stand in the profile.
     #[default]
     None,
-    /// A label of the sample.
+    /// It is the label `comm` of the sample.
     Label,
-    /// The outermost frame.
+    /// It is the outermost frame of the stack.
     Frame,
-    /// Both.
+    /// It is a label and the outermost frame.
     Both,
 }
 
@@ -37,12 +37,12 @@ pub struct Style {
     pub process_frame: bool,
 }
 
-/// The time of a window.
+/// When a window was taken, and what a tick in it stands for.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
     /// Start, Unix time in nanoseconds.
     pub start_nanos: i64,
-    /// Length in nanoseconds.
+    /// Length of the window in nanoseconds.
     pub duration_nanos: i64,
     /// Nanoseconds of CPU time that a tick stands for.
     pub period_nanos: i64,

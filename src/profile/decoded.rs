@@ -29,12 +29,12 @@ impl Columns {
         Cell::try_new(buffer, read).map(Self)
     }
 
-    /// The columns.
+    /// The columns, which borrow from the buffer.
     pub fn get(&self) -> &Profile<'_> {
         self.0.borrow_dependent()
     }
 
-    /// Changes the columns.
+    /// Changes the columns in their place.
     pub fn change(&mut self, change: impl for<'a> FnOnce(&mut Profile<'a>)) {
         self.0.with_dependent_mut(|_, profile| change(profile));
     }
@@ -69,7 +69,7 @@ pub struct DecodedProfile {
     pub labels: Labels,
     /// Id that the sender gave; empty when it gave none.
     pub id: Arc<str>,
-    /// What it holds.
+    /// The columns with their buffer.
     pub columns: Columns,
     /// The same as pprof, compressed or not, when it came so.
     pub pprof: Option<Bytes>,

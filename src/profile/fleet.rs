@@ -71,12 +71,12 @@ const NOUNS: [&str; 12] = [
     "Frame", "Header", "Row", "request", "Buffer", "Index", "Price", "Session", "Conn", "Batch", "Item", "Cursor",
 ];
 
-/// Sizes of a fleet.
+/// How many services, pods and stacks a fleet has.
 #[derive(Debug, Clone, Copy)]
 pub struct FleetShape {
-    /// Services.
+    /// How many services there are.
     pub services: usize,
-    /// Pods of each.
+    /// Number of pods of each service.
     pub pods: usize,
     /// Distinct call paths that a CPU profile of a service can meet.
     pub cpu_stacks: usize,
@@ -99,7 +99,7 @@ impl Default for FleetShape {
     }
 }
 
-/// What is profiled.
+/// Which profile of a pod is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `process_cpu`: samples and CPU time.
@@ -141,7 +141,7 @@ struct Endpoint {
     phase: f64,
 }
 
-/// An allocation site.
+/// A place in a program that allocates memory.
 struct Site {
     stack: u32,
     size: i64,
@@ -154,7 +154,7 @@ struct Site {
 }
 
 impl Fleet {
-    /// The fleet of a seed.
+    /// Makes the fleet of a seed: the same seed gives the same fleet.
     pub fn new(shape: FleetShape, seed: u64) -> Self {
         let programs = (0..shape.services.max(1))
             .map(|index| Program::new(index, &shape, seed))
@@ -174,7 +174,7 @@ impl Fleet {
         self.programs[service] = Program::new(service, &self.shape, seed);
     }
 
-    /// Name of a service.
+    /// Name of a service by its index.
     pub fn service(&self, service: usize) -> &str {
         &self.programs[service % self.programs.len()].name
     }

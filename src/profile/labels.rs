@@ -15,16 +15,16 @@ pub struct Labels(Arc<[(Arc<str>, Arc<str>)]>);
 /// A set of labels that is no set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LabelsError {
-    /// A label has no name.
+    /// The name of a label is empty.
     #[error("a label has no name (its value is `{}`)", excerpt(.value))]
     Unnamed {
-        /// The value.
+        /// Value of the label, to find it by.
         value: Arc<str>,
     },
     /// Two labels have one name.
     #[error("label `{}` is there twice", excerpt(.name))]
     Twice {
-        /// The name.
+        /// The name that both labels have.
         name: Arc<str>,
     },
 }
@@ -103,7 +103,7 @@ impl Labels {
         &self.0
     }
 
-    /// Number of labels.
+    /// Number of labels in the set.
     pub fn len(&self) -> usize {
         self.0.len()
     }

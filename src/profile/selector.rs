@@ -22,13 +22,13 @@ pub const MAX_MATCHERS: usize = 32;
 /// How a matcher compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchOp {
-    /// `=`
+    /// `=`: the value is this text.
     Equal,
-    /// `!=`
+    /// `!=`: the value is another text.
     NotEqual,
-    /// `=~`
+    /// `=~`: the whole value matches a regular expression.
     Regex,
-    /// `!~`
+    /// `!~`: the value does not match.
     NotRegex,
 }
 
@@ -45,7 +45,7 @@ pub struct Matcher {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("selector is wrong at byte {position}: {message}")]
 pub struct SelectorError {
-    /// Offset in the text.
+    /// Offset in the text, in bytes.
     pub position: usize,
     /// What was expected and what was found, lower case.
     pub message: String,
@@ -143,12 +143,12 @@ impl Matcher {
         })
     }
 
-    /// Name of the label.
+    /// Name of the label that is compared.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The comparison.
+    /// How the value is compared.
     pub fn op(&self) -> MatchOp {
         self.op
     }
@@ -184,7 +184,7 @@ impl PartialEq for Matcher {
 impl Eq for Matcher {}
 
 impl MatchOp {
-    /// The sign.
+    /// The comparison as it is written.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Equal => "=",

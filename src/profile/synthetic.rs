@@ -31,7 +31,7 @@ pub struct Shape {
     pub functions: usize,
     /// Samples, each a distinct stack but for chance.
     pub samples: usize,
-    /// Deepest stack.
+    /// Most locations of a stack.
     pub depth: usize,
     /// One sample in so many carries a text label; 0 for none.
     pub labelled_every: usize,
@@ -167,7 +167,7 @@ impl Random {
         Self((mixed ^ (mixed >> 31)) | 1)
     }
 
-    /// The next number.
+    /// The next number of 64 bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -8,10 +8,10 @@ use std::fmt::Write;
 use crate::profile::flamegraph::{FlameGraph, Tree};
 use crate::profile::format;
 
-/// A function.
+/// A function with its sums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopRow {
-    /// Name of the function.
+    /// Name of the function as stacks have it.
     pub name: String,
     /// Source file; empty when unknown.
     pub file: String,
@@ -24,9 +24,9 @@ pub struct TopRow {
 /// All functions, largest flat value first, then cumulative, then by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopTable {
-    /// The rows.
+    /// The rows, largest own value first.
     pub rows: Vec<TopRow>,
-    /// Sum of all values.
+    /// Sum of the values of all stacks.
     pub total: i64,
 }
 
@@ -38,11 +38,11 @@ struct Node {
     own: i64,
 }
 
-/// Parent of the root.
+/// Position that stands for the parent of the root.
 const NONE: usize = usize::MAX;
 
 impl TopTable {
-    /// The table of a tree.
+    /// Makes the table of merged stacks.
     pub fn from_tree(tree: &Tree) -> Self {
         let nodes = tree
             .raw_nodes()

@@ -19,7 +19,7 @@ use crate::server::tenant::tenant;
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
 
-/// The route.
+/// Takes the upload of an SDK.
 pub async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
     match take(state, request).await {
         Ok(()) => StatusCode::OK.into_response(),

@@ -15,7 +15,7 @@ use crate::wire::proto::push::{PushRequest, PushResponse};
 use crate::wire::push::PushBatch;
 use crate::wire::weight;
 
-/// The route.
+/// Takes the profiles of a call.
 pub async fn push(State(state): State<ServerState>, request: Request<Body>) -> Response {
     run(state, request).await.unwrap_or_else(IntoResponse::into_response)
 }

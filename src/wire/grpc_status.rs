@@ -11,7 +11,7 @@ use crate::wire::error_detail::ErrorDetail;
 /// What stands before a type's name in the URL of an `Any`.
 const TYPE_URL: &str = "type.googleapis.com/";
 
-/// `google.rpc.Status`.
+/// The message `google.rpc.Status`.
 #[derive(Clone, PartialEq, Message)]
 struct Status {
     #[prost(int32, tag = "1")]
@@ -22,7 +22,7 @@ struct Status {
     details: Vec<Any>,
 }
 
-/// `google.protobuf.Any`.
+/// The message `google.protobuf.Any`.
 #[derive(Clone, PartialEq, Message)]
 struct Any {
     #[prost(string, tag = "1")]

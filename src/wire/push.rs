@@ -17,10 +17,10 @@ use crate::wire::weight::MAX_PROFILES;
 /// profiles.
 const EXCERPT_BYTES: usize = 400;
 
-/// Route of the call.
+/// Route of the call that pushes profiles.
 pub const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
 
-/// A request taken apart.
+/// A push taken apart into its profiles.
 #[derive(Debug, Default)]
 pub struct PushBatch {
     /// Profiles that can go to a sink.
@@ -107,7 +107,7 @@ pub struct PushOutcome {
 pub struct PushRefused {
     /// A line for each, with its series and its id. Of kinds the one that most wants a retry.
     pub error: SinkError,
-    /// The same for programs.
+    /// The same as a message, for programs.
     pub detail: ErrorDetail,
 }
 

@@ -35,7 +35,7 @@ impl Sampling {
         })
     }
 
-    /// Stops and encodes.
+    /// Stops the sampling and writes what it found as gzip pprof.
     pub fn finish(mut self) -> Result<Vec<u8>, ProfilingError> {
         let duration = self.clock.elapsed();
         let batch = self.backend.report().map_err(failed)?;

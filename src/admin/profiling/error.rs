@@ -20,10 +20,10 @@ pub enum ProfilingError {
     /// This program was built or started without it.
     #[error("{0}")]
     Unavailable(&'static str),
-    /// It should have worked.
+    /// The profiler failed although nothing forbids it.
     #[error("the {what} profile failed: {reason}")]
     Failed {
-        /// `CPU` or `heap`.
+        /// Which profile, `CPU` or `heap`.
         what: &'static str,
         /// What the profiler said.
         reason: String,

@@ -13,7 +13,7 @@ pub struct Frame<'a> {
     pub line: u32,
 }
 
-/// Collects samples.
+/// Samples of one profile, summed by stack.
 pub struct Samples<'a> {
     builder: Builder<'a>,
     mapping: u32,
@@ -68,7 +68,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The gzip bytes.
+    /// The profile as gzip pprof, with when it was taken and for how long.
     pub fn finish(mut self, started: SystemTime, duration: Duration) -> Vec<u8> {
         for (stack, values) in self.sums {
             self.builder.sample(stack, [], &values);

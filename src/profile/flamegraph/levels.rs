@@ -15,7 +15,7 @@ pub struct FlameGraph {
     pub names: Vec<String>,
     /// Groups of four numbers a node: x delta, total, self, name.
     pub levels: Vec<Vec<i64>>,
-    /// Sum of all values.
+    /// Sum of the values of all samples.
     pub total: i64,
     /// Largest value that a node has of its own.
     pub max_self: i64,
@@ -30,21 +30,21 @@ pub struct FlameGraph {
 /// A node of a [`FlameGraph`] with its place made absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<'a> {
-    /// Name of the function.
+    /// Name of the function, or `total` or `other`.
     pub name: &'a str,
     /// Its index in [`FlameGraph::names`].
     pub name_index: usize,
-    /// Source file.
+    /// Path of the source file; may be empty.
     pub file: &'a str,
-    /// Binary.
+    /// Path of the binary; may be empty.
     pub mapping: &'a str,
-    /// Line in the file.
+    /// Line in the source file; 0 when unknown.
     pub line: i64,
     /// Start, in the unit of the values, from the left.
     pub x: i64,
     /// Value with all callees.
     pub total: i64,
-    /// Value without callees.
+    /// Value of the node without its callees.
     pub own: i64,
 }
 

@@ -7,7 +7,7 @@ pub(super) struct Marking {
     words: Vec<u64>,
 }
 
-/// The same, counted.
+/// Marked numbers that can be asked how many stand before one.
 pub(super) struct Marked {
     words: Vec<u64>,
     /// By word: numbers marked in the words before it.
@@ -48,7 +48,7 @@ impl Marking {
 }
 
 impl Marked {
-    /// How many are marked.
+    /// How many positions are marked.
     pub(super) fn len(&self) -> usize {
         self.count as usize
     }

@@ -24,7 +24,7 @@ pub struct Paths {
 /// Nodes with a value, ascending, the root first; one number a side.
 struct Touched<const SIDES: usize> {
     nodes: Vec<u32>,
-    /// Positions in `nodes`.
+    /// By node, the position of its parent in `nodes`.
     parents: Vec<u32>,
     own: Vec<[i64; SIDES]>,
     totals: Vec<[i64; SIDES]>,
@@ -88,7 +88,7 @@ impl Paths {
         node
     }
 
-    /// Number of nodes.
+    /// Number of nodes, the root included.
     #[expect(clippy::len_without_is_empty, reason = "there is always the root")]
     pub fn len(&self) -> usize {
         self.parents.len()

@@ -10,7 +10,7 @@ use crate::profile::{format, package};
 
 /// Height of a frame in pixels.
 const ROW: usize = 18;
-/// Height of the heading.
+/// Height of the heading in pixels.
 const HEADING: usize = 40;
 /// Space at the left and the right.
 const MARGIN: f64 = 8.0;
@@ -22,7 +22,7 @@ const NARROWEST: f64 = 0.3;
 /// What to draw around and how.
 #[derive(Debug, Clone)]
 pub struct SvgOptions<'a> {
-    /// Heading; may be empty.
+    /// Heading of the drawing; may be empty.
     pub title: &'a str,
     /// Unit of the values, as the profile type names it.
     pub unit: &'a str,
@@ -40,7 +40,7 @@ impl Default for SvgOptions<'_> {
     }
 }
 
-/// Draws `graph`.
+/// Draws a flame graph as one SVG document.
 pub fn svg(graph: &FlameGraph, options: &SvgOptions<'_>) -> String {
     let width = f64::from(options.width.max(100));
     let height = HEADING + graph.levels.len() * ROW + MARGIN as usize;

@@ -22,7 +22,7 @@ pub struct FrameRef<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FrameId(u32);
 
-/// Merged stacks.
+/// Merged stacks: a tree of frames with sums of values.
 #[derive(Debug, Clone)]
 pub struct Tree {
     by_file: bool,
@@ -65,7 +65,7 @@ const NODE_BYTES: usize = 112;
 /// A frame with its entry among the ids, and its three texts in a flame graph, without their bytes.
 const FRAME_BYTES: usize = 160;
 
-/// No node.
+/// Position that stands for no node.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Tree {
@@ -153,7 +153,7 @@ impl Tree {
         self.by_file
     }
 
-    /// Sum of all values.
+    /// Sum of the values of all stacks.
     pub fn total(&self) -> i64 {
         self.nodes[0].total
     }

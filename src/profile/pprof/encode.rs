@@ -123,7 +123,7 @@ impl Writer {
         self.bytes.push(value as u8);
     }
 
-    /// The index of a string.
+    /// The index of a string as a varint field.
     fn string(&mut self, field: u32, index: i64) {
         self.number(field, index as u64);
     }

@@ -8,7 +8,7 @@
 pub struct DecodeError {
     /// Offset in the uncompressed bytes.
     pub offset: usize,
-    /// What was found there.
+    /// What was found at this byte.
     pub kind: DecodeErrorKind,
 }
 
@@ -16,7 +16,7 @@ pub struct DecodeError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
-    /// No bytes at all.
+    /// There are no bytes at all.
     #[error("empty profile")]
     Empty,
     /// Offsets must fit 32 bits.
@@ -33,7 +33,7 @@ pub enum DecodeErrorKind {
     TruncatedField {
         /// Announced length in bytes.
         length: u64,
-        /// Bytes that are there.
+        /// Number of bytes that are left.
         left: usize,
     },
     /// Field numbers are 1 to 2^29 - 1.
@@ -45,11 +45,11 @@ pub enum DecodeErrorKind {
     /// A known field in an encoding it cannot have.
     #[error("{message} field {field} has wire type {wire}")]
     WrongWireType {
-        /// The message.
+        /// Name of the message that it is in.
         message: &'static str,
-        /// Number of the field.
+        /// Number of the field in it.
         field: u32,
-        /// What was found.
+        /// Wire type that was found.
         wire: u8,
     },
     /// A string that is not UTF-8.
@@ -64,12 +64,12 @@ pub enum DecodeErrorKind {
     /// An index beyond the string table.
     #[error("string index {index} is out of range, the table has {count}")]
     StringIndex {
-        /// The index.
+        /// Index that was referred to.
         index: i64,
-        /// Length of the table.
+        /// Length of the string table.
         count: usize,
     },
-    /// Ids start at 1.
+    /// An id is 0; ids start at 1.
     #[error("{what} id is 0")]
     ZeroId {
         /// mapping, location or function.
@@ -80,7 +80,7 @@ pub enum DecodeErrorKind {
     DuplicateId {
         /// mapping, location or function.
         what: &'static str,
-        /// The id.
+        /// The id that is not as it must be.
         id: u64,
     },
     /// A reference to a message that is not there.
@@ -88,7 +88,7 @@ pub enum DecodeErrorKind {
     DanglingId {
         /// mapping, location or function.
         what: &'static str,
-        /// The id.
+        /// The id that is not as it must be.
         id: u64,
     },
     /// Tiny messages that would take far more memory than bytes of the profile.
@@ -96,13 +96,13 @@ pub enum DecodeErrorKind {
     Expansion {
         /// Bytes that the columns would take.
         bytes: usize,
-        /// Most that are allowed.
+        /// Largest number that is allowed.
         limit: usize,
     },
     /// More comments than anybody writes.
     #[error("profile has more than {limit} comments")]
     TooManyComments {
-        /// Most that are allowed.
+        /// Largest number that is allowed.
         limit: usize,
     },
     /// A profile must say what its values are.
@@ -114,7 +114,7 @@ pub enum DecodeErrorKind {
     /// One value a sample type.
     #[error("sample has {found} values, the profile has {expected} sample types")]
     ValueCount {
-        /// Values of the sample.
+        /// Number of values of the sample.
         found: usize,
         /// Sample types of the profile.
         expected: usize,

@@ -25,7 +25,7 @@ pub enum GzipError {
     /// More bytes than the limit allows.
     #[error("profile exceeds {limit} bytes uncompressed")]
     TooLarge {
-        /// The limit in bytes.
+        /// Most bytes that were allowed.
         limit: usize,
     },
     /// The bytes are not valid gzip.

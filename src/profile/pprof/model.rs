@@ -35,7 +35,7 @@ pub struct Profile<'a> {
     pub sample_starts: Vec<u32>,
     /// Values, row by row: sample `i` owns `values[i * sample_types.len()..][..sample_types.len()]`.
     pub values: Vec<i64>,
-    /// Labels of all samples.
+    /// Labels of all samples, one after the other.
     pub labels: Vec<SampleLabel<'a>>,
     /// Sample `i` owns `labels[label_starts[i]..label_starts[i + 1]]`; one longer than there are samples.
     pub label_starts: Vec<u32>,
@@ -103,7 +103,7 @@ impl Location {
 /// A function and a line in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// Index of the function.
+    /// Index of the function in [`Profile::functions`].
     pub function: u32,
     /// Line number; 0 when unknown.
     pub line: i64,
@@ -112,7 +112,7 @@ pub struct Line {
 /// A label of a sample, text or number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleLabel<'a> {
-    /// A text: key and value.
+    /// A text label: key and value.
     Text(&'a str, &'a str),
     /// Number: key, value, unit.
     Number(&'a str, i64, &'a str),

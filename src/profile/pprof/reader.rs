@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The next varint.
+    /// Reads a varint of at most ten bytes.
     #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, DecodeError> {
         match *self.rest() {

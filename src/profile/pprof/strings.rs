@@ -19,7 +19,7 @@ impl Default for Strings<'_> {
 }
 
 impl<'a> Strings<'a> {
-    /// The index of a text.
+    /// The index of a text, which is added when it is new.
     pub fn index(&mut self, text: &'a str) -> i64 {
         let next = self.texts.len() as i64;
         *self.indices.entry(text).or_insert_with(|| {

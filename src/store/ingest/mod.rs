@@ -145,7 +145,7 @@ fn malformed(labels: &Labels, message: String) -> Rejection {
 /// Where columns come from.
 struct Source<'a> {
     raw: &'a RawProfile,
-    /// Name of the type.
+    /// First part of the profile type, such as `process_cpu`.
     name: &'a str,
     /// Bytes of the pprof, uncompressed.
     size: usize,

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use crate::profile::Labels;
 use crate::profile::pprof::{Line, Location};
 
-/// An accepted profile.
+/// An accepted profile: rows by series, and names.
 #[derive(Debug)]
 pub struct Prepared {
     /// Start of the profile, microseconds since 1970.
     pub time_us: i64,
     /// Length of the collection in nanoseconds.
     pub duration_ns: i64,
-    /// Period of the pprof.
+    /// One sample every so many units, as the pprof says.
     pub period: i64,
     /// Id that the sender gave; may be empty.
     pub profile_id: Arc<str>,
@@ -28,7 +28,7 @@ pub struct Prepared {
     pub series: Vec<SeriesRows>,
     /// Span and trace of samples that have them, ascending by sample.
     pub links: Vec<Link>,
-    /// Names of the frames.
+    /// Names of the frames of its stacks.
     pub symbols: Symbols,
     /// Uncompressed size of the pprof in bytes.
     pub size: usize,
@@ -40,7 +40,7 @@ pub struct Prepared {
     pub frames: usize,
 }
 
-/// Samples of one series.
+/// The samples of a profile that belong to one series.
 #[derive(Debug)]
 pub struct SeriesRows {
     /// Identity: the hash of `labels`, bit for bit.
@@ -56,14 +56,14 @@ pub struct SeriesRows {
 pub enum Samples {
     /// All of them: no sample has a text label.
     All(u32),
-    /// These.
+    /// The samples with these indices.
     Some(Vec<u32>),
 }
 
 /// Span and trace of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Index of the sample.
+    /// Index of the sample in the profile.
     pub sample: u32,
     /// Span id, hexadecimal, a text of [`Symbols`]; empty for none.
     pub span_id: Span,
@@ -90,7 +90,7 @@ pub struct Symbols {
     pub(super) sample_starts: Vec<u32>,
 }
 
-/// A text of [`Symbols`].
+/// Where a text of [`Symbols`] stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
     pub(super) start: u32,
@@ -111,7 +111,7 @@ impl Symbols {
         &self.sample_locations[self.sample_starts[sample] as usize..self.sample_starts[sample + 1] as usize]
     }
 
-    /// The text of a span.
+    /// The text that stands at a span.
     pub fn text(&self, span: Span) -> &str {
         let (start, length) = (span.start as usize, span.length as usize);
         match start.checked_sub(self.buffer.len()) {

@@ -11,7 +11,7 @@ const MAX_PARTS: usize = 32;
 /// Most bytes of a part's headers: what a header of HTTP may have elsewhere, too.
 const MAX_HEAD_BYTES: usize = 8 << 10;
 
-/// A field of a form.
+/// A field of a form with its content.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Part {
     /// Parameter `name` of its `Content-Disposition`.

@@ -8,7 +8,7 @@ use crate::wire::connect::ConnectError;
 use crate::wire::ingest::form::Part;
 use crate::wire::ingest::query::IngestQuery;
 
-/// A format that is read.
+/// A format of uploads that is read.
 pub struct Format {
     /// Values of the parameter `format` that mean it.
     pub names: &'static [&'static str],
@@ -22,7 +22,7 @@ pub struct Format {
     pub read: fn(&Payload, &IngestQuery, Opening) -> Result<Vec<DecodedProfile>, ReadError>,
 }
 
-/// What a request sent.
+/// The body of a request, taken apart.
 pub struct Payload {
     /// The profile in the format's own bytes.
     pub content: Bytes,
@@ -43,7 +43,7 @@ impl Payload {
 pub enum Opening {
     /// To what it says, at most so many bytes.
     Announced(usize),
-    /// To so many bytes.
+    /// To so many bytes at most, whatever it says.
     AtMost(usize),
 }
 
@@ -69,7 +69,7 @@ impl Opening {
 pub enum ReadError {
     /// The content expands to more than it says, and perhaps to less than the limit: [`Opening::AtMost`] tells.
     LargerThanAnnounced,
-    /// They are refused.
+    /// The upload is refused with this answer.
     Refused(ConnectError),
 }
 

@@ -13,7 +13,7 @@ use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
 use crate::wire::ingest::query::IngestQuery;
 
-/// The format.
+/// pprof under all its names.
 pub static PPROF: Format = Format {
     names: &["pprof"],
     field: "profile",

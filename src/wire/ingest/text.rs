@@ -30,12 +30,12 @@ pub static LINES: Format = Format {
     read: |payload, query, opening| read(payload, query, opening, Counts::One),
 };
 
-/// What a stack counts.
+/// How often the stack of a line counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Counts {
     /// The number at the end of its line.
     Given,
-    /// One.
+    /// Once: the line is the stack.
     One,
 }
 
