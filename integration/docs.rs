@@ -22,7 +22,9 @@ struct Page {
 }
 
 fn pages() -> Vec<Page> {
-    let paths = tracked_files().into_iter().filter(|path| path.ends_with(".md"));
+    // The prose of a component is part of its page, and its links are those of the page.
+    let is_page = |path: &String| path.ends_with(".md") && !path.ends_with("/page.md");
+    let paths = tracked_files().into_iter().filter(is_page);
     let read = |path: String| Page {
         text: std::fs::read_to_string(root().join(&path)).unwrap(),
         path,
@@ -60,16 +62,16 @@ fn every_link_leads_to_a_file_and_its_heading() {
 fn every_component_has_a_page_and_every_page_a_component() {
     let mut found = Findings::default();
     let mut names = BTreeSet::new();
-    for definition in components::ALL.iter().filter(|definition| definition.build.is_some()) {
-        let path = format!("docs/components/{}.md", definition.name);
+    for definition in components::ALL.iter().filter(|definition| definition.can_run()) {
+        let path = format!("docs/components/{}.md", definition.name());
         match std::fs::read_to_string(root().join(&path)) {
-            Err(_) => found.add(&path, 1, "a component without its page", definition.name),
+            Err(_) => found.add(&path, 1, "a component without its page", definition.name()),
             Ok(text) if !blocks(&text).iter().any(|block| block.language == "alloy") => {
                 found.add(
                     &path,
                     1,
                     "the page of a component has an example marked `alloy`",
-                    definition.name,
+                    definition.name(),
                 );
             }
             Ok(_) => {}
@@ -80,6 +82,50 @@ fn every_component_has_a_page_and_every_page_a_component() {
         let of_component = page.path.starts_with("docs/components/") && !page.path.ends_with("README.md");
         if of_component && !names.contains(&page.path) {
             found.add(&page.path, 1, "a page without its component", "");
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn adding_a_discovery_touches_the_files_that_contributing_lists() {
+    let guide = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let (_, list) = guide.split_once("The files that it touches").unwrap();
+    let rows = list.lines().skip_while(|line| !line.starts_with('|')).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    let listed: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    assert!((1..=6).contains(&listed.len()), "{listed:?}");
+    // Whoever removes a discovery of today has to look at no other file.
+    let mut found = Findings::default();
+    for name in ["file", "process"] {
+        let touched: Vec<String> = listed.iter().map(|path| path.replace("NAME", name)).collect();
+        let module = [
+            format!("discovery::{name}"),
+            format!("discovery_{name}"),
+            format!("mod {name};"),
+        ];
+        for path in tracked_files()
+            .iter()
+            .filter(|path| path.starts_with("src/") && path.ends_with(".rs"))
+        {
+            let is_listed = touched.iter().any(|listed| path.starts_with(listed.as_str()));
+            let is_outside = !path.starts_with("src/components/discovery/");
+            let text = std::fs::read_to_string(root().join(path)).unwrap();
+            let named = module
+                .iter()
+                .take(if is_outside { 1 } else { 3 })
+                .find(|name| text.contains(*name));
+            if let Some(named) = named.filter(|_| !is_listed) {
+                found.add(
+                    path,
+                    1,
+                    "names a discovery from outside of the files that CONTRIBUTING.md lists",
+                    named,
+                );
+            }
+        }
+        for path in touched.iter().filter(|path| !root().join(path).exists()) {
+            found.add("CONTRIBUTING.md", 1, "there is no such file", path);
         }
     }
     found.none();

@@ -23,7 +23,7 @@ use alluvium::lang::{Diagnostics, Source};
 use alluvium::pipeline::component::Stability;
 use alluvium::pipeline::{Controller, Options, RestartPolicy, validate};
 
-use components::DEFINITIONS;
+use components::definitions;
 
 /// How long something may take that is expected.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -93,7 +93,7 @@ fn configurations_are_checked() {
             .iter()
             .map(|section| (section.0.clone(), section.1.clone()))
             .collect();
-        let diagnostics = validate(&sources, DEFINITIONS, Stability::PublicPreview);
+        let diagnostics = validate(&sources, &definitions(), Stability::PublicPreview);
         if diagnostics.is_empty() {
             "ok\n".to_owned()
         } else {
@@ -144,7 +144,7 @@ async fn run(sections: &[Section], expected: &str) -> String {
         shortest: Duration::from_secs(60),
         longest: Duration::from_secs(60),
     };
-    let controller = Controller::new(DEFINITIONS, options);
+    let controller = Controller::new(&definitions(), options);
     let stop = alluvium::base::Shutdown::new();
     let running = tokio::spawn({
         let (controller, stop) = (controller.clone(), stop.clone());
@@ -282,7 +282,7 @@ proptest::proptest! {
     #[test]
     fn checking_never_panics(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..30)) {
         let text = parts.concat();
-        let found = validate(&[("x".to_owned(), text.clone())], DEFINITIONS, Stability::Experimental);
+        let found = validate(&[("x".to_owned(), text.clone())], &definitions(), Stability::Experimental);
         let _ = found.render(true);
         let _ = found.to_json();
         let _ = values::answer(&text);

@@ -5,50 +5,84 @@ use std::io::Write;
 use std::sync::Arc;
 
 use alluvium::base::{BoxFuture, Shutdown};
+use alluvium::lang::argument_error::{ArgumentError, ArgumentErrors};
+use alluvium::lang::attribute::text;
+use alluvium::lang::body::{FromBody, Reader};
 use alluvium::lang::schema::{Arguments, Attribute, Block, Kind, RECEIVER, RECEIVERS, Schema, TARGETS};
 use alluvium::lang::value::{Capsule, Value};
 use alluvium::pipeline::component::{
-    ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
+    AnyDefinition, Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics,
 };
 use parking_lot::Mutex;
 
-/// Sorted by name.
-pub const DEFINITIONS: &[&Definition] = &[
-    &alluvium::components::import::file::DEFINITION,
-    &alluvium::components::import::git::DEFINITION,
-    &alluvium::components::import::http::DEFINITION,
-    &alluvium::components::import::string::DEFINITION,
-    &CHECKED,
-    &EXPERIMENT,
-    &FAILING,
-    &PLANNED,
-    &RECEIVING,
-    &STRICT,
-    &VALUE,
-];
+/// The components below and the imports of the program, sorted by name.
+pub fn definitions() -> Vec<&'static dyn AnyDefinition> {
+    let imports = ["import.file", "import.git", "import.http", "import.string"];
+    let imports = imports.map(|name| alluvium::components::find(name).unwrap());
+    let own: [&'static dyn AnyDefinition; 7] = [&CHECKED, &EXPERIMENT, &FAILING, &PLANNED, &RECEIVING, &STRICT, &VALUE];
+    imports.into_iter().chain(own).collect()
+}
 
-/// Gives its argument on as export.
-const VALUE: Definition = Definition {
-    name: "test.value",
-    stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
+/// Declares arguments that are kept as they were evaluated, and looked at by name.
+macro_rules! probed {
+    ($name:ident, $schema:expr $(, $check:path)?) => {
+        #[derive(Debug)]
+        struct $name(Arguments);
+
+        impl FromBody for $name {
+            const SCHEMA: &'static Schema = &$schema;
+
+            fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors> {
+                $( $check(body)?; )?
+                Ok(Self(body.clone()))
+            }
+        }
+
+        impl AsRef<Arguments> for $name {
+            fn as_ref(&self) -> &Arguments {
+                &self.0
+            }
+        }
+    };
+}
+
+/// A definition of a component that is a [`Probe`].
+const fn probe<A: AsRef<Arguments> + Send + Sync>(
+    name: &'static str,
+    stability: Stability,
+    exports: &'static [Attribute],
+) -> Definition<A> {
+    Definition {
+        name,
+        stability,
+        exports,
+        metrics: no_metrics,
+        build: Some(Probe::build),
+        doc: "",
+    }
+}
+
+probed!(
+    ValueArguments,
+    Schema {
         attributes: &[
             Attribute::optional("refuse", Kind::Any, "An input that `update` refuses."),
             Attribute::required("input", Kind::Any, "What to export."),
         ],
         blocks: &[],
-    },
-    exports: &[Attribute::optional("output", Kind::Any, "The input.")],
-    validate: |_| Ok(()),
-    build: Some(Probe::build),
-    doc: "",
-};
+    }
+);
 
-/// Ends, or does not build.
-const FAILING: Definition = Definition {
-    name: "test.failing",
-    stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
+/// Gives its argument on as export.
+const VALUE: Definition<ValueArguments> = probe(
+    "test.value",
+    Stability::GenerallyAvailable,
+    &[Attribute::optional("output", Kind::Any, "The input.")],
+);
+
+probed!(
+    FailingArguments,
+    Schema {
         attributes: &[
             Attribute::with_default("build", Kind::Bool, "false", "True to fail at once."),
             Attribute::with_default("run", Kind::Bool, "false", "True to end with an error."),
@@ -56,32 +90,33 @@ const FAILING: Definition = Definition {
             Attribute::optional("input", Kind::Any, "Anything."),
         ],
         blocks: &[],
-    },
-    exports: &[],
-    validate: |_| Ok(()),
-    build: Some(Probe::build),
-    doc: "",
-};
+    }
+);
 
-/// Known to the language only.
-const PLANNED: Definition = Definition {
-    name: "test.planned",
-    stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
+/// Ends, or does not build.
+const FAILING: Definition<FailingArguments> = probe("test.failing", Stability::GenerallyAvailable, &[]);
+
+probed!(
+    PlannedArguments,
+    Schema {
         attributes: &[Attribute::required("names", Kind::List(&Kind::String), "Strings.")],
         blocks: &[],
-    },
+    }
+);
+
+/// Known to the language only.
+const PLANNED: Definition<PlannedArguments> = Definition {
+    name: "test.planned",
+    stability: Stability::GenerallyAvailable,
     exports: &[Attribute::optional("targets", TARGETS, "Targets.")],
-    validate: |_| Ok(()),
+    metrics: no_metrics,
     build: None,
     doc: "",
 };
 
-/// Has one argument of each type and blocks of each sort.
-const CHECKED: Definition = Definition {
-    name: "test.checked",
-    stability: Stability::PublicPreview,
-    arguments: &Schema {
+probed!(
+    CheckedArguments,
+    Schema {
         attributes: &[
             Attribute::with_default("flag", Kind::Bool, "true", "A flag."),
             Attribute::with_default("interval", Kind::Duration, "\"15s\"", "A duration."),
@@ -92,120 +127,94 @@ const CHECKED: Definition = Definition {
             Attribute::with_default("forward_to", RECEIVERS, "[]", "Receivers."),
         ],
         blocks: &[
+            Block::many("endpoint", Endpoint::SCHEMA, "An endpoint."),
             Block {
-                name: "endpoint",
-                labelled: false,
-                many: true,
-                required: false,
-                implied: false,
-                schema: &Schema {
-                    attributes: &[
-                        Attribute::required("url", Kind::String, "Where to."),
-                        Attribute::with_default("headers", Kind::Map(&Kind::String), "{}", "Headers."),
-                    ],
-                    blocks: &[],
-                },
-                defaults: &[],
-                doc: "An endpoint.",
-            },
-            Block {
-                name: "profile.custom",
                 labelled: true,
-                many: true,
-                required: false,
-                implied: false,
-                schema: &Schema::EMPTY,
-                defaults: &[],
-                doc: "A profile.",
+                ..Block::many("profile.custom", &Schema::EMPTY, "A profile.")
             },
-            Block {
-                name: "single",
-                labelled: false,
-                many: false,
-                required: false,
-                implied: true,
-                schema: &Schema::EMPTY,
-                defaults: &[],
-                doc: "At most one.",
-            },
+            Block::implied("single", &Schema::EMPTY, "At most one."),
         ],
     },
-    exports: &[
+    check
+);
+
+probed!(
+    Endpoint,
+    Schema {
+        attributes: &[
+            Attribute::required("url", Kind::String, "Where to."),
+            Attribute::with_default("headers", Kind::Map(&Kind::String), "{}", "Headers."),
+        ],
+        blocks: &[],
+    },
+    check_endpoint
+);
+
+/// Has one argument of each type and blocks of each sort.
+const CHECKED: Definition<CheckedArguments> = probe(
+    "test.checked",
+    Stability::PublicPreview,
+    &[
         Attribute::optional("targets", TARGETS, "Targets."),
         Attribute::optional("password", Kind::Secret, "A secret."),
         Attribute::optional("limit", Kind::Int, "A number."),
     ],
-    validate: |arguments| {
-        for (index, endpoint) in arguments.blocks("endpoint").enumerate() {
-            if endpoint.body.string("url").is_empty() {
-                return Err(ArgumentError {
-                    path: format!("endpoint[{index}].url"),
-                    message: "must not be empty".to_owned(),
-                });
-            }
-        }
-        if arguments.int("limit") < 0 {
-            return Err(ArgumentError {
-                path: "limit".to_owned(),
-                message: "must not be negative".to_owned(),
-            });
-        }
-        Ok(())
-    },
-    build: Some(Probe::build),
-    doc: "",
-};
+);
 
-/// Has a block that must be given.
-const STRICT: Definition = Definition {
-    name: "test.strict",
-    stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
+fn check(body: &Arguments) -> Result<(), ArgumentErrors> {
+    let mut reader = Reader::new(body);
+    reader.blocks::<Vec<Endpoint>>("endpoint");
+    let limit: Option<i64> = reader.attribute("limit");
+    reader.finish(Some(()))?;
+    if limit.is_some_and(|limit| limit < 0) {
+        return Err(ArgumentError::new("limit", "must not be negative").into());
+    }
+    Ok(())
+}
+
+fn check_endpoint(body: &Arguments) -> Result<(), ArgumentErrors> {
+    match body.attributes.get("url") {
+        Some(Value::String(url)) if url.is_empty() => Err(ArgumentError::new("url", "must not be empty").into()),
+        _ => Ok(()),
+    }
+}
+
+probed!(
+    StrictArguments,
+    Schema {
         attributes: &[],
         blocks: &[Block {
-            name: "needed",
-            labelled: false,
-            many: false,
             required: true,
-            implied: false,
-            schema: &Schema::EMPTY,
-            defaults: &[],
-            doc: "Has to be there.",
+            ..Block::optional("needed", &Schema::EMPTY, "Has to be there.")
         }],
-    },
-    exports: &[],
-    validate: |_| Ok(()),
-    build: Some(Probe::build),
-    doc: "",
-};
+    }
+);
 
-/// Exports a receiver.
-const RECEIVING: Definition = Definition {
-    name: "test.receiving",
-    stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
+/// Has a block that must be given.
+const STRICT: Definition<StrictArguments> = probe("test.strict", Stability::GenerallyAvailable, &[]);
+
+probed!(
+    ReceivingArguments,
+    Schema {
         attributes: &[Attribute::with_default("forward_to", RECEIVERS, "[]", "Receivers.")],
         blocks: &[],
-    },
-    exports: &[Attribute::optional(
+    }
+);
+
+/// Exports a receiver.
+const RECEIVING: Definition<ReceivingArguments> = probe(
+    "test.receiving",
+    Stability::GenerallyAvailable,
+    &[Attribute::optional(
         "receiver",
         Kind::Capsule(RECEIVER),
         "The receiver.",
     )],
-    validate: |_| Ok(()),
-    build: Some(Probe::build),
-    doc: "",
-};
+);
 
-const EXPERIMENT: Definition = Definition {
-    name: "test.experiment",
-    stability: Stability::Experimental,
-    arguments: &Schema::EMPTY,
-    exports: &[],
-    validate: |_| Ok(()),
-    build: Some(Probe::build),
-    doc: "",
-};
+probed!(ExperimentArguments, Schema::EMPTY);
+
+const EXPERIMENT: Definition<ExperimentArguments> = probe("test.experiment", Stability::Experimental, &[]);
 
 /// All of the above at run time.
 struct Probe {
@@ -214,16 +223,20 @@ struct Probe {
 }
 
 impl Probe {
-    fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+    fn build<A: AsRef<Arguments>>(
+        context: Context,
+        arguments: Arc<A>,
+    ) -> Result<Arc<dyn Component<A>>, ComponentError> {
+        let arguments = (*arguments).as_ref();
         let probe = Self {
             context,
             arguments: Mutex::new(arguments.clone()),
         };
-        probe.tell(&format!("build {}{}", probe.context.id, input(&arguments)));
-        if arguments.bool("build") {
+        probe.tell(&format!("build {}{}", probe.context.id, input(arguments)));
+        if arguments.value("build") == &Value::Bool(true) {
             return Err(ComponentError("told to fail".to_owned()));
         }
-        probe.export(&arguments);
+        probe.export(arguments);
         Ok(Arc::new(probe))
     }
 
@@ -259,15 +272,16 @@ fn input(arguments: &Arguments) -> String {
     }
 }
 
-impl Component for Probe {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
-        self.tell(&format!("update {}{}", self.context.id, input(&arguments)));
+impl<A: AsRef<Arguments>> Component<A> for Probe {
+    fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError> {
+        let arguments = (*arguments).as_ref();
+        self.tell(&format!("update {}{}", self.context.id, input(arguments)));
         let refuse = arguments.value("refuse");
-        if arguments.is_set("refuse") && refuse == arguments.value("input") {
+        if refuse != &Value::Null && refuse == arguments.value("input") {
             return Err(ComponentError("told to refuse".to_owned()));
         }
-        self.export(&arguments);
-        *self.arguments.lock() = arguments;
+        self.export(arguments);
+        *self.arguments.lock() = arguments.clone();
         Ok(())
     }
 
@@ -276,9 +290,10 @@ impl Component for Probe {
             self.tell(&format!("run {}", self.context.id));
             let (fails, complaint) = {
                 let arguments = self.arguments.lock();
-                (arguments.bool("run"), arguments.string("health"))
+                let fails = arguments.value("run") == &Value::Bool(true);
+                (fails, text(arguments.value("health")))
             };
-            if !complaint.is_empty() {
+            if let Some(complaint) = complaint.filter(|complaint| !complaint.is_empty()) {
                 (self.context.health)(HealthState::Unhealthy, complaint.to_string());
             }
             if fails {

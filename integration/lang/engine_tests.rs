@@ -7,28 +7,25 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use alluvium::base::{BoxFuture, Shutdown};
+use alluvium::lang::argument_error::ArgumentErrors;
+use alluvium::lang::attribute::FromValue;
+use alluvium::lang::body::FromBody;
 use alluvium::lang::schema::{Arguments, Attribute, Kind, Schema};
 use alluvium::lang::value::{Number, Value};
-use alluvium::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use alluvium::pipeline::component::{
+    AnyDefinition, Component, ComponentError, Context, Definition, Stability, no_metrics,
+};
 use alluvium::pipeline::{Controller, LoggingSettings, Options, RestartPolicy};
 use parking_lot::Mutex;
 
-use super::components::DEFINITIONS;
+use super::components::definitions;
 
 /// Counts its export up while it runs, and then waits; or misbehaves.
-const COUNTER: Definition = Definition {
+const COUNTER: Definition<CounterArguments> = Definition {
     name: "test.counter",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::with_default("to", Kind::Int, "0", "Last value."),
-            Attribute::with_default("panics", Kind::Int, "0", "How often to panic before that."),
-            Attribute::with_default("stubborn", Kind::Bool, "false", "True to ignore the shutdown."),
-        ],
-        blocks: &[],
-    },
     exports: &[Attribute::optional("value", Kind::Int, "The count.")],
-    validate: |_| Ok(()),
+    metrics: no_metrics,
     build: Some(|context, arguments| {
         let counter = Counter {
             context,
@@ -41,10 +38,36 @@ const COUNTER: Definition = Definition {
     doc: "",
 };
 
+#[derive(Debug)]
+struct CounterArguments {
+    to: i64,
+    panics: i64,
+    stubborn: bool,
+}
+
+impl FromBody for CounterArguments {
+    const SCHEMA: &'static Schema = &Schema {
+        attributes: &[
+            Attribute::with_default("to", Kind::Int, "0", "Last value."),
+            Attribute::with_default("panics", Kind::Int, "0", "How often to panic before that."),
+            Attribute::with_default("stubborn", Kind::Bool, "false", "True to ignore the shutdown."),
+        ],
+        blocks: &[],
+    };
+
+    fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors> {
+        Ok(Self {
+            to: i64::from_value("to", body.value("to"))?,
+            panics: i64::from_value("panics", body.value("panics"))?,
+            stubborn: bool::from_value("stubborn", body.value("stubborn"))?,
+        })
+    }
+}
+
 struct Counter {
     context: Context,
     runs: AtomicI64,
-    arguments: Mutex<Arguments>,
+    arguments: Mutex<Arc<CounterArguments>>,
 }
 
 impl Counter {
@@ -54,8 +77,8 @@ impl Counter {
     }
 }
 
-impl Component for Counter {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+impl Component<CounterArguments> for Counter {
+    fn update(&self, arguments: Arc<CounterArguments>) -> Result<(), ComponentError> {
         *self.arguments.lock() = arguments;
         Ok(())
     }
@@ -64,13 +87,13 @@ impl Component for Counter {
         Box::pin(async move {
             let arguments = self.arguments.lock().clone();
             let runs = self.runs.fetch_add(1, Ordering::SeqCst);
-            assert!(runs >= arguments.int("panics"), "told to panic");
-            for value in 1..=arguments.int("to") {
+            assert!(runs >= arguments.panics, "told to panic");
+            for value in 1..=arguments.to {
                 self.export(value);
                 tokio::task::yield_now().await;
             }
             shutdown.cancelled().await;
-            if arguments.bool("stubborn") {
+            if arguments.stubborn {
                 std::future::pending::<()>().await;
             }
             Ok(())
@@ -79,28 +102,44 @@ impl Component for Counter {
 }
 
 /// Holds a file that only one may hold, as if it were a port.
-const HOLDER: Definition = Definition {
+const HOLDER: Definition<HolderArguments> = Definition {
     name: "test.holder",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
+    exports: &[],
+    metrics: no_metrics,
+    build: Some(|_, arguments| {
+        let path = Mutex::new(take(&arguments.path)?);
+        Ok(Arc::new(Holder {
+            path,
+            held: AtomicBool::new(true),
+            exclusive: arguments.exclusive,
+        }))
+    }),
+    doc: "",
+};
+
+#[derive(Debug)]
+struct HolderArguments {
+    path: Arc<str>,
+    exclusive: bool,
+}
+
+impl FromBody for HolderArguments {
+    const SCHEMA: &'static Schema = &Schema {
         attributes: &[
             Attribute::required("path", Kind::String, "The file."),
             Attribute::with_default("exclusive", Kind::Bool, "true", "Whether the engine is told."),
         ],
         blocks: &[],
-    },
-    exports: &[],
-    validate: |_| Ok(()),
-    build: Some(|_, arguments| {
-        let path = Mutex::new(take(&arguments.string("path"))?);
-        Ok(Arc::new(Holder {
-            path,
-            held: AtomicBool::new(true),
-            exclusive: arguments.bool("exclusive"),
-        }))
-    }),
-    doc: "",
-};
+    };
+
+    fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors> {
+        Ok(Self {
+            path: FromValue::from_value("path", body.value("path"))?,
+            exclusive: bool::from_value("exclusive", body.value("exclusive"))?,
+        })
+    }
+}
 
 struct Holder {
     path: Mutex<String>,
@@ -121,10 +160,10 @@ fn take(path: &str) -> Result<String, ComponentError> {
     taken.map(|_| path.to_owned())
 }
 
-impl Component for Holder {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+impl Component<HolderArguments> for Holder {
+    fn update(&self, arguments: Arc<HolderArguments>) -> Result<(), ComponentError> {
         let mut path = self.path.lock();
-        let new = take(&arguments.string("path"))?;
+        let new = take(&arguments.path)?;
         std::fs::remove_file(std::mem::replace(&mut *path, new)).unwrap();
         Ok(())
     }
@@ -169,8 +208,8 @@ impl Engine {
             longest: Duration::from_millis(20),
         };
         change(&mut options);
-        let mut definitions = DEFINITIONS.to_vec();
-        definitions.extend([&COUNTER, &HOLDER]);
+        let mut definitions = definitions();
+        definitions.extend([&COUNTER as &dyn AnyDefinition, &HOLDER]);
         let controller = Controller::new(&definitions, options);
         let stop = Shutdown::new();
         let task = tokio::spawn({

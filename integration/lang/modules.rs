@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use alluvium::pipeline::component::Stability;
 use alluvium::pipeline::{Controller, Options};
 
-use super::components::DEFINITIONS;
+use super::components::definitions;
 use super::{Section, Watch, check_running, short, state};
 
 #[test]
@@ -47,7 +47,7 @@ async fn run(sections: &[Section], expected: &str) -> String {
         true => Stability::Experimental,
         false => Stability::PublicPreview,
     };
-    let controller = Controller::new(DEFINITIONS, options);
+    let controller = Controller::new(&definitions(), options);
     let stop = alluvium::base::Shutdown::new();
     let running = tokio::spawn({
         let (controller, stop) = (controller.clone(), stop.clone());

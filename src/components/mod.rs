@@ -12,7 +12,7 @@ use crate::components::pyroscope::{
     ebpf as pyroscope_ebpf, relabel as pyroscope_relabel, scrape as pyroscope_scrape, write as pyroscope_write,
 };
 use crate::components::remote::http as remote_http;
-use crate::pipeline::component::Definition;
+use crate::pipeline::component::AnyDefinition;
 
 pub mod common;
 pub mod discovery;
@@ -23,7 +23,7 @@ pub mod pyroscope;
 pub mod remote;
 
 /// Every component, sorted by name. Those of [`known`] cannot run yet.
-pub const ALL: &[&Definition] = &[
+pub const ALL: &[&dyn AnyDefinition] = &[
     &known::aws::AWS,
     &known::azure::DEFINITION,
     &known::consul::CONSUL,
@@ -78,8 +78,8 @@ pub const ALL: &[&Definition] = &[
 ];
 
 /// The component called `name`.
-pub fn find(name: &str) -> Option<&'static Definition> {
-    ALL.iter().copied().find(|definition| definition.name == name)
+pub fn find(name: &str) -> Option<&'static dyn AnyDefinition> {
+    ALL.iter().copied().find(|definition| definition.name() == name)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The table as a whole: what must be true of every component.
 
 mod engine;
+mod example;
 mod live;
 mod modules;
 mod reference;
@@ -14,22 +15,22 @@ use crate::lang::value::Value;
 
 #[test]
 fn the_list_is_sorted_and_names_are_unique() {
-    let names: Vec<_> = ALL.iter().map(|definition| definition.name).collect();
+    let names: Vec<_> = ALL.iter().map(|definition| definition.name()).collect();
     assert!(names.is_sorted_by(|left, right| left < right), "{names:?}");
 }
 
 #[test]
 fn every_schema_is_sorted_documented_and_has_defaults_of_its_types() {
     for definition in ALL {
-        assert!(!definition.doc.is_empty(), "{}", definition.name);
+        assert!(!definition.doc().is_empty(), "{}", definition.name());
         assert!(
-            !definition.exports.iter().any(|export| export.doc.is_empty()),
+            !definition.exports().iter().any(|export| export.doc.is_empty()),
             "{}",
-            definition.name
+            definition.name()
         );
-        check(definition.name, definition.arguments);
-        if let Err(wrong) = crate::lang::decode::defaults(definition.arguments) {
-            panic!("{}: {}", definition.name, wrong.render(false));
+        check(definition.name(), definition.arguments());
+        if let Err(wrong) = crate::lang::decode::defaults(definition.arguments()) {
+            panic!("{}: {}", definition.name(), wrong.render(false));
         }
     }
 }

@@ -7,71 +7,71 @@ use std::sync::Arc;
 use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
 
-/// A parsed file.
+/// A file, as far as it could be parsed.
 #[derive(Debug, Clone)]
 pub struct File {
-    /// Its text.
+    /// The text that it was parsed from.
     pub source: Source,
-    /// Its statements.
+    /// Its statements, in the order written.
     pub body: Vec<Statement>,
     /// Its comments; a group is a run without an empty line or another token between.
     pub comments: Vec<Vec<Span>>,
 }
 
-/// A statement of a body.
+/// A statement of the body of a file or block.
 #[derive(Debug, Clone)]
 pub enum Statement {
-    /// `name = value`
+    /// An attribute: `name = value`.
     Attribute(Attribute),
-    /// `name "label" { ... }`
+    /// A block: `name "label" { ... }`.
     Block(Block),
 }
 
-/// `name = value`
+/// An attribute: `name = value`.
 #[derive(Debug, Clone)]
 pub struct Attribute {
-    /// Its name.
+    /// The name left of the `=`.
     pub name: Identifier,
-    /// Its value.
+    /// The expression right of the `=`.
     pub value: Expression,
 }
 
 /// `dotted.name "label" { ... }`
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// Full dotted name.
+    /// The whole name, with its dots.
     pub name: Identifier,
     /// Its label without quotes; an empty label is none.
     pub label: Option<Identifier>,
-    /// Place of `{`.
+    /// Byte offset of the opening `{`.
     pub open: usize,
-    /// Its statements.
+    /// Its statements, in the order written.
     pub body: Vec<Statement>,
-    /// Place of `}`.
+    /// Byte offset of the closing `}`.
     pub close: usize,
 }
 
-/// A name and its place.
+/// A name and its place in the text.
 #[derive(Debug, Clone)]
 pub struct Identifier {
-    /// The name.
+    /// The name, without quotes.
     pub name: Arc<str>,
     /// Its place (with quotes, where it was quoted).
     pub span: Span,
 }
 
-/// An expression.
+/// An expression with its place in the text.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// What it is.
+    /// Its kind, with what it is made of.
     pub kind: ExpressionKind,
-    /// Its place.
+    /// The bytes of the text that it takes.
     pub span: Span,
     /// Height of the tree below, bounded by the parser so that recursion over a tree is safe.
     pub height: u16,
 }
 
-/// Kinds of expressions.
+/// The kinds of expressions; a closed set.
 #[derive(Debug, Clone)]
 pub enum ExpressionKind {
     /// A number, string, bool or null as written.
@@ -81,56 +81,56 @@ pub enum ExpressionKind {
         /// The text with its quotes.
         text: Arc<str>,
     },
-    /// A name.
+    /// A name by itself: `constants`.
     Identifier(Arc<str>),
-    /// `[a, b]`
+    /// A list of values: `[a, b]`.
     Array(Vec<Expression>),
-    /// `{ a = 1, b = 2 }`
+    /// An object: `{ a = 1, b = 2 }`.
     Object(Vec<Field>),
-    /// `value.name`
+    /// A field of a value: `value.name`.
     Access {
-        /// What is accessed.
+        /// The value whose field it is.
         value: Box<Expression>,
-        /// The field.
+        /// The name of the field, behind the dot.
         name: Identifier,
     },
-    /// `value[index]`
+    /// An element of a value: `value[index]`.
     Index {
-        /// What is indexed.
+        /// The value whose element it is.
         value: Box<Expression>,
-        /// Place of `[`.
+        /// Byte offset of the opening `[`.
         open: usize,
-        /// The index.
+        /// The expression of the index.
         index: Box<Expression>,
     },
-    /// `callee(arguments)`
+    /// A call: `callee(arguments)`.
     Call {
-        /// What is called.
+        /// The expression of the function.
         callee: Box<Expression>,
-        /// Place of `(`.
+        /// Byte offset of the opening `(`.
         open: usize,
-        /// The arguments.
+        /// The arguments, in the order written.
         arguments: Vec<Expression>,
     },
-    /// `!value` or `-value`
+    /// A prefix operator: `!value` or `-value`.
     Unary {
         /// [`TokenKind::Not`] or `Subtract`.
         operator: TokenKind,
-        /// The operand.
+        /// The value that it acts on.
         value: Box<Expression>,
     },
-    /// `left + right`
+    /// An infix operator: `left + right`.
     Binary {
-        /// The operator.
+        /// The token of the operator.
         operator: TokenKind,
-        /// Its place.
+        /// Byte offset of the operator.
         at: usize,
-        /// Left operand.
+        /// The operand on its left.
         left: Box<Expression>,
-        /// Right operand.
+        /// The operand on its right.
         right: Box<Expression>,
     },
-    /// `(inner)`
+    /// An expression in brackets: `(inner)`.
     Paren(Box<Expression>),
 }
 
@@ -141,12 +141,12 @@ pub struct Field {
     pub name: Identifier,
     /// True when the key was written in quotes.
     pub quoted: bool,
-    /// Its value.
+    /// The expression right of the `=`.
     pub value: Expression,
 }
 
 impl Statement {
-    /// Its place.
+    /// The bytes of the text that it takes.
     pub fn span(&self) -> Span {
         match self {
             Self::Attribute(attribute) => attribute.span(),
@@ -163,7 +163,7 @@ impl Attribute {
 }
 
 impl Block {
-    /// The whole block.
+    /// The place of the whole block.
     pub fn span(&self) -> Span {
         Span::new(self.name.span.start, self.close + 1)
     }

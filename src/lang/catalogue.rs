@@ -10,11 +10,11 @@ use crate::lang::codes::{ALL, Code, TEXTS};
 /// An example of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Example {
-    /// `alloy` or `hcl`.
+    /// Language of the text: `alloy` or `hcl`.
     pub language: &'static str,
     /// How it is triggered, as the head of this file says; empty for a check.
     pub how: &'static str,
-    /// The configuration.
+    /// The text of the configuration.
     pub text: &'static str,
 }
 

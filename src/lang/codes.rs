@@ -5,7 +5,7 @@
 //!
 //! `E00` lexical, `E01` grammar, `E02` evaluation, `E03` a body against its schema, `E04` the graph, `E05` components, `W` warnings.
 
-/// A kind of diagnostic.
+/// A kind of diagnostic, by its stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
     /// Stable identifier, as `E0301`.

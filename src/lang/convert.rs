@@ -18,12 +18,12 @@ pub struct ConversionError {
     pub message: String,
 }
 
-/// One step into a value.
+/// One step into a list or an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Element of a list.
+    /// An element of a list, from 0.
     Index(usize),
-    /// Field of an object.
+    /// A field of an object, by name.
     Key(Arc<str>),
 }
 

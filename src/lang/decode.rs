@@ -31,7 +31,7 @@ pub trait Resolve {
 
 /// Evaluates in a scope: every value is known.
 pub struct Evaluate<'a> {
-    /// The scope.
+    /// The scope whose names have values.
     pub scope: &'a dyn Scope,
     /// Defaults that were worked out before, when there are many bodies.
     pub defaults: Option<&'a Defaults>,
@@ -89,15 +89,11 @@ impl Defaults {
     }
 }
 
-/// What a body is.
+/// A body, read against its schema.
 pub struct Decoded {
-    /// Its values. Where a value was wrong or unknown there is null.
+    /// Its values. Where a value was wrong there is null; an attribute whose value is not known yet is absent.
     pub arguments: Arguments,
-    /// True when every value was known and right.
-    pub complete: bool,
-    /// Attributes whose values cannot be known yet.
-    pub unknown: Vec<Span>,
-    /// What is wrong.
+    /// What is wrong with the body.
     pub diagnostics: Diagnostics,
 }
 
@@ -112,14 +108,11 @@ pub fn decode(
     let mut decoder = Decoder {
         source,
         resolve,
-        unknown: Vec::new(),
         diagnostics: Diagnostics::new(),
     };
     let arguments = decoder.body(header, body, schema, &[]);
     Decoded {
         arguments,
-        complete: decoder.unknown.is_empty() && !decoder.diagnostics.has_errors(),
-        unknown: decoder.unknown,
         diagnostics: decoder.diagnostics,
     }
 }
@@ -214,7 +207,6 @@ pub fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
 struct Decoder<'a> {
     source: &'a Source,
     resolve: &'a dyn Resolve,
-    unknown: Vec<Span>,
     diagnostics: Diagnostics,
 }
 
@@ -225,9 +217,12 @@ impl Decoder<'_> {
             blocks: Vec::new(),
         };
         let mut given: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut unknown = Vec::new();
         for statement in body {
             match statement {
-                Statement::Attribute(attribute) => self.attribute(attribute, schema, &mut arguments),
+                Statement::Attribute(attribute) => {
+                    unknown.extend(self.attribute(attribute, schema, &mut arguments));
+                }
                 Statement::Block(block) => {
                     *given.entry(block.name.name.as_ref()).or_default() += 1;
                     let count = given[block.name.name.as_ref()];
@@ -267,6 +262,9 @@ impl Decoder<'_> {
                     body: self.implied(block.schema, block.defaults),
                 });
             }
+        }
+        for name in unknown {
+            arguments.attributes.remove(&name);
         }
         arguments.attributes.shrink_to_fit();
         arguments.blocks.shrink_to_fit();
@@ -316,30 +314,35 @@ impl Decoder<'_> {
         );
     }
 
-    fn attribute(&mut self, attribute: &ast::Attribute, schema: &'static Schema, arguments: &mut Arguments) {
+    /// Takes an attribute in; its name when its value is not known yet.
+    fn attribute(
+        &mut self,
+        attribute: &ast::Attribute,
+        schema: &'static Schema,
+        arguments: &mut Arguments,
+    ) -> Option<Arc<str>> {
         let name = &attribute.name;
         let Some(definition) = schema.attributes.iter().find(|other| other.name == &*name.name) else {
-            return self.unknown_attribute(attribute, schema);
+            self.unknown_attribute(attribute, schema);
+            return None;
         };
         if arguments.attributes.contains_key(definition.name) {
             let message = format!("attribute \"{}\" may only be provided once", name.name);
             let found = Diagnostic::error(codes::DUPLICATE_ATTRIBUTE, self.source, attribute.span(), message);
             self.diagnostics.push(found.hint("keep one of them"));
-            return;
+            return None;
         }
-        let value = match self.resolve.resolve(self.source, &attribute.value, &definition.kind) {
-            Ok(Some(value)) => value,
-            Ok(None) => {
-                self.unknown.push(attribute.span());
-                Value::Null
-            }
-            Err(diagnostic) => {
-                self.diagnostics.push(diagnostic);
-                Value::Null
-            }
-        };
+        let resolved = self.resolve.resolve(self.source, &attribute.value, &definition.kind);
+        let value = resolved.unwrap_or_else(|diagnostic| {
+            self.diagnostics.push(diagnostic);
+            Some(Value::Null)
+        });
+        let unknown = value.is_none().then(|| name.name.clone());
         // The name as the text has it: one allocation for all that share the text's.
-        arguments.attributes.insert(name.name.clone(), value);
+        arguments
+            .attributes
+            .insert(name.name.clone(), value.unwrap_or_default());
+        unknown
     }
 
     fn unknown_attribute(&mut self, attribute: &ast::Attribute, schema: &Schema) {

@@ -9,7 +9,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 use crate::lang::codes::Code;
 use crate::lang::source::{Source, Span};
 
-/// How bad it is.
+/// How bad it is: worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The configuration is refused.
@@ -18,16 +18,16 @@ pub enum Severity {
     Warning,
 }
 
-/// One finding.
+/// One finding about a place in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Its kind.
+    /// The stable code of its kind.
     pub code: Code,
-    /// How bad it is.
+    /// How bad it is: worst last.
     pub severity: Severity,
-    /// The text it is about.
+    /// The text that it is about.
     pub source: Source,
-    /// The place in the text.
+    /// The bytes of the text that are at fault.
     pub span: Span,
     /// What is wrong, lower case, without a final stop.
     pub message: String,
@@ -37,7 +37,7 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
-/// A remark to a finding.
+/// A remark to a finding, at a place of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// What it says, lower case, without a final stop.
@@ -53,7 +53,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostic {
-    /// An error at `span`.
+    /// An error at `span` of `source`.
     pub fn error(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -66,7 +66,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning at `span`.
+    /// A warning at `span` of `source`.
     pub fn warning(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
@@ -74,7 +74,7 @@ impl Diagnostic {
         }
     }
 
-    /// With advice.
+    /// The same, with advice what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -98,7 +98,7 @@ impl Diagnostic {
         self
     }
 
-    /// With a remark.
+    /// The same, with a remark at another place.
     #[must_use]
     pub fn note(mut self, message: impl Into<String>) -> Self {
         self.notes.push(Note {
@@ -169,12 +169,12 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostics {
-    /// None yet.
+    /// A list without findings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one.
+    /// Adds a finding to the end.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.list.push(diagnostic);
     }
@@ -189,7 +189,7 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
-    /// How many there are.
+    /// How many findings there are.
     pub fn len(&self) -> usize {
         self.list.len()
     }
@@ -201,7 +201,7 @@ impl Diagnostics {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// The findings in order.
+    /// The findings, in the order they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter()
     }

@@ -18,7 +18,7 @@ impl<V> Default for SortedFields<V> {
 }
 
 impl<V> SortedFields<V> {
-    /// No fields.
+    /// An object without fields.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
@@ -28,7 +28,7 @@ impl<V> SortedFields<V> {
         Self(Vec::with_capacity(count))
     }
 
-    /// The value of a field.
+    /// The value of the field `name`.
     pub fn get(&self, name: &str) -> Option<&V> {
         let place = self.place(name).ok()?;
         self.0.get(place).map(|(_, value)| value)
@@ -64,7 +64,7 @@ impl<V> SortedFields<V> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
-    /// The names in order.
+    /// The names of the fields, sorted.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Arc<str>> + ExactSizeIterator + Clone {
         self.0.iter().map(|(name, _)| name)
     }
@@ -74,7 +74,7 @@ impl<V> SortedFields<V> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    /// How many there are.
+    /// How many fields there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }

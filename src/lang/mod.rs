@@ -3,7 +3,10 @@
 //! Owns the syntax of Alloy (River): scanner, parser, printer, evaluator, diagnostics; and [`hcl`], a second syntax for the same tree. Never fails as a whole (it returns what it understood and the
 //! diagnostics), does no I/O, knows nothing of components beyond their [`schema`].
 
+pub mod argument_error;
 pub mod ast;
+pub mod attribute;
+pub mod body;
 pub mod catalogue;
 pub mod codes;
 pub mod convert;

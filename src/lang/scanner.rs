@@ -53,7 +53,7 @@ impl<'a> Scanner<'a> {
         self.diagnostics
     }
 
-    /// The next token.
+    /// The next token; at the end, always the same.
     pub fn scan(&mut self) -> Token {
         self.skip_blanks();
         let start = self.offset;

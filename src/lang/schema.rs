@@ -3,11 +3,9 @@
 //! A component declares its arguments with these types; the language checks a body against them with positions, fills in
 //! defaults, and hands the component an [`Arguments`]; the reference pages are written from the same data.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::lang::value::{Fields, Number, Value};
+use crate::lang::value::{Fields, Value};
 
 /// The body of a block: its attributes and inner blocks, each list sorted by name.
 #[derive(Debug)]
@@ -18,7 +16,7 @@ pub struct Schema {
     pub blocks: &'static [Block],
 }
 
-/// One attribute.
+/// One attribute of a body, or one export.
 #[derive(Debug, Clone, Copy)]
 pub struct Attribute {
     /// Name as written in the configuration.
@@ -46,7 +44,7 @@ pub struct Block {
     pub required: bool,
     /// True when the block is there with its defaults even when it is not written (Alloy's non-pointer blocks).
     pub implied: bool,
-    /// Its body.
+    /// What the block may hold.
     pub schema: &'static Schema,
     /// Defaults that differ from those of `schema` for this block: attribute name and expression.
     pub defaults: &'static [(&'static str, &'static str)],
@@ -54,30 +52,30 @@ pub struct Block {
     pub doc: &'static str,
 }
 
-/// Types of attributes.
+/// Types of attributes and exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `true` / `false`.
+    /// A truth value: `true` or `false`.
     Bool,
-    /// Signed whole number.
+    /// A whole number that may be negative.
     Int,
-    /// Unsigned whole number.
+    /// A whole number from zero on.
     Uint,
-    /// Any number.
+    /// A number with or without a fraction.
     Float,
-    /// String.
+    /// A string, which may be shown.
     String,
     /// String that is never shown; plain strings convert.
     Secret,
-    /// String or secret.
+    /// A string, or a secret that is never shown.
     OptionalSecret,
     /// Go duration in a string: `"1h30m"`.
     Duration,
-    /// List of one type.
+    /// A list whose items are of one type.
     List(&'static Kind),
     /// Map from strings to one type.
     Map(&'static Kind),
-    /// Anything.
+    /// A value of any type at all.
     Any,
     /// A capsule of this kind, such as [`RECEIVER`].
     Capsule(&'static str),
@@ -252,8 +250,8 @@ const fn is_before(left: &str, right: &str) -> bool {
 }
 
 /// An evaluated body that fits its schema: every attribute of the schema is present (defaults filled in, null when not set),
-/// of its declared type. Durations are kept as strings that parse. The getters therefore answer with the type's zero value
-/// only for names that the schema does not have, which a component's own table test catches.
+/// of its declared type; only in a check are those absent whose values are not known yet. Durations are kept as strings that
+/// parse. [`crate::lang::body`] makes a typed value of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
     /// Attribute values by name.
@@ -265,11 +263,11 @@ pub struct Arguments {
 /// One inner block of an [`Arguments`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgumentBlock {
-    /// Full dotted name.
+    /// The whole name, with its dots.
     pub name: Arc<str>,
     /// Label, if the block takes one.
     pub label: Option<Arc<str>>,
-    /// Its body.
+    /// What the block may hold.
     pub body: Arguments,
 }
 
@@ -277,115 +275,5 @@ impl Arguments {
     /// The value of an attribute; null when it is not set.
     pub fn value(&self, name: &str) -> &Value {
         self.attributes.get(name).unwrap_or(&Value::Null)
-    }
-
-    /// True when the attribute has a value other than null.
-    pub fn is_set(&self, name: &str) -> bool {
-        !matches!(self.value(name), Value::Null)
-    }
-
-    /// A bool attribute.
-    pub fn bool(&self, name: &str) -> bool {
-        matches!(self.value(name), Value::Bool(true))
-    }
-
-    /// A whole number; 0 when not set.
-    pub fn int(&self, name: &str) -> i64 {
-        match self.value(name) {
-            Value::Number(Number::Int(value)) => *value,
-            Value::Number(Number::Uint(value)) => i64::try_from(*value).unwrap_or(i64::MAX),
-            Value::Number(Number::Float(value)) => *value as i64,
-            _ => 0,
-        }
-    }
-
-    /// A number; 0 when not set.
-    pub fn float(&self, name: &str) -> f64 {
-        match self.value(name) {
-            Value::Number(number) => number.as_f64(),
-            _ => 0.0,
-        }
-    }
-
-    /// A string or the text of a secret; empty when not set.
-    pub fn string(&self, name: &str) -> Arc<str> {
-        text(self.value(name)).unwrap_or_default()
-    }
-
-    /// A string or the text of a secret; `None` when not set.
-    pub fn optional_string(&self, name: &str) -> Option<Arc<str>> {
-        text(self.value(name))
-    }
-
-    /// A duration; zero when not set.
-    pub fn duration(&self, name: &str) -> Duration {
-        text(self.value(name))
-            .and_then(|text| crate::base::duration::parse(&text).ok())
-            .unwrap_or_default()
-    }
-
-    /// A list of strings.
-    pub fn strings(&self, name: &str) -> Vec<Arc<str>> {
-        match self.value(name) {
-            Value::Array(items) => items.iter().filter_map(text).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// A map of strings.
-    pub fn string_map(&self, name: &str) -> BTreeMap<Arc<str>, Arc<str>> {
-        string_map(self.value(name))
-    }
-
-    /// Targets: a list of maps of strings.
-    pub fn targets(&self, name: &str) -> Vec<BTreeMap<Arc<str>, Arc<str>>> {
-        match self.value(name) {
-            Value::Array(items) => items.iter().map(string_map).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The capsules of a list that wrap a `T`.
-    pub fn capsules<T: Clone + Send + Sync + 'static>(&self, name: &str) -> Vec<T> {
-        match self.value(name) {
-            Value::Array(items) => items
-                .iter()
-                .filter_map(|item| match item {
-                    Value::Capsule(capsule) => capsule.downcast::<T>(),
-                    _ => None,
-                })
-                .collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The inner blocks of one name, in order.
-    pub fn blocks<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a ArgumentBlock> {
-        self.blocks.iter().filter(move |block| block.name.as_ref() == name)
-    }
-
-    /// The body of the first inner block of one name.
-    pub fn block(&self, name: &str) -> Option<&Arguments> {
-        self.blocks
-            .iter()
-            .find(|block| block.name.as_ref() == name)
-            .map(|block| &block.body)
-    }
-}
-
-fn text(value: &Value) -> Option<Arc<str>> {
-    match value {
-        Value::String(text) | Value::Secret(text) => Some(text.clone()),
-        _ => None,
-    }
-}
-
-fn string_map(value: &Value) -> BTreeMap<Arc<str>, Arc<str>> {
-    match value {
-        Value::Object(fields) => fields
-            .iter()
-            .filter_map(|(key, value)| text(value).map(|value| (key.clone(), value)))
-            .collect(),
-        _ => BTreeMap::new(),
     }
 }

@@ -20,9 +20,9 @@ struct Shared {
 /// A range of bytes in a source, end exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
-    /// First byte.
+    /// Offset of its first byte.
     pub start: usize,
-    /// Byte after the last.
+    /// Offset of the byte after its last.
     pub end: usize,
 }
 
@@ -60,7 +60,7 @@ impl Source {
         &self.0.path
     }
 
-    /// The whole text.
+    /// The whole text, as it was read.
     pub fn text(&self) -> &str {
         &self.0.text
     }

@@ -7,13 +7,13 @@ use crate::lang::source::Span;
 /// A token and its place; its text is the source there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind of token that it is.
     pub kind: TokenKind,
-    /// Where it is.
+    /// The bytes of the text that it takes.
     pub span: Span,
 }
 
-/// Kinds of tokens.
+/// The kinds of tokens; a closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the text of each is in `TokenKind::text`")]
 pub enum TokenKind {

@@ -9,18 +9,18 @@ use crate::lang::fields::SortedFields;
 /// A value. Cheap to clone: everything large is shared.
 #[derive(Clone, Default)]
 pub enum Value {
-    /// `null`.
+    /// The absence of a value: `null`.
     #[default]
     Null,
-    /// `true` or `false`.
+    /// A truth value: `true` or `false`.
     Bool(bool),
     /// A number of one of Go's three kinds.
     Number(Number),
-    /// A string.
+    /// A string, which may be shown.
     String(Arc<str>),
     /// A string that is never shown.
     Secret(Arc<str>),
-    /// A list.
+    /// A list of values of any types.
     Array(Arc<[Value]>),
     /// An object or map; sorted by key so that output is stable.
     Object(Arc<Fields>),
@@ -36,11 +36,11 @@ pub type Fields = SortedFields<Value>;
 /// A number. Alloy keeps three kinds and converts between them where a field asks for it.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
-    /// Signed.
+    /// A whole number that fits `i64`.
     Int(i64),
     /// Unsigned, for values beyond `i64`.
     Uint(u64),
-    /// Floating point.
+    /// A number with a fraction.
     Float(f64),
 }
 
@@ -53,7 +53,7 @@ pub struct Function {
     pub call: fn(&[Value]) -> Result<Value, FunctionError>,
 }
 
-/// A call failed.
+/// A call of a function failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct FunctionError {
@@ -88,17 +88,17 @@ impl Capsule {
 }
 
 impl Value {
-    /// A string value.
+    /// A value that is this string.
     pub fn string(text: impl Into<Arc<str>>) -> Self {
         Self::String(text.into())
     }
 
-    /// A list value.
+    /// A value that is a list of these.
     pub fn array(items: impl IntoIterator<Item = Value>) -> Self {
         Self::Array(items.into_iter().collect())
     }
 
-    /// An object value.
+    /// A value that is an object of these fields.
     pub fn object<K: Into<Arc<str>>>(fields: impl IntoIterator<Item = (K, Value)>) -> Self {
         Self::Object(Arc::new(
             fields.into_iter().map(|(key, value)| (key.into(), value)).collect(),

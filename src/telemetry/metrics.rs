@@ -37,6 +37,9 @@ struct Place {
 struct Tree {
     root: Arc<Mutex<Registry>>,
     children: Mutex<Children>,
+    /// Name, type and help of everything that was registered: metrics without a value yet are not in the text.
+    #[cfg(test)]
+    described: Mutex<Vec<(&'static str, prometheus_client::metrics::MetricType, &'static str)>>,
 }
 
 #[derive(Default)]
@@ -70,6 +73,8 @@ impl Scope {
         let tree = Tree {
             root: own.clone(),
             children: Mutex::default(),
+            #[cfg(test)]
+            described: Mutex::default(),
         };
         Self {
             tree: Arc::new(tree),
@@ -108,9 +113,23 @@ impl Scope {
 
     /// Registers a metric. `name` is without the `_total` suffix of counters, which the text form adds; `help` is a sentence; it gets its full stop if it has none.
     pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
+        #[cfg(test)]
+        self.tree.described.lock().push((name, metric.metric_type(), help));
         self.registry()
             .lock()
             .register(name, help.trim_end_matches('.'), metric);
+    }
+
+    /// Name as it is read, type and help of everything that was registered, in that order.
+    #[cfg(test)]
+    pub(crate) fn described(&self) -> Vec<(String, String, &'static str)> {
+        let described = self.tree.described.lock();
+        let as_read = described.iter().map(|(name, kind, help)| {
+            let kind = kind.as_str();
+            let suffix = if kind == "counter" { "_total" } else { "" };
+            (format!("{name}{suffix}"), kind.to_owned(), *help)
+        });
+        as_read.collect()
     }
 
     /// Registers a source of metrics that are read when they are asked for.

@@ -22,8 +22,8 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
 use crate::admin::listen::Tls;
+use crate::lang::argument_error::ArgumentError;
 use crate::pipeline::check::settings::http::HttpSettings;
-use crate::pipeline::component::ArgumentError;
 use crate::pipeline::component::own_http::Answer;
 use crate::pipeline::run::prepare::Apply;
 

@@ -16,8 +16,8 @@ use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
+use crate::lang::argument_error::ArgumentError;
 use crate::pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
-use crate::pipeline::component::ArgumentError;
 
 /// What the block asks for, with its certificates read.
 pub(super) fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, ArgumentError> {

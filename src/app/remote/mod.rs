@@ -22,11 +22,13 @@ use url::Url;
 use crate::app::reload::{give_back_later, show};
 use crate::base::Shutdown;
 use crate::base::file::replace;
-use crate::components::common::http_client;
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::http_url;
 use crate::lang::Diagnostics;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::body::FromBody as _;
 use crate::pipeline::Controller;
 use crate::pipeline::check::settings::remote::RemoteSettings;
-use crate::pipeline::component::ArgumentError;
 use crate::pipeline::run::prepare::Apply;
 use crate::telemetry::metrics::Scope;
 use crate::wire::client::HttpClient;
@@ -171,8 +173,16 @@ impl Inner {
             path: path.to_owned(),
             message,
         };
-        let base = http_client::http_url(&settings.url).map_err(|message| error("url", message))?;
-        let options = http_client::options(&settings.client, self.user_agent.clone(), "")?;
+        let base = http_url(&settings.url).map_err(|message| error("url", message))?;
+        let options = HttpClientArguments::from_body(&settings.client)
+            .map_err(|errors| {
+                errors
+                    .0
+                    .into_iter()
+                    .next()
+                    .unwrap_or_else(|| error("", "not known".to_owned()))
+            })?
+            .options(&self.user_agent);
         let client = HttpClient::new(&options).map_err(|failed| error("", failed.to_string()))?;
         let id = match settings.id.is_empty() {
             false => settings.id.clone(),

@@ -1,58 +1,41 @@
-//! How a component that reads files sees their changes: the arguments `detector` and `poll_frequency`, their check, and one bounded reader of text.
-//!
-//! In: arguments. Out: what to watch and how often to look, for [`crate::components::common::source`].
+//! How a component that reads files sees their changes: the arguments `detector` and `poll_frequency`, and one bounded reader of
+//! text.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::components::common::checks;
-use crate::lang::schema::{Arguments, Attribute, Kind};
-use crate::pipeline::component::ArgumentError;
+use crate::lang::attribute::{Interval, choices};
+use crate::lang::body::arguments;
 
 /// Largest file taken, in bytes: what is read is kept, exported and compared.
 pub const MAX_FILE: u64 = 16 << 20;
 
-/// `detector`
-pub const DETECTOR: Attribute = Attribute::with_default(
-    "detector",
-    Kind::String,
-    "\"fsnotify\"",
-    "How changes are seen: fsnotify (the system tells) or poll.",
-);
-/// `poll_frequency`
-pub const POLL_FREQUENCY: Attribute = Attribute::with_default(
-    "poll_frequency",
-    Kind::Duration,
-    "\"1m\"",
-    "Time from one look at the file to the next, with either detector.",
-);
-
-/// How changes are seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Detector {
-    /// Whether the system tells of changes of the folder.
-    pub watches: bool,
-    /// Time from one look to the next.
-    pub interval: Duration,
-}
-
-impl Detector {
-    /// Of these arguments.
-    pub fn new(arguments: &Arguments) -> Result<Self, ArgumentError> {
-        // An empty text means the default, as in Alloy.
-        if !arguments.string("detector").is_empty() {
-            checks::choice(arguments, "", "detector", &["fsnotify", "poll"])?;
-        }
-        checks::positive(arguments, "", "poll_frequency")?;
-        Ok(Self {
-            watches: &*arguments.string("detector") != "poll",
-            interval: arguments.duration("poll_frequency"),
-        })
+choices! {
+    /// How changes of a file are seen.
+    pub(crate) enum Watch {
+        System = "fsnotify",
+        Poll = "poll",
     }
 }
 
-/// The folder of a file.
+arguments! {
+    /// The arguments of a component that follows a file.
+    pub(crate) struct Detector {
+        /// How changes are seen: fsnotify (the system tells) or poll.
+        detector: Option<Watch> = "fsnotify",
+        /// Time from one look at the file to the next, with either detector.
+        poll_frequency: Interval = "1m",
+    }
+}
+
+impl Detector {
+    /// Whether the folder of the file is watched. An empty text means the default, as in Alloy.
+    pub(crate) fn watches(&self) -> bool {
+        self.detector != Some(Watch::Poll)
+    }
+}
+
+/// The folder that a file is in; `.` when its path names none.
 pub fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),

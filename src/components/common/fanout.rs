@@ -4,12 +4,16 @@
 //! `lane`, a bounded queue of its own: a slow one holds up no other, and what it cannot take is dropped and counted. Receivers can be
 //! swapped while profiles flow: a batch that meets a receiver which has just ended goes to those that took its place.
 
+use std::fmt;
 use std::sync::Arc;
 
 use futures::future::join_all;
 use parking_lot::RwLock;
 
-use crate::lang::schema::Arguments;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::FromValue;
+use crate::lang::schema::{Kind, RECEIVERS};
+use crate::lang::value::Value;
 use crate::pipeline::component::Context;
 use crate::pipeline::component::live::{Edge, Entry, LiveHandle, ProfileFacts};
 use crate::profile::sink::Receiver;
@@ -19,7 +23,8 @@ mod lane;
 #[cfg(test)]
 mod tests;
 
-use lane::{Lane, LaneMetrics, Patience};
+pub(crate) use lane::LaneMetrics;
+use lane::{Lane, Patience};
 
 /// How often a batch looks for new receivers when those that it meets have ended.
 const ROUNDS: usize = 5;
@@ -32,7 +37,41 @@ pub struct Fanout {
     outputs: RwLock<Arc<[Arc<Output>]>>,
 }
 
-/// One receiver.
+/// The argument `forward_to`: the receivers in the order written.
+#[derive(Clone, Default)]
+pub struct Receivers(Vec<Receiver>);
+
+impl FromValue for Receivers {
+    const KIND: Kind = RECEIVERS;
+
+    fn from_value(_: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let Value::Array(items) = value else {
+            return Ok(Self::default());
+        };
+        let receiver = |item: &Value| match item {
+            Value::Capsule(capsule) => capsule.downcast(),
+            _ => None,
+        };
+        Ok(Self(items.iter().filter_map(receiver).collect()))
+    }
+}
+
+/// Receivers are equal when they are the same components.
+impl PartialEq for Receivers {
+    fn eq(&self, other: &Self) -> bool {
+        let pairs = || self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len() && pairs().all(|(left, right)| Arc::ptr_eq(left, right))
+    }
+}
+
+impl fmt::Debug for Receivers {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids = self.0.iter().map(|receiver| receiver.component_id());
+        out.debug_list().entries(ids).finish()
+    }
+}
+
+/// One receiver and what leads to it.
 struct Output {
     receiver: Receiver,
     edge: Arc<Edge>,
@@ -53,9 +92,8 @@ impl Fanout {
         }
     }
 
-    /// Takes the receivers of the attribute `forward_to`; batches under way finish with the old ones.
-    pub fn update(&self, arguments: &Arguments) {
-        let receivers = arguments.capsules::<Receiver>("forward_to");
+    /// Takes other receivers; batches under way finish with the old ones.
+    pub fn update(&self, receivers: &Receivers) {
         let mut outputs = self.outputs.write();
         // One that stays keeps what waits for it.
         let output = |receiver: Receiver| {
@@ -68,7 +106,7 @@ impl Fanout {
                 })
             })
         };
-        let new: Arc<[Arc<Output>]> = receivers.into_iter().map(output).collect();
+        let new: Arc<[Arc<Output>]> = receivers.0.iter().cloned().map(output).collect();
         *outputs = new;
     }
 
@@ -162,9 +200,10 @@ async fn deliver(batches: Vec<(&Arc<Output>, Vec<RawProfile>)>) -> Vec<Errors> {
             }
             let bytes = profiles.iter().map(|profile| profile.pprof.len()).sum();
             output.edge.count(profiles.len(), bytes);
-            match single {
-                true => output.receiver.append(profiles).await,
-                false => output.lane.append(profiles, bytes).await,
+            if single {
+                output.receiver.append(profiles).await
+            } else {
+                output.lane.append(profiles, bytes).await
             }
         }
     };

@@ -8,7 +8,7 @@ use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
-/// Folders under watch.
+/// Folders whose changes wake a component.
 pub struct FolderWatcher {
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
@@ -34,12 +34,8 @@ impl FolderWatcher {
     }
 
     /// Watches the folders of `patterns` and `further` folders instead of those of before. A folder that is not there is tried again at the next call.
-    pub fn watch(&mut self, patterns: &[Arc<str>], further: Vec<PathBuf>) {
-        let wanted: BTreeSet<PathBuf> = patterns
-            .iter()
-            .map(|pattern| folder_of(pattern))
-            .chain(further)
-            .collect();
+    pub fn watch<'a>(&mut self, patterns: impl Iterator<Item = &'a str>, further: Vec<PathBuf>) {
+        let wanted: BTreeSet<PathBuf> = patterns.map(folder_of).chain(further).collect();
         for folder in self.watched.difference(&wanted) {
             // It may be gone already, and then it is not watched anyway.
             let _ = self.watcher.unwatch(folder);

@@ -1,519 +1,421 @@
 //! HTTP client arguments of the configuration, shared by every component that makes requests.
 //!
-//! In: an evaluated body. Out: [`ClientOptions`], or the attribute that is wrong. The names, defaults and checks are Alloy's. A
-//! component lists the constants it takes in its own schema (sorted among its own attributes).
+//! A component takes [`HttpClientArguments`] among its own (`shared`). The names, defaults and checks are Alloy's. Out:
+//! [`ClientOptions`] for the client itself. Nothing is read or opened here.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use url::Url;
-
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
+use crate::components::common::checks::at_most_one_of;
+use crate::components::common::http_values::{Headers, HttpUrl};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, Secret, wrong};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
 use crate::lang::value::Value;
-use crate::pipeline::component::ArgumentError;
-use crate::wire::client::{ClientOptions, Credential, OAuth2, Pem, ProxyOptions, Secret, TlsOptions, TlsVersion};
+use crate::wire::client::{self, ClientOptions, Credential, OAuth2, Pem, ProxyOptions, TlsOptions};
 
-/// `bearer_token`.
-pub const BEARER_TOKEN: Attribute =
-    Attribute::optional("bearer_token", Kind::Secret, "Bearer token to send with every request.");
-/// `bearer_token_file`.
-pub const BEARER_TOKEN_FILE: Attribute = Attribute::optional(
-    "bearer_token_file",
-    Kind::String,
-    "File with a bearer token; read for every request.",
-);
-/// `enable_http2`.
-pub const ENABLE_HTTP2: Attribute = Attribute::with_default(
-    "enable_http2",
-    Kind::Bool,
-    "true",
-    "Whether HTTP/2 is offered over TLS.",
-);
-/// `follow_redirects`.
-pub const FOLLOW_REDIRECTS: Attribute = Attribute::with_default(
-    "follow_redirects",
-    Kind::Bool,
-    "true",
-    "Whether redirects (up to 10) are followed.",
-);
-/// `http_headers`.
-pub const HTTP_HEADERS: Attribute = Attribute::optional(
-    "http_headers",
-    Kind::Map(&Kind::List(&Kind::Secret)),
-    "Headers to send with every request, each with a list of values.",
-);
-/// `no_proxy`.
-pub const NO_PROXY: Attribute = Attribute::optional(
-    "no_proxy",
-    Kind::String,
-    "Comma-separated hosts, domains and networks that are reached without the proxy.",
-);
-/// `proxy_connect_header`.
-pub const PROXY_CONNECT_HEADER: Attribute = Attribute::optional(
-    "proxy_connect_header",
-    Kind::Map(&Kind::List(&Kind::Secret)),
-    "Headers to send to the proxy in CONNECT requests.",
-);
-/// `proxy_from_environment`.
-pub const PROXY_FROM_ENVIRONMENT: Attribute = Attribute::with_default(
-    "proxy_from_environment",
-    Kind::Bool,
-    "false",
-    "Whether the proxy is taken from HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
-);
-/// `proxy_url`.
-pub const PROXY_URL: Attribute = Attribute::optional("proxy_url", Kind::String, "Proxy for all requests.");
-
-/// `authorization { }`.
-pub const AUTHORIZATION: Block = block("authorization", &AUTHORIZATION_SCHEMA, "Authorization header to send.");
-/// `basic_auth { }`.
-pub const BASIC_AUTH: Block = block("basic_auth", &BASIC_AUTH_SCHEMA, "User and password to send.");
-/// `oauth2 { }`.
-pub const OAUTH2: Block = block(
-    "oauth2",
-    &OAUTH2_SCHEMA,
-    "Token server that gives bearer tokens (client credentials).",
-);
-/// `tls_config { }`.
-pub const TLS_CONFIG: Block = block("tls_config", &TLS_SCHEMA, "Certificates of client and server.");
-
-/// All attributes above, sorted.
-pub const ATTRIBUTES: &[Attribute] = &[
-    BEARER_TOKEN,
-    BEARER_TOKEN_FILE,
-    ENABLE_HTTP2,
-    FOLLOW_REDIRECTS,
-    HTTP_HEADERS,
-    NO_PROXY,
-    PROXY_CONNECT_HEADER,
-    PROXY_FROM_ENVIRONMENT,
-    PROXY_URL,
-];
-/// The attributes of clients that have credentials of their own.
-pub const TRANSPORT_ATTRIBUTES: &[Attribute] = &[
-    ENABLE_HTTP2,
-    FOLLOW_REDIRECTS,
-    HTTP_HEADERS,
-    NO_PROXY,
-    PROXY_CONNECT_HEADER,
-    PROXY_FROM_ENVIRONMENT,
-    PROXY_URL,
-];
-/// All blocks above, sorted.
-pub const BLOCKS: &[Block] = &[AUTHORIZATION, BASIC_AUTH, OAUTH2, TLS_CONFIG];
-
-const fn block(name: &'static str, schema: &'static Schema, doc: &'static str) -> Block {
-    Block {
-        name,
-        labelled: false,
-        many: false,
-        required: false,
-        implied: false,
-        schema,
-        defaults: &[],
-        doc,
+arguments! {
+    /// All arguments of an HTTP client.
+    pub(crate) struct HttpClientArguments {
+        /// Bearer token to send with every request.
+        bearer_token: Option<Secret>,
+        /// File with a bearer token; read for every request.
+        bearer_token_file: Option<PathBuf>,
     }
-}
-
-const BASIC_AUTH_SCHEMA: Schema = Schema {
-    attributes: &[
-        Attribute::optional("password", Kind::Secret, "Password."),
-        Attribute::optional(
-            "password_file",
-            Kind::String,
-            "File with the password; read for every request.",
-        ),
-        Attribute::with_default("username", Kind::String, "\"\"", "User."),
-    ],
-    blocks: &[],
-};
-
-const AUTHORIZATION_SCHEMA: Schema = Schema {
-    attributes: &[
-        Attribute::optional("credentials", Kind::Secret, "What follows the type."),
-        Attribute::optional(
-            "credentials_file",
-            Kind::String,
-            "File with the credentials; read for every request.",
-        ),
-        Attribute::with_default("type", Kind::String, "\"Bearer\"", "Type of the header."),
-    ],
-    blocks: &[],
-};
-
-const OAUTH2_SCHEMA: Schema = Schema {
-    attributes: &[
-        Attribute::with_default("client_id", Kind::String, "\"\"", "Id of the client."),
-        Attribute::optional("client_secret", Kind::Secret, "Secret of the client."),
-        Attribute::optional(
-            "client_secret_file",
-            Kind::String,
-            "File with the secret of the client.",
-        ),
-        Attribute::optional(
-            "endpoint_params",
-            Kind::Map(&Kind::String),
-            "Further parameters of the token request.",
-        ),
-        NO_PROXY,
-        PROXY_CONNECT_HEADER,
-        PROXY_FROM_ENVIRONMENT,
-        PROXY_URL,
-        Attribute::with_default("scopes", Kind::List(&Kind::String), "[]", "Scopes to ask for."),
-        Attribute::with_default("token_url", Kind::String, "\"\"", "URL of the token server."),
-    ],
-    blocks: &[TLS_CONFIG],
-};
-
-const TLS_SCHEMA: Schema = Schema {
-    attributes: &[
-        Attribute::optional(
-            "ca_file",
-            Kind::String,
-            "File with the authorities to trust instead of the system's.",
-        ),
-        Attribute::optional("ca_pem", Kind::String, "Authorities to trust, as PEM text."),
-        Attribute::optional("cert_file", Kind::String, "File with the certificate to show."),
-        Attribute::optional("cert_pem", Kind::String, "Certificate to show, as PEM text."),
-        Attribute::with_default(
-            "insecure_skip_verify",
-            Kind::Bool,
-            "false",
-            "Whether any certificate of the server is accepted.",
-        ),
-        Attribute::optional("key_file", Kind::String, "File with the key of the certificate."),
-        Attribute::optional("key_pem", Kind::Secret, "Key of the certificate, as PEM text."),
-        Attribute::optional(
-            "min_version",
-            Kind::String,
-            "Lowest TLS version: TLS10, TLS11, TLS12 or TLS13; the first two mean TLS12, the lowest there is.",
-        ),
-        Attribute::optional(
-            "server_name",
-            Kind::String,
-            "Name to check the server's certificate against, instead of the host of the URL.",
-        ),
-    ],
-    blocks: &[],
-};
-
-/// Options from a body that holds the attributes and blocks above. Checks only; nothing is read or opened.
-/// `path` is put before the names of attributes in errors: `endpoint[0].` or empty.
-pub fn options(arguments: &Arguments, user_agent: Arc<str>, path: &str) -> Result<ClientOptions, ArgumentError> {
-    let mut options = ClientOptions::new(user_agent.clone());
-    // A body without these attributes (a test's) gets the defaults.
-    options.follow_redirects = !matches!(arguments.value("follow_redirects"), Value::Bool(false));
-    options.enable_http2 = !matches!(arguments.value("enable_http2"), Value::Bool(false));
-    options.headers = headers(arguments.value("http_headers"), &format!("{path}http_headers"))?;
-    options.proxy = proxy(arguments, path)?;
-    options.tls = tls(arguments, path)?;
-    options.credential = credential(arguments, user_agent, path)?;
-    Ok(options)
-}
-
-/// The check of [`options`] without its result.
-pub fn check(arguments: &Arguments, path: &str) -> Result<(), ArgumentError> {
-    options(arguments, "".into(), path).map(drop)
-}
-
-/// True when none of the attributes and blocks above is given, or as its default is.
-pub fn is_default(arguments: &Arguments) -> bool {
-    let plain = |attribute: &Attribute| match (arguments.value(attribute.name), attribute.default) {
-        (Value::Null, _) => true,
-        (Value::Bool(value), Some(default)) => default == if *value { "true" } else { "false" },
-        (Value::String(text) | Value::Secret(text), _) => text.is_empty(),
-        (Value::Object(fields), _) => fields.is_empty(),
-        _ => false,
-    };
-    ATTRIBUTES.iter().all(plain) && BLOCKS.iter().all(|block| arguments.block(block.name).is_none())
-}
-
-fn credential(arguments: &Arguments, user_agent: Arc<str>, path: &str) -> Result<Credential, ArgumentError> {
-    let mut given = Vec::new();
-    if let Some(basic) = arguments.block("basic_auth") {
-        let at = format!("{path}basic_auth.");
-        let password = secret(basic, "password", "password_file", &at)?;
-        given.push(Credential::Basic {
-            username: basic.string("username"),
-            password: password.unwrap_or_else(|| Secret::Text(Arc::from(""))),
-        });
+    blocks {
+        /// Authorization header to send.
+        authorization: Option<Authorization>,
+        /// User and password to send.
+        basic_auth: Option<BasicAuth>,
+        /// Token server that gives bearer tokens (client credentials).
+        oauth2: Option<OAuth2Arguments>,
+        /// Certificates of client and server.
+        tls_config: Option<TlsArguments>,
     }
-    if let Some(authorization) = arguments.block("authorization") {
-        let at = format!("{path}authorization.");
-        let scheme = authorization.string("type");
-        if scheme.trim().eq_ignore_ascii_case("basic") {
-            let message = "the authorization type cannot be \"basic\": use a basic_auth block";
-            return Err(error(format!("{at}type"), message));
+    shared { transport: Transport }
+    check HttpClientArguments::check;
+}
+
+arguments! {
+    /// How requests travel: what clients with credentials of their own take.
+    pub(crate) struct Transport {
+        /// Whether HTTP/2 is offered over TLS.
+        enable_http2: bool = true,
+        /// Whether redirects (up to 10) are followed.
+        follow_redirects: bool = true,
+        /// Headers to send with every request, each with a list of values.
+        http_headers: Headers,
+    }
+    shared { proxy: Proxy }
+}
+
+arguments! {
+    /// Which proxy requests go through.
+    pub(crate) struct Proxy {
+        /// Comma-separated hosts, domains and networks that are reached without the proxy.
+        no_proxy: Option<Arc<str>>,
+        /// Headers to send to the proxy in CONNECT requests.
+        proxy_connect_header: Headers,
+        /// Whether the proxy is taken from HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+        proxy_from_environment: bool = false,
+        /// Proxy for all requests.
+        proxy_url: Option<HttpUrl>,
+    }
+    check Proxy::check;
+}
+
+arguments! {
+    /// The body of `basic_auth { }`.
+    pub(crate) struct BasicAuth {
+        /// Password to send with every request.
+        password: Option<Secret>,
+        /// File with the password; read for every request.
+        password_file: Option<PathBuf>,
+        /// User name to send with every request.
+        username: Arc<str> = "",
+    }
+    check BasicAuth::check;
+}
+
+arguments! {
+    /// The body of `authorization { }`.
+    pub(crate) struct Authorization {
+        /// What follows the type in the header.
+        credentials: Option<Secret>,
+        /// File with the credentials; read for every request.
+        credentials_file: Option<PathBuf>,
+        /// Type of the header, its first word.
+        scheme as "type": Arc<str> = "Bearer",
+    }
+    check Authorization::check;
+}
+
+arguments! {
+    /// The body of `oauth2 { }`.
+    pub(crate) struct OAuth2Arguments {
+        /// Id that the token server knows the client by.
+        client_id: Arc<str> = "",
+        /// Secret that the client shows.
+        client_secret: Option<Secret>,
+        /// File with the secret of the client.
+        client_secret_file: Option<PathBuf>,
+        /// Further parameters of the token request.
+        endpoint_params: Option<BTreeMap<Arc<str>, Arc<str>>>,
+        /// Scopes to ask the token server for.
+        scopes: Vec<Arc<str>> = [],
+        /// URL of the token server.
+        token_url: Option<HttpUrl> = "",
+    }
+    blocks {
+        /// Certificates of client and server.
+        tls_config: Option<TlsArguments>,
+    }
+    shared { proxy: Proxy }
+    check OAuth2Arguments::check;
+}
+
+arguments! {
+    /// The body of `tls_config { }`.
+    pub(crate) struct TlsArguments {
+        /// File with the authorities to trust instead of the system's.
+        ca_file: Option<PathBuf>,
+        /// Authorities to trust, as PEM text.
+        ca_pem: Option<Arc<str>>,
+        /// File with the certificate to show.
+        cert_file: Option<PathBuf>,
+        /// Certificate to show, as PEM text.
+        cert_pem: Option<Arc<str>>,
+        /// Whether any certificate of the server is accepted.
+        insecure_skip_verify: bool = false,
+        /// File with the key of the certificate.
+        key_file: Option<PathBuf>,
+        /// Key of the certificate, as PEM text.
+        key_pem: Option<Secret>,
+        /// Lowest TLS version: TLS10, TLS11, TLS12 or TLS13; the first two mean TLS12, the lowest there is.
+        min_version: Option<TlsVersion>,
+        /// Name to check the server's certificate against, instead of the host of the URL.
+        server_name: Option<Arc<str>>,
+    }
+    check TlsArguments::check;
+}
+
+/// A version of TLS that a client can be held to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TlsVersion(client::TlsVersion);
+
+impl FromValue for TlsVersion {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        match &*Arc::<str>::from_value(name, value)? {
+            "TLS10" | "TLS11" | "TLS12" => Ok(Self(client::TlsVersion::Tls12)),
+            "TLS13" => Ok(Self(client::TlsVersion::Tls13)),
+            other => Err(wrong(format!(
+                "unknown TLS version `{other}`; TLS10, TLS11, TLS12 and TLS13 are known"
+            ))),
         }
-        let credentials = secret(authorization, "credentials", "credentials_file", &at)?;
-        given.push(Credential::Authorization {
-            scheme,
-            credentials: credentials.unwrap_or_else(|| Secret::Text(Arc::from(""))),
-        });
     }
-    if let Some(block) = arguments.block("oauth2") {
-        given.push(Credential::OAuth2(Box::new(oauth2(
-            block,
-            user_agent,
-            &format!("{path}oauth2."),
-        )?)));
+}
+
+impl HttpClientArguments {
+    /// The options of the client, which calls itself `user_agent`.
+    pub(crate) fn options(&self, user_agent: &Arc<str>) -> ClientOptions {
+        ClientOptions {
+            follow_redirects: self.transport.follow_redirects,
+            enable_http2: self.transport.enable_http2,
+            headers: self.transport.http_headers.map().clone(),
+            proxy: self.transport.proxy.options(),
+            tls: tls(self.tls_config.as_ref()),
+            credential: self.credential(user_agent),
+            ..ClientOptions::new(user_agent.clone())
+        }
     }
-    for (name, is_file) in [("bearer_token", false), ("bearer_token_file", true)] {
-        if let Some(text) = arguments.optional_string(name).filter(|text| !text.is_empty()) {
-            given.push(Credential::Authorization {
+
+    /// True when every argument is left out or as its default is.
+    pub(crate) fn is_default(&self) -> bool {
+        let Transport {
+            enable_http2,
+            follow_redirects,
+            http_headers,
+            proxy,
+        } = &self.transport;
+        let has_no_proxy = proxy.no_proxy.is_none() && proxy.proxy_url.is_none() && !proxy.proxy_from_environment;
+        self.credentials() == 0
+            && self.tls_config.is_none()
+            && *enable_http2
+            && *follow_redirects
+            && http_headers.map().is_empty()
+            && proxy.proxy_connect_header.map().is_empty()
+            && has_no_proxy
+    }
+
+    fn credentials(&self) -> usize {
+        [
+            self.basic_auth.is_some(),
+            self.authorization.is_some(),
+            self.oauth2.is_some(),
+            self.bearer_token.is_some(),
+            self.bearer_token_file.is_some(),
+        ]
+        .iter()
+        .filter(|given| **given)
+        .count()
+    }
+
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.credentials() > 1 {
+            let message = "at most one of basic_auth, authorization, oauth2, bearer_token and bearer_token_file may be configured";
+            return Err(ArgumentError::new("", message));
+        }
+        Ok(())
+    }
+
+    fn credential(&self, user_agent: &Arc<str>) -> Credential {
+        let empty = || client::Secret::Text(Arc::from(""));
+        if let Some(basic) = &self.basic_auth {
+            let password = secret(basic.password.as_ref(), basic.password_file.as_ref());
+            return Credential::Basic {
+                username: basic.username.clone(),
+                password: password.unwrap_or_else(empty),
+            };
+        }
+        if let Some(given) = &self.authorization {
+            let credentials = secret(given.credentials.as_ref(), given.credentials_file.as_ref());
+            return Credential::Authorization {
+                scheme: given.scheme.clone(),
+                credentials: credentials.unwrap_or_else(empty),
+            };
+        }
+        if let Some(oauth2) = &self.oauth2 {
+            return oauth2.credential(user_agent);
+        }
+        match secret(self.bearer_token.as_ref(), self.bearer_token_file.as_ref()) {
+            Some(credentials) => Credential::Authorization {
                 scheme: "Bearer".into(),
-                credentials: if is_file {
-                    Secret::File(PathBuf::from(text.as_ref()))
-                } else {
-                    Secret::Text(text)
-                },
-            });
+                credentials,
+            },
+            None => Credential::None,
         }
     }
-    if given.len() > 1 {
-        let message =
-            "at most one of basic_auth, authorization, oauth2, bearer_token and bearer_token_file may be configured";
-        return Err(error(path.trim_end_matches('.'), message));
-    }
-    Ok(given.pop().unwrap_or(Credential::None))
 }
 
-fn oauth2(block: &Arguments, user_agent: Arc<str>, path: &str) -> Result<OAuth2, ArgumentError> {
-    let token_url =
-        url(block, "token_url", path)?.ok_or_else(|| error(format!("{path}token_url"), "oauth2 needs a token_url"))?;
-    if block.string("client_id").is_empty() {
-        return Err(error(format!("{path}client_id"), "oauth2 needs a client_id"));
+impl Proxy {
+    fn options(&self) -> ProxyOptions {
+        ProxyOptions {
+            url: self.proxy_url.as_ref().map(HttpUrl::url).cloned(),
+            no_proxy: self.no_proxy.clone().unwrap_or_default(),
+            from_environment: self.proxy_from_environment,
+            connect_headers: self.proxy_connect_header.map().clone(),
+        }
     }
-    let client_secret = secret(block, "client_secret", "client_secret_file", path)?.ok_or_else(|| {
-        error(
-            path.trim_end_matches('.'),
-            "oauth2 needs client_secret or client_secret_file",
+
+    fn check(&self) -> Result<(), ArgumentError> {
+        let error = |path: &str, message: &str| Err(ArgumentError::new(path, message));
+        if self.proxy_from_environment && self.proxy_url.is_some() {
+            let message = "if proxy_from_environment is configured, proxy_url must not be configured";
+            return error("proxy_from_environment", message);
+        }
+        if self.proxy_from_environment && self.no_proxy.is_some() {
+            let message = "if proxy_from_environment is configured, no_proxy must not be configured";
+            return error("proxy_from_environment", message);
+        }
+        if self.proxy_url.is_none() && self.no_proxy.is_some() {
+            return error(
+                "no_proxy",
+                "if no_proxy is configured, proxy_url must also be configured",
+            );
+        }
+        if !self.proxy_connect_header.map().is_empty() && self.proxy_url.is_none() && !self.proxy_from_environment {
+            let message =
+                "if proxy_connect_header is configured, proxy_url or proxy_from_environment must also be configured";
+            return error("proxy_connect_header", message);
+        }
+        Ok(())
+    }
+}
+
+impl BasicAuth {
+    fn check(&self) -> Result<(), ArgumentError> {
+        at_most_one_of("password", &self.password, "password_file", &self.password_file)
+    }
+}
+
+impl Authorization {
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.scheme.trim().eq_ignore_ascii_case("basic") {
+            let message = "the authorization type cannot be \"basic\": use a basic_auth block";
+            return Err(ArgumentError::new("type", message));
+        }
+        at_most_one_of(
+            "credentials",
+            &self.credentials,
+            "credentials_file",
+            &self.credentials_file,
         )
-    })?;
-    let mut options = ClientOptions::new(user_agent);
-    options.proxy = proxy(block, path)?;
-    options.tls = tls(block, path)?;
-    Ok(OAuth2 {
-        client_id: block.string("client_id"),
-        client_secret,
-        scopes: block.strings("scopes"),
-        token_url,
-        endpoint_params: block.string_map("endpoint_params"),
-        options,
-    })
+    }
 }
 
-fn proxy(arguments: &Arguments, path: &str) -> Result<ProxyOptions, ArgumentError> {
-    let proxy = ProxyOptions {
-        url: url(arguments, "proxy_url", path)?,
-        no_proxy: arguments.string("no_proxy"),
-        from_environment: arguments.bool("proxy_from_environment"),
-        connect_headers: headers(
-            arguments.value("proxy_connect_header"),
-            &format!("{path}proxy_connect_header"),
-        )?,
-    };
-    if proxy.from_environment && proxy.url.is_some() {
-        let message = "if proxy_from_environment is configured, proxy_url must not be configured";
-        return Err(error(format!("{path}proxy_from_environment"), message));
-    }
-    if proxy.from_environment && !proxy.no_proxy.is_empty() {
-        let message = "if proxy_from_environment is configured, no_proxy must not be configured";
-        return Err(error(format!("{path}proxy_from_environment"), message));
-    }
-    if !proxy.from_environment && proxy.url.is_none() && !proxy.no_proxy.is_empty() {
-        let message = "if no_proxy is configured, proxy_url must also be configured";
-        return Err(error(format!("{path}no_proxy"), message));
-    }
-    if !proxy.connect_headers.is_empty() && proxy.url.is_none() && !proxy.from_environment {
-        let message =
-            "if proxy_connect_header is configured, proxy_url or proxy_from_environment must also be configured";
-        return Err(error(format!("{path}proxy_connect_header"), message));
-    }
-    Ok(proxy)
-}
-
-fn tls(arguments: &Arguments, path: &str) -> Result<TlsOptions, ArgumentError> {
-    let Some(block) = arguments.block("tls_config") else {
-        return Ok(TlsOptions::default());
-    };
-    let at = format!("{path}tls_config.");
-    let options = TlsOptions {
-        ca: pem(block, "ca_pem", "ca_file", &at)?,
-        certificate: pem(block, "cert_pem", "cert_file", &at)?,
-        key: pem(block, "key_pem", "key_file", &at)?,
-        server_name: block.optional_string("server_name").filter(|name| !name.is_empty()),
-        insecure_skip_verify: block.bool("insecure_skip_verify"),
-        min_version: match block.string("min_version").as_ref() {
-            "" | "TLS10" | "TLS11" | "TLS12" => TlsVersion::Tls12,
-            "TLS13" => TlsVersion::Tls13,
-            other => {
-                let message = format!("unknown TLS version `{other}`; TLS10, TLS11, TLS12 and TLS13 are known");
-                return Err(error(format!("{at}min_version"), message));
-            }
-        },
-    };
-    if options.certificate.is_some() != options.key.is_some() {
-        let message = "a certificate needs its key: both of cert_pem or cert_file and key_pem or key_file, or none";
-        return Err(error(at.trim_end_matches('.'), message));
-    }
-    Ok(options)
-}
-
-fn pem(block: &Arguments, text: &str, file: &str, path: &str) -> Result<Option<Pem>, ArgumentError> {
-    Ok(one_of(block, text, file, path)?.map(|(value, is_file)| {
-        if is_file {
-            Pem::File(PathBuf::from(value.as_ref()))
-        } else {
-            Pem::Text(value)
+impl OAuth2Arguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        let error = |path: &str, message: &str| Err(ArgumentError::new(path, message));
+        if self.token_url.is_none() {
+            return error("token_url", "oauth2 needs a token_url");
         }
-    }))
-}
-
-fn secret(block: &Arguments, text: &str, file: &str, path: &str) -> Result<Option<Secret>, ArgumentError> {
-    Ok(one_of(block, text, file, path)?.map(|(value, is_file)| {
-        if is_file {
-            Secret::File(PathBuf::from(value.as_ref()))
-        } else {
-            Secret::Text(value)
+        if self.client_id.is_empty() {
+            return error("client_id", "oauth2 needs a client_id");
         }
-    }))
-}
+        let (text, file) = (&self.client_secret, &self.client_secret_file);
+        at_most_one_of("client_secret", text, "client_secret_file", file)?;
+        if text.is_none() && file.is_none() {
+            return error("", "oauth2 needs client_secret or client_secret_file");
+        }
+        Ok(())
+    }
 
-/// The one that is given of an attribute and its file form, and whether it is the file.
-fn one_of(block: &Arguments, text: &str, file: &str, path: &str) -> Result<Option<(Arc<str>, bool)>, ArgumentError> {
-    let set = |name: &str| block.optional_string(name).filter(|value| !value.is_empty());
-    match (set(text), set(file)) {
-        (Some(_), Some(_)) => Err(error(
-            format!("{path}{text}"),
-            format!("at most one of {text} and {file} may be configured"),
-        )),
-        (Some(value), None) => Ok(Some((value, false))),
-        (None, Some(value)) => Ok(Some((value, true))),
-        (None, None) => Ok(None),
+    fn credential(&self, user_agent: &Arc<str>) -> Credential {
+        let client_secret = secret(self.client_secret.as_ref(), self.client_secret_file.as_ref());
+        // The check refuses a block without them.
+        let (Some(token_url), Some(client_secret)) = (&self.token_url, client_secret) else {
+            return Credential::None;
+        };
+        Credential::OAuth2(Box::new(OAuth2 {
+            client_id: self.client_id.clone(),
+            client_secret,
+            scopes: self.scopes.clone(),
+            token_url: token_url.url().clone(),
+            endpoint_params: self.endpoint_params.clone().unwrap_or_default(),
+            options: ClientOptions {
+                proxy: self.proxy.options(),
+                tls: tls(self.tls_config.as_ref()),
+                ..ClientOptions::new(user_agent.clone())
+            },
+        }))
     }
 }
 
-/// A URL attribute; `None` when it is empty.
-fn url(arguments: &Arguments, name: &str, path: &str) -> Result<Option<Url>, ArgumentError> {
-    let text = arguments.string(name);
-    if text.is_empty() {
-        return Ok(None);
+impl TlsArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        at_most_one_of("ca_pem", &self.ca_pem, "ca_file", &self.ca_file)?;
+        at_most_one_of("cert_pem", &self.cert_pem, "cert_file", &self.cert_file)?;
+        at_most_one_of("key_pem", &self.key_pem, "key_file", &self.key_file)?;
+        let has_certificate = self.cert_pem.is_some() || self.cert_file.is_some();
+        let has_key = self.key_pem.is_some() || self.key_file.is_some();
+        if has_certificate != has_key {
+            let message = "a certificate needs its key: both of cert_pem or cert_file and key_pem or key_file, or none";
+            return Err(ArgumentError::new("", message));
+        }
+        Ok(())
     }
-    http_url(&text)
-        .map(Some)
-        .map_err(|message| error(format!("{path}{name}"), message))
 }
 
-/// Reads a URL that HTTP can reach.
-pub fn http_url(text: &str) -> Result<Url, String> {
-    let url: Url = text
-        .parse()
-        .map_err(|error| format!("`{text}` is not a URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(format!("`{text}` is not an http:// or https:// URL"));
-    }
-    Ok(url)
-}
-
-/// Headers from a map of lists.
-fn headers(value: &Value, path: &str) -> Result<HeaderMap, ArgumentError> {
-    let mut headers = HeaderMap::new();
-    let Value::Object(fields) = value else {
-        return Ok(headers);
+fn tls(arguments: Option<&TlsArguments>) -> TlsOptions {
+    let Some(given) = arguments else {
+        return TlsOptions::default();
     };
-    for (name, values) in fields.iter() {
-        let Value::Array(values) = values else { continue };
-        for value in values.iter() {
-            if let Value::String(text) | Value::Secret(text) = value {
-                let (name, value) = header(name, text).map_err(|message| error(path, message))?;
-                headers.append(name, value);
-            }
-        }
+    let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| match (text, file) {
+        (Some(text), _) => Some(Pem::Text(text.clone())),
+        (None, file) => file.clone().map(Pem::File),
+    };
+    TlsOptions {
+        ca: pem(given.ca_pem.as_ref(), &given.ca_file),
+        certificate: pem(given.cert_pem.as_ref(), &given.cert_file),
+        key: pem(given.key_pem.as_ref().map(|key| &key.0), &given.key_file),
+        server_name: given.server_name.clone(),
+        insecure_skip_verify: given.insecure_skip_verify,
+        min_version: given.min_version.map_or(client::TlsVersion::Tls12, |version| version.0),
     }
-    Ok(headers)
 }
 
-/// One header, checked.
-pub fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let checked = HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a header name"))?;
-    let mut value =
-        HeaderValue::try_from(value).map_err(|_| format!("the value of header `{name}` holds forbidden characters"))?;
-    value.set_sensitive(true);
-    Ok((checked, value))
-}
-
-fn error(path: impl Into<String>, message: impl Into<String>) -> ArgumentError {
-    ArgumentError {
-        path: path.into(),
-        message: message.into(),
+fn secret(text: Option<&Secret>, file: Option<&PathBuf>) -> Option<client::Secret> {
+    match (text, file) {
+        (Some(text), _) => Some(client::Secret::Text(text.0.clone())),
+        (None, file) => file.cloned().map(client::Secret::File),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::schema::ArgumentBlock;
+    use crate::components::common::testing::Body;
+    use crate::lang::body::FromBody as _;
 
-    fn body(attributes: &[(&str, Value)], blocks: Vec<(&str, Arguments)>) -> Arguments {
-        Arguments {
-            attributes: attributes
-                .iter()
-                .map(|(name, value)| ((*name).into(), value.clone()))
-                .collect(),
-            blocks: blocks
-                .into_iter()
-                .map(|(name, body)| ArgumentBlock {
-                    name: name.into(),
-                    label: None,
-                    body,
-                })
-                .collect(),
-        }
-    }
-
-    fn message(arguments: &Arguments) -> String {
-        let error = options(arguments, "agent".into(), "endpoint[0].").unwrap_err();
-        format!("{}: {}", error.path, error.message)
+    fn read(body: &Body) -> Result<HttpClientArguments, String> {
+        let values = body.fit(HttpClientArguments::SCHEMA, &[]);
+        HttpClientArguments::from_body(&values).map_err(|errors| errors.0[0].to_string())
     }
 
     #[test]
     fn defaults_follow_redirects_and_offer_http2() {
-        let options = options(&Arguments::default(), "agent".into(), "").unwrap();
-        assert!(options.follow_redirects && options.enable_http2);
+        let arguments = read(&Body::new()).unwrap();
+        let options = arguments.options(&"agent".into());
+        assert!(arguments.is_default() && options.follow_redirects && options.enable_http2);
         assert!(matches!(options.credential, Credential::None));
     }
 
     #[test]
     fn two_credentials_are_refused() {
-        let basic = body(&[("username", Value::string("u"))], vec![]);
-        let arguments = body(
-            &[("bearer_token", Value::Secret("t".into()))],
-            vec![("basic_auth", basic)],
-        );
-        assert!(message(&arguments).starts_with("endpoint[0]: at most one of basic_auth"));
+        let body = Body::new()
+            .with("bearer_token", Value::Secret("t".into()))
+            .block("basic_auth", Body::new().text("username", "u"));
+        assert!(read(&body).unwrap_err().starts_with(": at most one of basic_auth"));
     }
 
     #[test]
     fn contradictions_are_refused_at_their_attribute() {
-        let arguments = body(&[("no_proxy", Value::string("x"))], vec![]);
         assert_eq!(
-            message(&arguments),
-            "endpoint[0].no_proxy: if no_proxy is configured, proxy_url must also be configured"
+            read(&Body::new().text("no_proxy", "x")).unwrap_err(),
+            "no_proxy: if no_proxy is configured, proxy_url must also be configured"
         );
-        let tls = body(
-            &[("ca_pem", Value::string("a")), ("ca_file", Value::string("b"))],
-            vec![],
+        let tls = Body::new().text("ca_pem", "a").text("ca_file", "b");
+        assert_eq!(
+            read(&Body::new().block("tls_config", tls)).unwrap_err(),
+            "tls_config.ca_pem: at most one of ca_pem and ca_file may be configured"
         );
         assert_eq!(
-            message(&body(&[], vec![("tls_config", tls)])),
-            "endpoint[0].tls_config.ca_pem: at most one of ca_pem and ca_file may be configured"
-        );
-        let arguments = body(&[("proxy_url", Value::string("ftp://x"))], vec![]);
-        assert_eq!(
-            message(&arguments),
-            "endpoint[0].proxy_url: `ftp://x` is not an http:// or https:// URL"
+            read(&Body::new().text("proxy_url", "ftp://x")).unwrap_err(),
+            "proxy_url: `ftp://x` is not an http:// or https:// URL"
         );
     }
 }

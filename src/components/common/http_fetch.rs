@@ -1,6 +1,6 @@
 //! One text over HTTP: what `import.http` and `remote.http` ask for.
 //!
-//! In: arguments of Alloy's names. Out: the body of an answer with status 200. Bodies are bounded; a request has a time limit.
+//! In: arguments with Alloy's names. Out: the body of an answer with status 200. Bodies are bounded; a request has a time limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,53 +8,56 @@ use std::time::Duration;
 use http::{HeaderMap, Method};
 use url::Url;
 
-use crate::components::common::http_client;
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
-use crate::pipeline::component::ArgumentError;
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::{HttpMethod, HttpUrl, PlainHeaders};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::pipeline::component::ComponentError;
 use crate::wire::client::{HttpClient, error_chain};
 
-/// Largest body taken.
+/// Largest body that is taken, in bytes.
 const MAX_BODY: usize = 16 << 20;
 
-/// `body`
-pub const BODY: Attribute = Attribute::with_default("body", Kind::String, "\"\"", "Body of the request.");
-/// `headers`
-pub const HEADERS: Attribute =
-    Attribute::with_default("headers", Kind::Map(&Kind::String), "{}", "Headers of the request.");
-/// `method`
-pub const METHOD: Attribute = Attribute::with_default("method", Kind::String, "\"GET\"", "Method of the request.");
-/// `poll_frequency`
-pub const POLL_FREQUENCY: Attribute = Attribute::with_default(
-    "poll_frequency",
-    Kind::Duration,
-    "\"1m\"",
-    "Time from one request to the next.",
-);
-/// `poll_timeout`
-pub const POLL_TIMEOUT: Attribute = Attribute::with_default(
-    "poll_timeout",
-    Kind::Duration,
-    "\"10s\"",
-    "Longest time that a request may take; less than `poll_frequency`.",
-);
-/// `url`
-pub const URL: Attribute = Attribute::required("url", Kind::String, "URL whose answer is the content.");
-/// `client { }`
-pub const CLIENT: Block = Block::implied(
-    "client",
-    &Schema {
-        attributes: http_client::ATTRIBUTES,
-        blocks: http_client::BLOCKS,
-    },
-    "How the server is reached.",
-);
+arguments! {
+    /// The arguments of a component that asks a URL again and again.
+    pub(crate) struct RequestArguments {
+        /// Body to send with the request.
+        body: Arc<str> = "",
+        /// Headers of the request, each with its value.
+        headers: PlainHeaders = {},
+        /// Method of the request, such as POST.
+        method: HttpMethod = "GET",
+        /// Time from one request to the next.
+        poll_frequency: Interval = "1m",
+        /// Longest time that a request may take; less than `poll_frequency`.
+        poll_timeout: Interval = "10s",
+        /// URL whose answer is the content.
+        url: HttpUrl,
+    }
+    blocks {
+        /// How the server is reached.
+        client: HttpClientArguments,
+    }
+    check RequestArguments::check;
+}
+
+impl RequestArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.poll_timeout >= self.poll_frequency {
+            let message = "poll_timeout must be less than poll_frequency";
+            return Err(ArgumentError::new("poll_timeout", message));
+        }
+        Ok(())
+    }
+}
 
 /// A request that is made again and again.
-pub struct Request {
-    /// Where to.
-    pub url: Url,
-    /// How often.
-    pub frequency: Duration,
+pub(crate) struct Request {
+    /// URL that is asked for the content.
+    pub(crate) url: Url,
+    /// Time from one request to the next.
+    pub(crate) interval: Duration,
     timeout: Duration,
     method: Method,
     headers: HeaderMap,
@@ -62,72 +65,30 @@ pub struct Request {
     client: HttpClient,
 }
 
-/// Checks the arguments without reading or opening anything.
-pub fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
-    parts(arguments)?;
-    let empty = Arguments::default();
-    let client = arguments.block("client").unwrap_or(&empty);
-    http_client::options(client, Arc::from(""), "client.").map(drop)
-}
-
 /// The folder that a URL stands in: everything up to its last `/`.
-pub fn folder(url: &Url) -> String {
+pub(crate) fn folder(url: &Url) -> String {
     let text = url.as_str();
     let path = text.split(['?', '#']).next().unwrap_or(text);
     path.rfind('/').map_or(path, |end| &path[..=end]).to_owned()
 }
 
-fn error(path: &str, message: impl Into<String>) -> ArgumentError {
-    ArgumentError {
-        path: path.to_owned(),
-        message: message.into(),
-    }
-}
-
-fn parts(arguments: &Arguments) -> Result<(Url, Method, HeaderMap), ArgumentError> {
-    let url = http_client::http_url(&arguments.string("url")).map_err(|message| error("url", message))?;
-    let method = arguments.string("method");
-    let method = Method::from_bytes(method.to_uppercase().as_bytes())
-        .map_err(|_| error("method", format!("\"{method}\" is not a method of HTTP")))?;
-    let mut headers = HeaderMap::new();
-    for (name, value) in arguments.string_map("headers") {
-        let (name, value) = http_client::header(&name, &value).map_err(|message| error("headers", message))?;
-        headers.insert(name, value);
-    }
-    let (frequency, timeout) = (arguments.duration("poll_frequency"), arguments.duration("poll_timeout"));
-    if frequency.is_zero() {
-        return Err(error("poll_frequency", "poll_frequency must be greater than 0"));
-    }
-    if timeout.is_zero() {
-        return Err(error("poll_timeout", "poll_timeout must be greater than 0"));
-    }
-    if timeout >= frequency {
-        return Err(error("poll_timeout", "poll_timeout must be less than poll_frequency"));
-    }
-    Ok((url, method, headers))
-}
-
 impl Request {
     /// A request of these arguments; reads certificate files.
-    pub fn new(arguments: &Arguments, user_agent: &Arc<str>) -> Result<Self, ArgumentError> {
-        let (url, method, headers) = parts(arguments)?;
-        let empty = Arguments::default();
-        let client = arguments.block("client").unwrap_or(&empty);
-        let options = http_client::options(client, user_agent.clone(), "client.")?;
-        let client = HttpClient::new(&options).map_err(|failed| error("client", failed.to_string()))?;
+    pub(crate) fn new(arguments: &RequestArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
+        let client = HttpClient::new(&arguments.client.options(user_agent));
         Ok(Self {
-            url,
-            frequency: arguments.duration("poll_frequency"),
-            timeout: arguments.duration("poll_timeout"),
-            method,
-            headers,
-            body: arguments.string("body"),
-            client,
+            url: arguments.url.url().clone(),
+            interval: arguments.poll_frequency.get(),
+            timeout: arguments.poll_timeout.get(),
+            method: arguments.method.0.clone(),
+            headers: arguments.headers.map().clone(),
+            body: arguments.body.clone(),
+            client: client.map_err(|failed| ComponentError(format!("client: {failed}")))?,
         })
     }
 
     /// Asks, and waits for the answer: for threads that may block.
-    pub fn ask(&self) -> Result<String, String> {
+    pub(crate) fn ask(&self) -> Result<String, String> {
         let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
         handle.block_on(async {
             match tokio::time::timeout(self.timeout, self.answer()).await {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::components::common::targets::Target;
 use crate::profile::labels::SERVICE_NAME;
 
-/// Label of a process id.
+/// Label of a target: the number of its process.
 pub const PID: &str = "__process_pid__";
 /// Label of a container id.
 pub const CONTAINER_ID: &str = "__container_id__";

@@ -149,12 +149,12 @@ fn closes_repetition(out: &str) -> bool {
 }
 
 /// A replacement text, cut into its parts once.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     parts: Vec<Part>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Part {
     Text(Arc<str>),
     Group(usize),

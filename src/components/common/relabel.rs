@@ -10,89 +10,53 @@ use md5::{Digest, Md5};
 use regex::Regex;
 
 use crate::components::common::re2::{self, Template};
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
-use crate::lang::value::Capsule;
-use crate::pipeline::component::ArgumentError;
+use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
+use crate::lang::attribute::{FromValue, wrong};
+use crate::lang::body::{FromBlocks, FromBody, arguments};
+use crate::lang::schema::{ArgumentBlock, Arguments, Kind, Schema};
+use crate::lang::value::{Capsule, Value};
 use crate::pipeline::component::live::{Change, Entry, LiveHandle, Step};
 
 /// Capsule kind of the `rules` export; the capsule wraps [`Rules`].
 pub const RULES: &str = "relabel.Rules";
 
-/// The `rule` block, which may stand any number of times.
-pub const RULE_BLOCK: Block = Block {
-    name: "rule",
-    labelled: false,
-    many: true,
-    required: false,
-    implied: false,
-    schema: &RULE,
-    defaults: &[],
-    doc: "A relabeling rule; rules apply in the order written.",
-};
-
 const DEFAULT_REGEX: &str = "(.*)";
 const DEFAULT_REPLACEMENT: &str = "$1";
 const DEFAULT_SEPARATOR: &str = ";";
 
-const RULE: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "action",
-            Kind::String,
-            "\"replace\"",
-            "What to do: replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase or uppercase.",
-        ),
-        Attribute::with_default(
-            "modulus",
-            Kind::Uint,
-            "0",
-            "Positive number to take the hash of the source labels modulo of, for hashmod.",
-        ),
-        Attribute::with_default(
-            "regex",
-            Kind::String,
-            "\"(.*)\"",
-            "RE2 expression, anchored at both ends, that the joined source labels (or the label names) must match.",
-        ),
-        Attribute::with_default(
-            "replacement",
-            Kind::String,
-            "\"$1\"",
-            "Text that the target label is set to; `$1` and `${name}` stand for groups of the expression.",
-        ),
-        Attribute::with_default(
-            "separator",
-            Kind::String,
-            "\";\"",
-            "Text between the values of the source labels.",
-        ),
-        Attribute::with_default(
-            "source_labels",
-            Kind::List(&Kind::String),
-            "[]",
-            "Labels whose values are joined and matched.",
-        ),
-        Attribute::with_default(
-            "target_label",
-            Kind::String,
-            "\"\"",
-            "Label that receives the result; may refer to groups in a replace.",
-        ),
-    ],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `rule { }`.
+    struct RuleArguments {
+        /// What to do: replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase or
+        /// uppercase.
+        action: Action = "replace",
+        /// Positive number to take the hash of the source labels modulo of, for hashmod.
+        modulus: u64 = 0,
+        /// RE2 expression, anchored at both ends, that the joined source labels (or the label names) must match.
+        regex: Pattern = "(.*)",
+        /// Text that the target label is set to; `$1` and `${name}` stand for groups of the expression.
+        replacement: Arc<str> = "$1",
+        /// Text between the values of the source labels.
+        separator: Arc<str> = ";",
+        /// Labels whose values are joined and matched.
+        source_labels: Vec<Arc<str>> = [],
+        /// Label that receives the result; may refer to groups in a replace.
+        target_label: Arc<str> = "",
+    }
+    check RuleArguments::check;
+}
 
 /// Labels while rules work on them.
 pub type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
 
-/// What a rule does.
+/// What a rule does when it applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Set the target label to the expanded replacement when the expression matches.
     Replace,
     /// Drop what does not match.
     Keep,
-    /// Drop what matches.
+    /// Drop what matches the expression.
     Drop,
     /// Drop what differs from the target label.
     KeepEqual,
@@ -102,7 +66,7 @@ pub enum Action {
     HashMod,
     /// Copy labels to new names.
     LabelMap,
-    /// Remove labels by name.
+    /// Remove labels whose names match.
     LabelDrop,
     /// Remove all labels but those by name.
     LabelKeep,
@@ -126,6 +90,22 @@ const ACTIONS: [(&str, Action); 11] = [
     ("uppercase", Action::Uppercase),
 ];
 
+impl FromValue for Action {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let text = Arc::<str>::from_value(name, value)?;
+        if text.is_empty() {
+            return Err(wrong("relabel action cannot be empty"));
+        }
+        let lower = text.to_lowercase();
+        let found = ACTIONS.iter().find(|(name, _)| *name == lower);
+        found
+            .map(|(_, action)| *action)
+            .ok_or_else(|| wrong(format!("unrecognized action type \"{text}\"")))
+    }
+}
+
 impl Action {
     /// The action as it is written.
     pub fn name(self) -> &'static str {
@@ -136,8 +116,8 @@ impl Action {
     }
 }
 
-/// One compiled rule.
-#[derive(Debug, Clone)]
+/// One rule, checked and compiled.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     action: Action,
     source_labels: Vec<Arc<str>>,
@@ -151,21 +131,37 @@ pub struct Rule {
 
 /// What a value must match.
 #[derive(Debug, Clone)]
-enum Pattern {
+pub(crate) enum Pattern {
     /// `(.*)`, the default: everything matches and is the first group. A compiled one would take some 20 KB for nothing.
     Everything,
-    /// Anything else.
+    /// An expression that was compiled.
     Regex(Regex),
 }
 
-impl Pattern {
-    fn new(text: &str) -> Result<Self, regex::Error> {
-        match text {
-            DEFAULT_REGEX => Ok(Self::Everything),
-            _ => re2::anchored(text).map(Self::Regex),
+impl FromValue for Pattern {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let text = Arc::<str>::from_value(name, value)?;
+        if &*text == DEFAULT_REGEX {
+            return Ok(Self::Everything);
+        }
+        let compiled = re2::anchored(&text).map(Self::Regex);
+        compiled.map_err(|error| wrong(format!("invalid regular expression: {}", re2::reason(&error))))
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Everything, Self::Everything) => true,
+            (Self::Regex(left), Self::Regex(right)) => left.as_str() == right.as_str(),
+            _ => false,
         }
     }
+}
 
+impl Pattern {
     fn is_match(&self, text: &str) -> bool {
         match self {
             Self::Everything => true,
@@ -186,29 +182,10 @@ impl Pattern {
 }
 
 /// Compiled rules; cheap to clone.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rules(Arc<[Rule]>);
 
 impl Rules {
-    /// Checks and compiles the `rule` blocks of a body.
-    pub fn from_arguments(arguments: &Arguments) -> Result<Self, ArgumentError> {
-        arguments
-            .blocks("rule")
-            .enumerate()
-            .map(|(index, block)| {
-                Rule::from_arguments(&block.body).map_err(|(attribute, message)| ArgumentError {
-                    path: if attribute.is_empty() {
-                        format!("rule[{index}]")
-                    } else {
-                        format!("rule[{index}].{attribute}")
-                    },
-                    message,
-                })
-            })
-            .collect::<Result<Vec<_>, _>>()
-            .map(|rules| Self(rules.into()))
-    }
-
     /// Applies the rules in order. `None` means dropped: a rule said so, or no label is left.
     pub fn apply(&self, mut labels: LabelMap) -> Option<LabelMap> {
         for rule in self.0.iter() {
@@ -239,7 +216,7 @@ impl Rules {
         ((!labels.is_empty()).then_some(labels), steps)
     }
 
-    /// Tells whoever looks at a component what the rules make of `labels`.
+    /// Sends what the rules make of `labels` to open live views.
     pub fn tell(&self, live: &LiveHandle, of_profile: bool, labels: &LabelMap) {
         live.tell(|| {
             let (after, steps) = self.trace(labels.clone());
@@ -257,7 +234,7 @@ impl Rules {
         Capsule::new(RULES, self.clone())
     }
 
-    /// Number of rules.
+    /// How many rules there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -268,53 +245,49 @@ impl Rules {
     }
 }
 
-impl Rule {
-    /// Checks and compiles one rule; the error names the attribute at fault.
-    fn from_arguments(arguments: &Arguments) -> Result<Self, (&'static str, String)> {
-        let action_text = arguments.string("action");
-        let pattern = arguments.string("regex");
-        let replacement = arguments.string("replacement");
-        let separator = arguments.string("separator");
-        let target_label = arguments.string("target_label");
-        let source_labels = arguments.strings("source_labels");
-        let modulus = u64::try_from(arguments.int("modulus"))
-            .map_err(|_| ("modulus", "modulus must not be negative".to_owned()))?;
+/// The `rule` blocks of a body.
+impl FromBlocks for Rules {
+    const BODY: &'static Schema = RuleArguments::SCHEMA;
+    const IS_LABELLED: bool = false;
+    const IS_MANY: bool = true;
 
-        if action_text.is_empty() {
-            return Err(("action", "relabel action cannot be empty".to_owned()));
-        }
-        let lower = action_text.to_lowercase();
-        let action = ACTIONS
-            .iter()
-            .find(|(name, _)| *name == lower)
-            .map(|(_, action)| *action)
-            .ok_or_else(|| ("action", format!("unrecognized action type \"{action_text}\"")))?;
-        let rule = Self {
-            action,
-            pattern: Pattern::new(&pattern)
-                .map_err(|error| ("regex", format!("invalid regular expression: {}", re2::reason(&error))))?,
-            modulus,
-            target: Template::new(&target_label),
-            replacement: Template::new(&replacement),
-            source_labels,
-            separator,
-            target_label,
-        };
-        rule.check(&replacement)?;
-        Ok(rule)
+    fn from_blocks(name: &str, blocks: &[&ArgumentBlock]) -> Result<Self, ArgumentErrors> {
+        Vec::<Rule>::from_blocks(name, blocks).map(|rules| Self(rules.into()))
     }
+}
 
+impl FromBody for Rule {
+    const SCHEMA: &'static Schema = RuleArguments::SCHEMA;
+
+    fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors> {
+        let arguments = RuleArguments::from_body(body)?;
+        Ok(Self {
+            action: arguments.action,
+            pattern: arguments.regex,
+            modulus: arguments.modulus,
+            target: Template::new(&arguments.target_label),
+            replacement: Template::new(&arguments.replacement),
+            source_labels: arguments.source_labels,
+            separator: arguments.separator,
+            target_label: arguments.target_label,
+        })
+    }
+}
+
+impl RuleArguments {
     /// The checks of Alloy, in its order.
-    fn check(&self, replacement: &str) -> Result<(), (&'static str, String)> {
+    fn check(&self) -> Result<(), ArgumentError> {
         use Action::{DropEqual, HashMod, KeepEqual, LabelDrop, LabelKeep, LabelMap, Lowercase, Replace, Uppercase};
 
+        let error = |path: &str, message: String| Err(ArgumentError::new(path, message));
         let name = self.action.name();
         let target = self.target_label.as_ref();
+        let replacement = self.replacement.as_ref();
         let is_default_replacement = replacement == DEFAULT_REPLACEMENT;
         let is_default_separator = self.separator.as_ref() == DEFAULT_SEPARATOR;
         if self.action == HashMod && self.modulus == 0 {
             let message = "relabel configuration for hashmod requires non-zero modulus";
-            return Err(("modulus", message.to_owned()));
+            return error("modulus", message.to_owned());
         }
         if matches!(
             self.action,
@@ -322,7 +295,7 @@ impl Rule {
         ) {
             if target.is_empty() {
                 let message = format!("relabel configuration for {name} action requires 'target_label' value");
-                return Err(("target_label", message));
+                return error("target_label", message);
             }
             let is_valid = if self.action == Replace && target.contains('$') {
                 is_template(target)
@@ -331,22 +304,22 @@ impl Rule {
             };
             if !is_valid {
                 let message = format!("\"{target}\" is invalid 'target_label' for {name} action");
-                return Err(("target_label", message));
+                return error("target_label", message);
             }
         }
         if matches!(self.action, Lowercase | Uppercase | KeepEqual | DropEqual) && !is_default_replacement {
-            return Err(("replacement", format!("'replacement' can not be set for {name} action")));
+            return error("replacement", format!("'replacement' can not be set for {name} action"));
         }
         if self.action == LabelMap && !is_template(replacement) {
             let message = format!("\"{replacement}\" is invalid 'replacement' for {name} action");
-            return Err(("replacement", message));
+            return error("replacement", message);
         }
         if matches!(self.action, KeepEqual | DropEqual)
-            && (!matches!(self.pattern, Pattern::Everything) || self.modulus != 0 || !is_default_separator)
+            && (!matches!(self.regex, Pattern::Everything) || self.modulus != 0 || !is_default_separator)
         {
             let message =
                 format!("{name} action requires only 'source_labels' and 'target_label', and no other fields");
-            return Err(("", message));
+            return error("", message);
         }
         if matches!(self.action, LabelDrop | LabelKeep)
             && (!self.source_labels.is_empty()
@@ -355,11 +328,13 @@ impl Rule {
                 || !is_default_separator
                 || !is_default_replacement)
         {
-            return Err(("", format!("{name} action requires only 'regex', and no other fields")));
+            return error("", format!("{name} action requires only 'regex', and no other fields"));
         }
         Ok(())
     }
+}
 
+impl Rule {
     /// Applies the rule; false means drop.
     fn apply(&self, labels: &mut LabelMap) -> bool {
         match self.action {

@@ -1,10 +1,44 @@
 //! Selectors of Kubernetes, as far as they can be judged without a server: are they written as selectors are?
 //!
-//! In: the text of a label or field selector. Out: nothing, or what is wrong. The grammar is that of the API server; keys of field selectors differ by kind of object and are
-//! not judged.
+//! In: the text of a label or field selector. Out: nothing, or what is wrong. The grammar is that of the API server; keys of field
+//! selectors differ by kind of object and are not judged.
 
-/// Checks a label selector: `app=shop,tier in (a, b),!canary,size>3`.
-pub fn check_label(text: &str) -> Result<(), String> {
+use std::sync::Arc;
+
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, wrong};
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
+
+/// A label selector that is written as one: `app=shop,tier in (a, b),!canary,size>3`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LabelSelector(pub(crate) Arc<str>);
+
+/// A field selector that is written as one: `spec.nodeName=node-1,status.phase!=Running`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FieldSelector(pub(crate) Arc<str>);
+
+impl FromValue for LabelSelector {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let text = Arc::<str>::from_value(name, value)?;
+        check_label(&text).map_err(wrong)?;
+        Ok(Self(text))
+    }
+}
+
+impl FromValue for FieldSelector {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let text = Arc::<str>::from_value(name, value)?;
+        check_field(&text).map_err(wrong)?;
+        Ok(Self(text))
+    }
+}
+
+fn check_label(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Ok(());
     }
@@ -13,8 +47,7 @@ pub fn check_label(text: &str) -> Result<(), String> {
         .try_for_each(|requirement| label_requirement(requirement.trim()))
 }
 
-/// Checks a field selector: `spec.nodeName=node-1,status.phase!=Running`.
-pub fn check_field(text: &str) -> Result<(), String> {
+fn check_field(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Ok(());
     }
@@ -102,21 +135,21 @@ fn check_key(key: &str) -> Result<(), String> {
                 !part.is_empty() && part.chars().all(plain) && !part.starts_with('-') && !part.ends_with('-')
             })
     };
-    match !name.is_empty() && is_name(name) && prefix.is_none_or(is_dns) {
-        true => Ok(()),
-        false => Err(format!(
-            "\"{key}\" is not the key of a label: letters, digits, `-`, `_` and `.`, at most 63, perhaps after a DNS name and `/`"
-        )),
+    if !name.is_empty() && is_name(name) && prefix.is_none_or(is_dns) {
+        return Ok(());
     }
+    Err(format!(
+        "\"{key}\" is not the key of a label: letters, digits, `-`, `_` and `.`, at most 63, perhaps after a DNS name and `/`"
+    ))
 }
 
 fn check_value(value: &str) -> Result<(), String> {
-    match value.is_empty() || is_name(value) {
-        true => Ok(()),
-        false => Err(format!(
-            "\"{value}\" is not the value of a label: letters, digits, `-`, `_` and `.`, at most 63"
-        )),
+    if value.is_empty() || is_name(value) {
+        return Ok(());
     }
+    Err(format!(
+        "\"{value}\" is not the value of a label: letters, digits, `-`, `_` and `.`, at most 63"
+    ))
 }
 
 fn is_name(text: &str) -> bool {

@@ -1,278 +1,184 @@
 //! Arguments of components that listen: the `http` and `grpc` blocks with their limits and certificates.
 //!
-//! In: an evaluated body. Out: nothing, or the attribute that is wrong. The names and defaults are Alloy's. Opens nothing.
+//! The names and defaults are Alloy's. Opens nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::components::common::checks;
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema, attributes};
-use crate::pipeline::component::ArgumentError;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, Secret, choices, wrong};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
 
-/// Client certificates that a server may ask for, as Go names them.
-const CLIENT_AUTH: [&str; 5] = [
-    "NoClientCert",
-    "RequestClientCert",
-    "RequireAnyClientCert",
-    "VerifyClientCertIfGiven",
-    "RequireAndVerifyClientCert",
-];
-const TLS_VERSIONS: [&str; 4] = ["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"];
-
-/// `graceful_shutdown_timeout`.
-pub const GRACEFUL_SHUTDOWN_TIMEOUT: Attribute = Attribute::with_default(
-    "graceful_shutdown_timeout",
-    Kind::Duration,
-    "\"30s\"",
-    "How long requests under way may take to end when the server stops.",
-);
-
-/// `grpc { }`.
-pub const GRPC: Block = Block::implied("grpc", &GRPC_SCHEMA, "The gRPC server, on a port of its own.");
-
-/// `http { }`, with the defaults that differ from the usual ones.
-pub const fn http(defaults: &'static [(&'static str, &'static str)]) -> Block {
-    Block {
-        defaults,
-        ..Block::implied("http", &HTTP_SCHEMA, "The HTTP server.")
+choices! {
+    /// Which certificate a server asks of its clients, by the names of Go.
+    pub(crate) enum ClientAuth {
+        None = "NoClientCert",
+        Request = "RequestClientCert",
+        RequireAny = "RequireAnyClientCert",
+        VerifyIfGiven = "VerifyClientCertIfGiven",
+        RequireAndVerify = "RequireAndVerifyClientCert",
     }
 }
 
-const HTTP_SCHEMA: Schema = Schema {
-    attributes: attributes!(
-        LISTEN,
-        &[
-            Attribute::with_default(
-                "listen_port",
-                Kind::Int,
-                "8080",
-                "Port to listen on; 0 is any free one."
-            ),
-            Attribute::with_default(
-                "server_idle_timeout",
-                Kind::Duration,
-                "\"120s\"",
-                "How long a connection without a request stays open.",
-            ),
-            Attribute::with_default(
-                "server_read_timeout",
-                Kind::Duration,
-                "\"30s\"",
-                "Longest time that reading a request may take.",
-            ),
-            Attribute::with_default(
-                "server_write_timeout",
-                Kind::Duration,
-                "\"30s\"",
-                "Longest time that writing an answer may take.",
-            ),
-        ]
-    ),
-    blocks: &[HTTP2, TLS],
-};
-
-const GRPC_SCHEMA: Schema = Schema {
-    attributes: attributes!(
-        LISTEN,
-        &[
-            Attribute::with_default("listen_port", Kind::Int, "0", "Port to listen on; 0 is any free one."),
-            Attribute::optional(
-                "max_connection_age",
-                Kind::Duration,
-                "How old a connection may get; not set, there is no limit.",
-            ),
-            Attribute::optional(
-                "max_connection_age_grace",
-                Kind::Duration,
-                "How long requests of a connection that got too old may go on; not set, there is no limit.",
-            ),
-            Attribute::optional(
-                "max_connection_idle",
-                Kind::Duration,
-                "How long a connection without a request stays open; not set, there is no limit.",
-            ),
-            Attribute::with_default(
-                "server_max_concurrent_streams",
-                Kind::Uint,
-                "100",
-                "Requests at once on a connection.",
-            ),
-            Attribute::with_default(
-                "server_max_recv_msg_size",
-                Kind::Int,
-                "4194304",
-                "Bytes of the largest request.",
-            ),
-            Attribute::with_default(
-                "server_max_send_msg_size",
-                Kind::Int,
-                "4194304",
-                "Bytes of the largest answer.",
-            ),
-        ]
-    ),
-    blocks: &[TLS],
-};
-
-const LISTEN: &[Attribute] = &[
-    Attribute::with_default("conn_limit", Kind::Int, "0", "Connections at once; 0 is any number."),
-    Attribute::with_default(
-        "listen_address",
-        Kind::String,
-        "\"\"",
-        "Address to listen on; empty is all addresses.",
-    ),
-];
-
-const TLS: Block = Block::optional("tls", &TLS_SCHEMA, "Certificates of server and clients.");
-
-const TLS_SCHEMA: Schema = Schema {
-    attributes: &[
-        Attribute::optional("cert_file", Kind::String, "File with the server's certificate."),
-        Attribute::optional("cert_pem", Kind::String, "The server's certificate, as PEM text."),
-        Attribute::optional(
-            "cipher_suites",
-            Kind::String,
-            "Comma-separated cipher suites; not set, those that are safe.",
-        ),
-        Attribute::optional(
-            "client_auth_type",
-            Kind::String,
-            "Which certificate is asked of a client: NoClientCert, RequestClientCert, RequireAnyClientCert, VerifyClientCertIfGiven or RequireAndVerifyClientCert.",
-        ),
-        Attribute::optional(
-            "client_ca",
-            Kind::String,
-            "Authorities of client certificates, as PEM text.",
-        ),
-        Attribute::optional(
-            "client_ca_file",
-            Kind::String,
-            "File with the authorities of client certificates.",
-        ),
-        Attribute::optional(
-            "key_file",
-            Kind::String,
-            "File with the key of the server's certificate.",
-        ),
-        Attribute::optional("key_pem", Kind::Secret, "Key of the server's certificate, as PEM text."),
-        Attribute::optional(
-            "min_version",
-            Kind::String,
-            "Lowest TLS version: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13.",
-        ),
-    ],
-    blocks: &[],
-};
-
-const HTTP2: Block = Block::implied("http2", &HTTP2_SCHEMA, "HTTP/2 on the HTTP server.");
-
-const HTTP2_SCHEMA: Schema = Schema {
-    attributes: &[
-        Attribute::with_default("enabled", Kind::Bool, "false", "Whether HTTP/2 is spoken."),
-        Attribute::with_default(
-            "idle_timeout",
-            Kind::Duration,
-            "\"0s\"",
-            "How long a connection without a request stays open; 0 is for ever.",
-        ),
-        Attribute::with_default(
-            "max_concurrent_streams",
-            Kind::Uint,
-            "100",
-            "Requests at once on a connection.",
-        ),
-        Attribute::with_default(
-            "max_decoder_header_table_size",
-            Kind::Uint,
-            "4096",
-            "Bytes of the table that headers of requests are read with.",
-        ),
-        Attribute::with_default(
-            "max_encoder_header_table_size",
-            Kind::Uint,
-            "4096",
-            "Bytes of the table that headers of answers are written with.",
-        ),
-        Attribute::with_default(
-            "max_handlers",
-            Kind::Int,
-            "0",
-            "Requests at once on all connections; 0 is any number.",
-        ),
-        Attribute::with_default(
-            "max_read_frame_size",
-            Kind::Uint,
-            "0",
-            "Bytes of the largest frame that is read; 0 is the usual size.",
-        ),
-        Attribute::with_default(
-            "max_upload_buffer_per_connection",
-            Kind::Int,
-            "0",
-            "Bytes of flow control for a connection; 0 is the usual size.",
-        ),
-        Attribute::with_default(
-            "max_upload_buffer_per_stream",
-            Kind::Int,
-            "0",
-            "Bytes of flow control for a request; 0 is the usual size.",
-        ),
-        Attribute::with_default(
-            "permit_prohibited_ciphers",
-            Kind::Bool,
-            "false",
-            "Whether ciphers are allowed that HTTP/2 forbids.",
-        ),
-        Attribute::with_default(
-            "ping_timeout",
-            Kind::Duration,
-            "\"15s\"",
-            "How long the answer to a ping may take.",
-        ),
-        Attribute::with_default(
-            "read_idle_timeout",
-            Kind::Duration,
-            "\"0s\"",
-            "Silence after which a ping is sent; 0 is never.",
-        ),
-        Attribute::with_default(
-            "write_byte_timeout",
-            Kind::Duration,
-            "\"0s\"",
-            "How long a connection that takes nothing stays open; 0 is for ever.",
-        ),
-    ],
-    blocks: &[],
-};
-
-/// Checks the blocks above where they are given.
-pub fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
-    for name in ["http", "grpc"] {
-        let Some(server) = arguments.block(name) else { continue };
-        if !(0..=65535).contains(&server.int("listen_port")) {
-            let message = "listen_port must be a port: 0 to 65535";
-            return Err(checks::error(format!("{name}.listen_port"), message));
-        }
-        if let Some(tls) = server.block("tls") {
-            check_tls(tls, &format!("{name}.tls."))?;
-        }
+choices! {
+    /// A version of TLS, by the names of Go.
+    pub(crate) enum TlsVersion {
+        Tls10 = "VersionTLS10",
+        Tls11 = "VersionTLS11",
+        Tls12 = "VersionTLS12",
+        Tls13 = "VersionTLS13",
     }
-    Ok(())
 }
 
-fn check_tls(tls: &Arguments, path: &str) -> Result<(), ArgumentError> {
-    for names in [
-        ["cert_pem", "cert_file"],
-        ["key_pem", "key_file"],
-        ["client_ca", "client_ca_file"],
-    ] {
-        checks::at_most_one(tls, path, &names)?;
+/// A port of this machine, from 0 to 65535.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Port(pub(crate) u16);
+
+impl FromValue for Port {
+    const KIND: Kind = Kind::Int;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let number = u16::try_from(i64::from_value(name, value)?);
+        number
+            .map(Self)
+            .map_err(|_| wrong(format!("{name} must be a port: 0 to 65535")))
     }
-    for (name, choices) in [
-        ("client_auth_type", &CLIENT_AUTH[..]),
-        ("min_version", &TLS_VERSIONS[..]),
-    ] {
-        if !tls.string(name).is_empty() {
-            checks::choice(tls, path, name, choices)?;
-        }
+}
+
+arguments! {
+    /// The body of `http { }`.
+    pub(crate) struct HttpServer {
+        /// Port to listen on; 0 is any free one.
+        listen_port: Port = 8080,
+        /// How long a connection without a request stays open.
+        server_idle_timeout: Duration = "120s",
+        /// Longest time that reading a request may take.
+        server_read_timeout: Duration = "30s",
+        /// Longest time that writing an answer may take.
+        server_write_timeout: Duration = "30s",
     }
-    Ok(())
+    blocks {
+        /// HTTP/2 on the HTTP server.
+        http2: Http2,
+        /// Certificates of server and clients.
+        tls: Option<ServerTls>,
+    }
+    shared { listen: Listen }
+}
+
+arguments! {
+    /// The body of `grpc { }`.
+    pub(crate) struct GrpcServer {
+        /// Port to listen on; 0 is any free one.
+        listen_port: Port = 0,
+        /// How old a connection may get; not set, there is no limit.
+        max_connection_age: Option<Duration>,
+        /// How long requests of a connection that got too old may go on; not set, there is no limit.
+        max_connection_age_grace: Option<Duration>,
+        /// How long a connection without a request stays open; not set, there is no limit.
+        max_connection_idle: Option<Duration>,
+        /// Requests at once on a connection.
+        server_max_concurrent_streams: u64 = 100,
+        /// Bytes of the largest request.
+        server_max_recv_msg_size: i64 = 4194304,
+        /// Bytes of the largest answer.
+        server_max_send_msg_size: i64 = 4194304,
+    }
+    blocks {
+        /// Certificates of server and clients.
+        tls: Option<ServerTls>,
+    }
+    shared { listen: Listen }
+}
+
+arguments! {
+    /// Where a server listens.
+    pub(crate) struct Listen {
+        /// Connections at once; 0 is any number.
+        conn_limit: i64 = 0,
+        /// Address to listen on; empty is all addresses.
+        listen_address: Arc<str> = "",
+    }
+}
+
+arguments! {
+    /// The body of `tls { }` of a server.
+    pub(crate) struct ServerTls {
+        /// File with the server's certificate.
+        cert_file: Option<PathBuf>,
+        /// The server's certificate, as PEM text.
+        cert_pem: Option<Arc<str>>,
+        /// Comma-separated cipher suites; not set, those that are safe.
+        cipher_suites: Option<Arc<str>>,
+        /// Which certificate is asked of a client: NoClientCert, RequestClientCert, RequireAnyClientCert,
+        /// VerifyClientCertIfGiven or RequireAndVerifyClientCert.
+        client_auth_type: Option<ClientAuth>,
+        /// Authorities of client certificates, as PEM text.
+        client_ca: Option<Arc<str>>,
+        /// File with the authorities of client certificates.
+        client_ca_file: Option<PathBuf>,
+        /// File with the key of the server's certificate.
+        key_file: Option<PathBuf>,
+        /// Key of the server's certificate, as PEM text.
+        key_pem: Option<Secret>,
+        /// Lowest TLS version: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13.
+        min_version: Option<TlsVersion>,
+    }
+    check ServerTls::check;
+}
+
+arguments! {
+    /// The body of `http > http2 { }`.
+    pub(crate) struct Http2 {
+        /// Whether HTTP/2 is spoken.
+        enabled: bool = false,
+        /// How long a connection without a request stays open; 0 is for ever.
+        idle_timeout: Duration = "0s",
+        /// Requests at once on a connection.
+        max_concurrent_streams: u64 = 100,
+        /// Bytes of the table that headers of requests are read with.
+        max_decoder_header_table_size: u64 = 4096,
+        /// Bytes of the table that headers of answers are written with.
+        max_encoder_header_table_size: u64 = 4096,
+        /// Requests at once on all connections; 0 is any number.
+        max_handlers: i64 = 0,
+        /// Bytes of the largest frame that is read; 0 is the usual size.
+        max_read_frame_size: u64 = 0,
+        /// Bytes of flow control for a connection; 0 is the usual size.
+        max_upload_buffer_per_connection: i64 = 0,
+        /// Bytes of flow control for a request; 0 is the usual size.
+        max_upload_buffer_per_stream: i64 = 0,
+        /// Whether ciphers are allowed that HTTP/2 forbids.
+        permit_prohibited_ciphers: bool = false,
+        /// How long the answer to a ping may take.
+        ping_timeout: Duration = "15s",
+        /// Silence after which a ping is sent; 0 is never.
+        read_idle_timeout: Duration = "0s",
+        /// How long a connection that takes nothing stays open; 0 is for ever.
+        write_byte_timeout: Duration = "0s",
+    }
+}
+
+impl ServerTls {
+    fn check(&self) -> Result<(), ArgumentError> {
+        let given = [
+            [
+                ("cert_pem", self.cert_pem.is_some()),
+                ("cert_file", self.cert_file.is_some()),
+            ],
+            [
+                ("key_pem", self.key_pem.is_some()),
+                ("key_file", self.key_file.is_some()),
+            ],
+            [
+                ("client_ca", self.client_ca.is_some()),
+                ("client_ca_file", self.client_ca_file.is_some()),
+            ],
+        ];
+        given.iter().try_for_each(|pair| checks::at_most_one(pair))
+    }
 }

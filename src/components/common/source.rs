@@ -13,21 +13,14 @@ use tokio::sync::Notify;
 
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::folder_watcher::FolderWatcher;
-use crate::lang::schema::{Arguments, Attribute, Kind};
+use crate::lang::schema::{Attribute, Kind};
 use crate::lang::value::Value;
 use crate::pipeline::component::import::{CONTENT, FOLDER};
-use crate::pipeline::component::{ArgumentError, Component, ComponentError, Context, HealthState};
+use crate::pipeline::component::{Component, ComponentError, Context, HealthState};
 
 /// Changes that come within this time are read together, as in Alloy.
 const SETTLE: Duration = Duration::from_millis(30);
 
-/// `is_secret`
-pub const IS_SECRET: Attribute = Attribute::with_default(
-    "is_secret",
-    Kind::Bool,
-    "false",
-    "Whether the content is a secret, which is never shown.",
-);
 /// The export of a component that is one text.
 pub const CONTENT_EXPORT: Attribute =
     Attribute::required("content", Kind::OptionalSecret, "The text; a secret with `is_secret`.");
@@ -49,10 +42,12 @@ pub trait Fetch: Send + Sync + 'static {
     }
 }
 
-struct Source<M> {
+/// Makes a [`Fetch`] of arguments; may open files and sockets.
+type Make<A> = Box<dyn Fn(&Context, &A) -> Result<Arc<dyn Fetch>, ComponentError> + Send + Sync>;
+
+struct Source<A> {
     context: Context,
-    /// Makes a [`Fetch`] of arguments.
-    make: M,
+    make: Make<A>,
     /// The one in force. Held while a value is exported, so that what an old one got late never follows what the new one got; never while fetching.
     fetch: Mutex<Arc<dyn Fetch>>,
     /// Wakes the run loop: the watched folder changed.
@@ -62,11 +57,13 @@ struct Source<M> {
 }
 
 /// Builds the component, with its first value; `make` makes a [`Fetch`] of arguments.
-pub fn build<M>(context: Context, arguments: &Arguments, make: M) -> Result<Arc<dyn Component>, ComponentError>
-where
-    M: Fn(&Context, &Arguments) -> Result<Arc<dyn Fetch>, ArgumentError> + Send + Sync + 'static,
-{
-    let fetch = made(&make, &context, arguments)?;
+pub(crate) fn build<A: 'static, F: Fetch>(
+    context: Context,
+    arguments: &A,
+    make: impl Fn(&Context, &A) -> Result<F, ComponentError> + Send + Sync + 'static,
+) -> Result<Arc<dyn Component<A>>, ComponentError> {
+    let make: Make<A> = Box::new(move |context, arguments| Ok(Arc::new(make(context, arguments)?)));
+    let fetch = make(&context, arguments)?;
     let exports = fetch.fetch().map_err(ComponentError)?;
     export(&context, exports);
     Ok(Arc::new(Source {
@@ -80,9 +77,10 @@ where
 
 /// The exports of a component that is one text.
 pub fn content(text: impl Into<Arc<str>>, is_secret: bool) -> Exports {
-    let text = match is_secret {
-        true => Value::Secret(text.into()),
-        false => Value::String(text.into()),
+    let text = if is_secret {
+        Value::Secret(text.into())
+    } else {
+        Value::String(text.into())
     };
     Exports::from([(CONTENT_EXPORT.name.into(), text)])
 }
@@ -93,22 +91,12 @@ pub fn module(texts: impl IntoIterator<Item = (String, Value)>, folder: Option<S
     Exports::from([(CONTENT.into(), Value::object(texts)), (FOLDER.into(), folder)])
 }
 
-fn made<M>(make: &M, context: &Context, arguments: &Arguments) -> Result<Arc<dyn Fetch>, ComponentError>
-where
-    M: Fn(&Context, &Arguments) -> Result<Arc<dyn Fetch>, ArgumentError>,
-{
-    make(context, arguments).map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))
-}
-
 fn export(context: &Context, exports: Exports) {
     (context.exports)(exports);
     (context.health)(HealthState::Healthy, "fetched".to_owned());
 }
 
-impl<M> Source<M>
-where
-    M: Fn(&Context, &Arguments) -> Result<Arc<dyn Fetch>, ArgumentError> + Send + Sync + 'static,
-{
+impl<A: 'static> Source<A> {
     fn refresh(&self) {
         let fetch = self.fetch.lock().clone();
         let fetched = fetch.fetch();
@@ -140,7 +128,7 @@ where
                             .map_err(|error| ComponentError(format!("cannot watch folders: {error}")))?,
                     ),
                 };
-                watcher.watch(&[], vec![folder.clone()]);
+                watcher.watch(std::iter::empty(), vec![folder.clone()]);
             }
             if !is_fresh || watched.is_some() {
                 let this = self.clone();
@@ -166,12 +154,9 @@ where
     }
 }
 
-impl<M> Component for Source<M>
-where
-    M: Fn(&Context, &Arguments) -> Result<Arc<dyn Fetch>, ArgumentError> + Send + Sync + 'static,
-{
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
-        let fetch = made(&self.make, &self.context, &arguments)?;
+impl<A: 'static> Component<A> for Source<A> {
+    fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError> {
+        let fetch = (self.make)(&self.context, &arguments)?;
         let exports = fetch.fetch().map_err(ComponentError)?;
         let mut current = self.fetch.lock();
         *current = fetch;

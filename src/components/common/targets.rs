@@ -3,13 +3,49 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, text};
+use crate::lang::schema::{Kind, TARGETS};
 use crate::lang::value::Value;
 use crate::pipeline::component::live::{Entry, LiveHandle};
 
-/// Labels of one target.
+/// The labels of one target, by name.
 pub type Target = BTreeMap<Arc<str>, Arc<str>>;
 
-/// Targets as a value.
+/// Targets as an argument: a list of maps of strings, shared with the value that they were given as.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Targets(Value);
+
+impl Targets {
+    /// The targets, one after the other.
+    pub fn iter(&self) -> impl Iterator<Item = Target> {
+        let items: &[Value] = match &self.0 {
+            Value::Array(items) => items,
+            _ => &[],
+        };
+        items.iter().map(labels)
+    }
+
+    /// How many targets there are.
+    pub fn len(&self) -> usize {
+        count(&self.0)
+    }
+
+    /// Targets after `change`, as [`map`] makes them.
+    pub fn map(&self, change: impl Fn(Target) -> Option<Target>) -> Value {
+        map(&self.0, change)
+    }
+}
+
+impl FromValue for Targets {
+    const KIND: Kind = TARGETS;
+
+    fn from_value(_: &str, value: &Value) -> Result<Self, ArgumentError> {
+        Ok(Self(value.clone()))
+    }
+}
+
+/// Targets as a value of the configuration language.
 pub fn to_value(targets: impl IntoIterator<Item = Target>) -> Value {
     Value::array(targets.into_iter().map(one))
 }
@@ -23,7 +59,7 @@ pub fn count(targets: &Value) -> usize {
 }
 
 /// Targets after `change`, which drops those that it answers with nothing. What did not change is shared with the value given: a target, or all of it.
-pub fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value {
+fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value {
     let Value::Array(items) = targets else {
         return Value::array([]);
     };
@@ -41,9 +77,10 @@ pub fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value 
             None => is_same = false,
         }
     }
-    match is_same {
-        true => targets.clone(),
-        false => Value::array(changed),
+    if is_same {
+        targets.clone()
+    } else {
+        Value::array(changed)
     }
 }
 
@@ -51,11 +88,8 @@ fn labels(target: &Value) -> Target {
     let Value::Object(fields) = target else {
         return Target::new();
     };
-    let text = |(name, value): (&Arc<str>, &Value)| match value {
-        Value::String(text) | Value::Secret(text) => Some((name.clone(), text.clone())),
-        _ => None,
-    };
-    fields.iter().filter_map(text).collect()
+    let label = |(name, value): (&Arc<str>, &Value)| Some((name.clone(), text(value)?));
+    fields.iter().filter_map(label).collect()
 }
 
 fn one(target: Target) -> Value {
@@ -63,7 +97,7 @@ fn one(target: Target) -> Value {
     Value::Object(Arc::new(fields.collect()))
 }
 
-/// Counts the targets that a component exports, and tells them to whoever looks at it. Called at every export.
+/// Counts the targets that a component exports, and sends them to open live views. Called at every export.
 pub fn tell(targets: &[Target], live: &LiveHandle) {
     live.exported_targets(targets.len());
     if live.is_watched() {

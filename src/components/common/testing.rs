@@ -9,6 +9,9 @@ use axum::Router;
 use parking_lot::Mutex;
 
 use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::targets::Targets;
+use crate::lang::attribute::FromValue as _;
+use crate::lang::body::FromBody;
 use crate::lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};
 use crate::lang::value::{Capsule, Number, Value};
 use crate::pipeline::component::live::LiveHandle;
@@ -50,12 +53,19 @@ impl Body {
         self
     }
 
-    /// The arguments as the language would hand them over.
-    pub fn arguments(&self, definition: &Definition) -> Arguments {
-        self.fit(definition.arguments, &[])
+    /// The arguments as a component is built with them.
+    pub fn arguments<A: FromBody + Send + Sync>(&self, definition: &Definition<A>) -> Arc<A> {
+        self.read(definition).expect("arguments are valid")
     }
 
-    fn fit(&self, schema: &Schema, defaults: &[(&str, &str)]) -> Arguments {
+    /// The arguments, or what is wrong with them first.
+    pub fn read<A: FromBody + Send + Sync>(&self, definition: &Definition<A>) -> Result<Arc<A>, String> {
+        let values = self.fit(A::SCHEMA, &[]);
+        definition.read(&values).map_err(|errors| errors.0[0].to_string())
+    }
+
+    /// The body as the language would hand it over.
+    pub fn fit(&self, schema: &Schema, defaults: &[(&str, &str)]) -> Arguments {
         for (name, _) in &self.attributes {
             assert!(
                 schema.attributes.iter().any(|attribute| attribute.name == *name),
@@ -128,7 +138,7 @@ pub fn literal(text: &str) -> Value {
     }
 }
 
-/// Targets as a value.
+/// Targets as a value of the configuration language.
 pub fn targets(targets: &[&[(&str, &str)]]) -> Value {
     Value::array(targets.iter().map(|target| {
         Value::object(
@@ -183,13 +193,12 @@ impl Recorder {
 
     /// An export that is a list of targets, in short form: `{a=1,b=2}`.
     pub fn exported_targets(&self, name: &str) -> Vec<String> {
-        let mut arguments = Arguments::default();
-        arguments.attributes.insert("targets".into(), self.export(name));
+        let targets = Targets::from_value(name, &self.export(name)).expect("targets");
         let short = |target: BTreeMap<Arc<str>, Arc<str>>| {
             let pairs: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
             format!("{{{}}}", pairs.join(","))
         };
-        arguments.targets("targets").into_iter().map(short).collect()
+        targets.iter().map(short).collect()
     }
 
     pub fn receiver(&self) -> Receiver {
@@ -205,16 +214,15 @@ impl Recorder {
 }
 
 /// A component that runs; stopped when told to.
-pub struct Running {
-    pub component: Arc<dyn Component>,
+pub struct Running<A: 'static> {
+    pub component: Arc<dyn Component<A>>,
     shutdown: Shutdown,
     task: tokio::task::JoinHandle<Result<(), ComponentError>>,
 }
 
-impl Running {
-    pub fn start(definition: &Definition, recorder: &Recorder, body: &Body) -> Self {
+impl<A: FromBody + Send + Sync> Running<A> {
+    pub fn start(definition: &Definition<A>, recorder: &Recorder, body: &Body) -> Self {
         let arguments = body.arguments(definition);
-        (definition.validate)(&arguments).expect("arguments are valid");
         let component = (definition.build.expect("a component that can run"))(recorder.context.clone(), arguments)
             .expect("component builds");
         let shutdown = Shutdown::new();

@@ -1,76 +1,95 @@
 //! `discovery.azure`: targets from Azure's API.
-//!
-//! Schema and checks.
 
-use crate::components::common::{checks, discovery, http_client};
-use crate::lang::schema::{Attribute, Block, Kind, Schema, attributes};
-use crate::pipeline::component::{Definition, Stability};
+use std::sync::Arc;
+use std::time::Duration;
 
-/// `discovery.azure`
-pub const DEFINITION: Definition = Definition {
+use crate::components::common::http_client::{TlsArguments, Transport};
+use crate::components::common::{checks, discovery};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::Secret;
+use crate::lang::body::arguments;
+use crate::pipeline::component::{Definition, Stability, no_metrics};
+
+arguments! {
+    /// Arguments of `discovery.azure`.
+    pub(crate) struct AzureArguments {
+        /// Cloud of Azure that is asked.
+        environment: Arc<str> = "AzurePublicCloud",
+        /// Port of a target whose port is not known otherwise.
+        port: i64 = 80,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Duration = "5m",
+        /// Resource group to look at; not set, all.
+        resource_group: Option<Arc<str>>,
+        /// Subscription to look at.
+        subscription_id: Option<Arc<str>>,
+    }
+    blocks {
+        /// Credentials: an identity of the machine.
+        managed_identity: Option<ManagedIdentity>,
+        /// Credentials: an application and its secret.
+        oauth: Option<OAuth>,
+        /// Credentials: as Azure's own tools find them.
+        sdk_auth: Option<SdkAuth>,
+        /// Certificates of client and server.
+        tls_config: Option<TlsArguments>,
+        /// Credentials: the identity of a workload in Kubernetes.
+        workload_identity: Option<WorkloadIdentity>,
+    }
+    shared { transport: Transport }
+    check AzureArguments::check;
+}
+
+arguments! {
+    /// The body of `managed_identity { }`.
+    pub(crate) struct ManagedIdentity {
+        /// Id of the managed identity.
+        client_id: Arc<str>,
+    }
+}
+
+arguments! {
+    /// The body of `oauth { }`.
+    pub(crate) struct OAuth {
+        /// Id of the registered application.
+        client_id: Arc<str>,
+        /// Secret of the application.
+        client_secret: Secret,
+        /// Id of the tenant that the application is in.
+        tenant_id: Arc<str>,
+    }
+}
+
+arguments! {
+    /// The body of `sdk_auth { }`.
+    pub(crate) struct SdkAuth {
+        /// Id of the tenant; not set, the one of the credentials.
+        tenant_id: Option<Arc<str>>,
+    }
+}
+
+arguments! {
+    /// The body of `workload_identity { }`.
+    pub(crate) struct WorkloadIdentity {}
+}
+
+impl AzureArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        checks::exactly_one(&[
+            ("oauth", self.oauth.is_some()),
+            ("managed_identity", self.managed_identity.is_some()),
+            ("sdk_auth", self.sdk_auth.is_some()),
+            ("workload_identity", self.workload_identity.is_some()),
+        ])
+    }
+}
+
+/// The definition of `discovery.azure`.
+pub(crate) const DEFINITION: Definition<AzureArguments> = Definition {
     name: "discovery.azure",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(
-            &[
-                Attribute::with_default(
-                    "environment",
-                    Kind::String,
-                    "\"AzurePublicCloud\"",
-                    "Cloud of Azure to ask."
-                ),
-                discovery::port("80"),
-                discovery::refresh_interval("\"5m\""),
-                Attribute::optional(
-                    "resource_group",
-                    Kind::String,
-                    "Resource group to look at; not set, all."
-                ),
-                Attribute::optional("subscription_id", Kind::String, "Subscription to look at."),
-            ],
-            http_client::TRANSPORT_ATTRIBUTES
-        ),
-        blocks: &[
-            Block::optional(
-                "managed_identity",
-                &MANAGED_IDENTITY,
-                "Credentials: an identity of the machine.",
-            ),
-            Block::optional("oauth", &OAUTH, "Credentials: an application and its secret."),
-            Block::optional("sdk_auth", &SDK, "Credentials: as Azure's own tools find them."),
-            http_client::TLS_CONFIG,
-            Block::optional(
-                "workload_identity",
-                &Schema::EMPTY,
-                "Credentials: the identity of a workload in Kubernetes.",
-            ),
-        ],
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| {
-        let credentials = ["oauth", "managed_identity", "sdk_auth", "workload_identity"];
-        checks::exactly_one(arguments, "", &credentials)?;
-        http_client::check(arguments, "")
-    },
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.azure` finds the virtual machines of Azure.",
-};
-
-const MANAGED_IDENTITY: Schema = Schema {
-    attributes: &[Attribute::required("client_id", Kind::String, "Id of the identity.")],
-    blocks: &[],
-};
-
-const OAUTH: Schema = Schema {
-    attributes: &[
-        Attribute::required("client_id", Kind::String, "Id of the application."),
-        Attribute::required("client_secret", Kind::Secret, "Secret of the application."),
-        Attribute::required("tenant_id", Kind::String, "Id of the tenant."),
-    ],
-    blocks: &[],
-};
-
-const SDK: Schema = Schema {
-    attributes: &[Attribute::optional("tenant_id", Kind::String, "Id of the tenant.")],
-    blocks: &[],
 };

@@ -1,127 +1,111 @@
 //! `discovery.consul`, `discovery.consulagent` and `discovery.nomad`: targets from HashiCorp's catalogs.
-//!
-//! Schema and checks.
 
-use crate::components::common::{checks, discovery, http_client};
-use crate::lang::schema::{Attribute, Kind, Schema, attributes};
-use crate::pipeline::component::{Definition, Stability};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// `discovery.consul`
-pub const CONSUL: Definition = Definition {
+use crate::components::common::discovery;
+use crate::components::common::http_client::{HttpClientArguments, TlsArguments};
+use crate::lang::attribute::{Interval, NotEmpty, Secret};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{Definition, Stability, no_metrics};
+
+arguments! {
+    /// Arguments of `discovery.consul`.
+    pub(crate) struct ConsulArguments {
+        /// Whether any server may answer, not only the leader.
+        allow_stale: bool = true,
+        /// Namespace of the services (Consul Enterprise).
+        namespace: Option<Arc<str>>,
+        /// Metadata that a node must have for its services to count.
+        node_meta: Option<BTreeMap<Arc<str>, Arc<str>>>,
+        /// Admin partition of the services (Consul Enterprise).
+        partition: Option<Arc<str>>,
+    }
+    shared { catalog: Catalog, client: HttpClientArguments }
+}
+
+arguments! {
+    /// Arguments of `discovery.consulagent`.
+    pub(crate) struct ConsulAgentArguments {}
+    blocks {
+        /// Certificates of client and server.
+        tls_config: Option<TlsArguments>,
+    }
+    shared { catalog: Catalog }
+}
+
+arguments! {
+    /// Arguments of `discovery.nomad`.
+    pub(crate) struct NomadArguments {
+        /// Whether any server may answer, not only the leader.
+        allow_stale: bool = true,
+        /// Namespace of the services.
+        namespace: Arc<str> = "default",
+        /// Time from one look at the targets to the next.
+        refresh_interval: Duration = "60s",
+        /// Region that the servers are in.
+        region: Arc<str> = "global",
+        /// URL of the server, with its port.
+        server: NotEmpty<Arc<str>> = "http://localhost:4646",
+        /// Text between the tags in the label that holds them all.
+        tag_separator: Arc<str> = ",",
+    }
+    shared { client: HttpClientArguments }
+}
+
+arguments! {
+    /// What is asked of a Consul agent.
+    pub(crate) struct Catalog {
+        /// Data center; not set, that of the agent.
+        datacenter: Option<Arc<str>>,
+        /// Password (old form of basic_auth).
+        password: Option<Secret>,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "30s",
+        /// Scheme of the agent's URL: http or https.
+        scheme: Arc<str> = "http",
+        /// Host and port of the agent.
+        server: Arc<str> = "localhost:8500",
+        /// Services to look for; not set, all.
+        services: Option<Vec<Arc<str>>>,
+        /// Text between the tags in the label that holds them all.
+        tag_separator: Arc<str> = ",",
+        /// Tags that a service must have, all of them.
+        tags: Option<Vec<Arc<str>>>,
+        /// Token of the API, sent with every request.
+        token: Option<Secret>,
+        /// User (old form of basic_auth).
+        username: Option<Arc<str>>,
+    }
+}
+
+/// The definition of `discovery.consul`.
+pub(crate) const CONSUL: Definition<ConsulArguments> = Definition {
     name: "discovery.consul",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(
-            CATALOG,
-            &[
-                ALLOW_STALE,
-                Attribute::optional(
-                    "namespace",
-                    Kind::String,
-                    "Namespace of the services (Consul Enterprise)."
-                ),
-                Attribute::optional(
-                    "node_meta",
-                    Kind::Map(&Kind::String),
-                    "Metadata that a node must have for its services to count.",
-                ),
-                Attribute::optional(
-                    "partition",
-                    Kind::String,
-                    "Admin partition of the services (Consul Enterprise)."
-                ),
-            ],
-            http_client::ATTRIBUTES
-        ),
-        blocks: http_client::BLOCKS,
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| {
-        discovery::check_refresh_interval(arguments)?;
-        http_client::check(arguments, "")
-    },
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.consul` finds the services of a Consul catalog.",
 };
 
-/// `discovery.consulagent`
-pub const CONSUL_AGENT: Definition = Definition {
+/// The definition of `discovery.consulagent`.
+pub(crate) const CONSUL_AGENT: Definition<ConsulAgentArguments> = Definition {
     name: "discovery.consulagent",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(CATALOG),
-        blocks: &[http_client::TLS_CONFIG],
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| {
-        discovery::check_refresh_interval(arguments)?;
-        http_client::check(arguments, "")
-    },
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.consulagent` finds the services of one Consul agent.",
 };
 
-/// `discovery.nomad`
-pub const NOMAD: Definition = Definition {
+/// The definition of `discovery.nomad`.
+pub(crate) const NOMAD: Definition<NomadArguments> = Definition {
     name: "discovery.nomad",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(
-            &[
-                ALLOW_STALE,
-                Attribute::with_default("namespace", Kind::String, "\"default\"", "Namespace of the services."),
-                discovery::refresh_interval("\"60s\""),
-                Attribute::with_default("region", Kind::String, "\"global\"", "Region of the servers."),
-                Attribute::with_default(
-                    "server",
-                    Kind::String,
-                    "\"http://localhost:4646\"",
-                    "URL of the server."
-                ),
-                discovery::TAG_SEPARATOR,
-            ],
-            http_client::ATTRIBUTES
-        ),
-        blocks: http_client::BLOCKS,
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| {
-        checks::not_empty(arguments, "", "server")?;
-        http_client::check(arguments, "")
-    },
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.nomad` finds the services of a Nomad cluster.",
 };
-
-const ALLOW_STALE: Attribute = Attribute::with_default(
-    "allow_stale",
-    Kind::Bool,
-    "true",
-    "Whether any server may answer, not only the leader.",
-);
-
-const CATALOG: &[Attribute] = &[
-    Attribute::optional("datacenter", Kind::String, "Data center; not set, that of the agent."),
-    Attribute::optional("password", Kind::Secret, "Password (old form of basic_auth)."),
-    discovery::refresh_interval("\"30s\""),
-    Attribute::with_default("scheme", Kind::String, "\"http\"", "http or https."),
-    Attribute::with_default(
-        "server",
-        Kind::String,
-        "\"localhost:8500\"",
-        "Host and port of the agent.",
-    ),
-    Attribute::optional(
-        "services",
-        Kind::List(&Kind::String),
-        "Services to look for; not set, all.",
-    ),
-    discovery::TAG_SEPARATOR,
-    Attribute::optional(
-        "tags",
-        Kind::List(&Kind::String),
-        "Tags that a service must have, all of them.",
-    ),
-    Attribute::optional("token", Kind::Secret, "Token of the API."),
-    Attribute::optional("username", Kind::String, "User (old form of basic_auth)."),
-];

@@ -1,18 +1,20 @@
 //! `prometheus.exporter.self`: the address of the program's own metrics, as a target.
-//!
-//! Schema only.
 
 use crate::components::common::discovery;
-use crate::lang::schema::Schema;
-use crate::pipeline::component::{Definition, Stability};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{Definition, Stability, no_metrics};
 
-/// `prometheus.exporter.self`
-pub const DEFINITION: Definition = Definition {
+arguments! {
+    /// Arguments of `prometheus.exporter.self`, which takes none.
+    pub(crate) struct SelfArguments {}
+}
+
+/// The definition of `prometheus.exporter.self`.
+pub(crate) const DEFINITION: Definition<SelfArguments> = Definition {
     name: "prometheus.exporter.self",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema::EMPTY,
     exports: discovery::EXPORTS,
-    validate: |_| Ok(()),
+    metrics: no_metrics,
     build: None,
     doc: "`prometheus.exporter.self` gives the program's own metrics as a target.",
 };

@@ -1,72 +1,86 @@
 //! `discovery.http` and `discovery.dns`: targets from a web service and from the domain name system.
-//!
-//! Schema and checks.
 
-use crate::components::common::{checks, discovery, http_client};
-use crate::lang::schema::{Arguments, Attribute, Kind, Schema, attributes};
-use crate::pipeline::component::{ArgumentError, Definition, Stability};
+use std::sync::Arc;
+use std::time::Duration;
 
-/// `discovery.http`
-pub const HTTP: Definition = Definition {
+use crate::components::common::discovery;
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::HttpUrl;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, choose};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
+use crate::pipeline::component::{Definition, Stability, no_metrics};
+
+arguments! {
+    /// Arguments of `discovery.http`.
+    pub(crate) struct HttpArguments {
+        /// Time from one look at the targets to the next.
+        refresh_interval: Duration = "60s",
+        /// URL that answers with targets as JSON.
+        url: HttpUrl,
+    }
+    shared { client: HttpClientArguments }
+}
+
+arguments! {
+    /// Arguments of `discovery.dns`.
+    pub(crate) struct DnsArguments {
+        /// Domain names to look up.
+        names: Vec<Arc<str>>,
+        /// Port of the targets; must be given for every type but SRV, which knows it.
+        port: i64 = 0,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Duration = "30s",
+        /// Type of the records: SRV, A, AAAA, MX or NS.
+        record as "type": Record = "SRV",
+    }
+    check DnsArguments::check;
+}
+
+/// A type of records, in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record(&'static str);
+
+impl FromValue for Record {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let upper = Arc::<str>::from_value(name, value)?.to_uppercase();
+        let records = ["SRV", "A", "AAAA", "MX", "NS"].map(|record| (record, Self(record)));
+        let found = records.iter().find(|(record, _)| *record == upper);
+        found.map_or_else(|| choose(name, value, &records), |(_, record)| Ok(*record))
+    }
+}
+
+impl DnsArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        let Record(record) = self.record;
+        if record != "SRV" && self.port == 0 {
+            let message = format!("records of type {record} know no port: give port");
+            return Err(ArgumentError::new("port", message));
+        }
+        Ok(())
+    }
+}
+
+/// The definition of `discovery.http`.
+pub(crate) const HTTP: Definition<HttpArguments> = Definition {
     name: "discovery.http",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(
-            &[
-                discovery::refresh_interval("\"60s\""),
-                Attribute::required("url", Kind::String, "URL that answers with targets as JSON."),
-            ],
-            http_client::ATTRIBUTES
-        ),
-        blocks: http_client::BLOCKS,
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| {
-        checks::http_url(arguments, "", "url")?;
-        http_client::check(arguments, "")
-    },
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.http` asks a web service for targets, in the format of `discovery.file`.",
 };
 
-/// `discovery.dns`
-pub const DNS: Definition = Definition {
+/// The definition of `discovery.dns`.
+pub(crate) const DNS: Definition<DnsArguments> = Definition {
     name: "discovery.dns",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::required("names", Kind::List(&Kind::String), "Names to look up."),
-            Attribute::with_default(
-                "port",
-                Kind::Int,
-                "0",
-                "Port of the targets; must be given for every type but SRV, which knows it.",
-            ),
-            discovery::refresh_interval("\"30s\""),
-            Attribute::with_default(
-                "type",
-                Kind::String,
-                "\"SRV\"",
-                "Type of the records: SRV, A, AAAA, MX or NS.",
-            ),
-        ],
-        blocks: &[],
-    },
     exports: discovery::EXPORTS,
-    validate: check_dns,
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.dns` looks names up and takes the answers for targets.",
 };
-
-fn check_dns(arguments: &Arguments) -> Result<(), ArgumentError> {
-    let kind = arguments.string("type").to_uppercase();
-    match kind.as_str() {
-        "SRV" => Ok(()),
-        "A" | "AAAA" | "MX" | "NS" if arguments.int("port") == 0 => {
-            let message = format!("records of type {kind} know no port: give port");
-            Err(checks::error("port", message))
-        }
-        "A" | "AAAA" | "MX" | "NS" => Ok(()),
-        _ => checks::choice(arguments, "", "type", &["SRV", "A", "AAAA", "MX", "NS"]),
-    }
-}

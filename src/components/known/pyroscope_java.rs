@@ -1,93 +1,77 @@
 //! `pyroscope.java`: profiles of Java processes of this machine, taken with async-profiler.
-//!
-//! Schema and checks.
 
-use crate::components::common::checks;
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, RECEIVERS, Schema, TARGETS};
-use crate::pipeline::component::{ArgumentError, Definition, Stability};
+use std::sync::Arc;
 
-/// `pyroscope.java`
-pub const DEFINITION: Definition = Definition {
+use crate::components::common::fanout::Receivers;
+use crate::components::common::targets::Targets;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::pipeline::component::{Definition, Stability, no_metrics};
+
+arguments! {
+    /// Arguments of `pyroscope.java`.
+    pub(crate) struct JavaArguments {
+        /// Folder of an async-profiler to use instead of the one that comes along.
+        dist: Arc<str> = "",
+        /// Receivers of the profiles.
+        forward_to: Receivers,
+        /// Processes to profile; the label __process_pid__ holds the number.
+        targets: Targets,
+        /// Folder, as the process sees it, for the profiler and its recordings.
+        tmp_dir: Arc<str> = "/tmp",
+    }
+    blocks {
+        /// What is recorded of a process.
+        profiling_config: ProfilingConfig,
+    }
+}
+
+arguments! {
+    /// The body of `profiling_config { }`.
+    pub(crate) struct ProfilingConfig {
+        /// Bytes of allocations from one sample to the next; empty records none.
+        alloc: Arc<str> = "512k",
+        /// Whether CPU time is recorded.
+        cpu: bool = true,
+        /// Arguments of async-profiler that replace all those above but interval.
+        custom_arguments: Vec<Arc<str>> = [],
+        /// Clock of the CPU samples.
+        event: Arc<str> = "itimer",
+        /// Time that one recording covers.
+        interval: Interval = "60s",
+        /// Wait for locks from which one is recorded; empty records none.
+        lock: Arc<str> = "10ms",
+        /// What async-profiler logs.
+        log_level: Arc<str> = "INFO",
+        /// Whether threads are told apart.
+        per_thread: bool = false,
+        /// Whether async-profiler logs nothing.
+        quiet: bool = false,
+        /// Samples of CPU time a second.
+        sample_rate: i64 = 100,
+        /// Whether allocations are sampled by the buffers of threads; needs alloc.
+        tlab: bool = false,
+    }
+    check ProfilingConfig::check;
+}
+
+/// The definition of `pyroscope.java`.
+pub(crate) const DEFINITION: Definition<JavaArguments> = Definition {
     name: "pyroscope.java",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::with_default(
-                "dist",
-                Kind::String,
-                "\"\"",
-                "Folder of an async-profiler to use instead of the one that comes along.",
-            ),
-            Attribute::required("forward_to", RECEIVERS, "Receivers of the profiles."),
-            Attribute::required(
-                "targets",
-                TARGETS,
-                "Processes to profile; the label __process_pid__ holds the number.",
-            ),
-            Attribute::with_default(
-                "tmp_dir",
-                Kind::String,
-                "\"/tmp\"",
-                "Folder, as the process sees it, for the profiler and its recordings.",
-            ),
-        ],
-        blocks: &[Block::implied(
-            "profiling_config",
-            &PROFILING_CONFIG,
-            "What is recorded of a process.",
-        )],
-    },
     exports: &[],
-    validate: check,
+    metrics: no_metrics,
     build: None,
     doc: "`pyroscope.java` profiles the Java processes of this machine with async-profiler.",
 };
 
-const PROFILING_CONFIG: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "alloc",
-            Kind::String,
-            "\"512k\"",
-            "Bytes of allocations from one sample to the next; empty records none.",
-        ),
-        Attribute::with_default("cpu", Kind::Bool, "true", "Whether CPU time is recorded."),
-        Attribute::with_default(
-            "custom_arguments",
-            Kind::List(&Kind::String),
-            "[]",
-            "Arguments of async-profiler that replace all those above but interval.",
-        ),
-        Attribute::with_default("event", Kind::String, "\"itimer\"", "Clock of the CPU samples."),
-        Attribute::with_default("interval", Kind::Duration, "\"60s\"", "Time that one recording covers."),
-        Attribute::with_default(
-            "lock",
-            Kind::String,
-            "\"10ms\"",
-            "Wait for locks from which one is recorded; empty records none.",
-        ),
-        Attribute::with_default("log_level", Kind::String, "\"INFO\"", "What async-profiler logs."),
-        Attribute::with_default("per_thread", Kind::Bool, "false", "Whether threads are told apart."),
-        Attribute::with_default("quiet", Kind::Bool, "false", "Whether async-profiler logs nothing."),
-        Attribute::with_default("sample_rate", Kind::Int, "100", "Samples of CPU time a second."),
-        Attribute::with_default(
-            "tlab",
-            Kind::Bool,
-            "false",
-            "Whether allocations are sampled by the buffers of threads; needs alloc.",
-        ),
-    ],
-    blocks: &[],
-};
-
-fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
-    let Some(config) = arguments.block("profiling_config") else {
-        return Ok(());
-    };
-    checks::positive(config, "profiling_config.", "interval")?;
-    if config.strings("custom_arguments").is_empty() && config.bool("tlab") && config.string("alloc").is_empty() {
-        let message = "profiling_config.tlab requires profiling_config.alloc to be set";
-        return Err(checks::error("profiling_config.tlab", message));
+impl ProfilingConfig {
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.custom_arguments.is_empty() && self.tlab && self.alloc.is_empty() {
+            let message = "profiling_config.tlab requires profiling_config.alloc to be set";
+            return Err(ArgumentError::new("tlab", message));
+        }
+        Ok(())
     }
-    Ok(())
 }

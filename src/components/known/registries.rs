@@ -1,209 +1,218 @@
 //! Discoveries that ask a registry of services: Eureka, Kuma, Marathon, PuppetDB, Uyuni, and Nerve and Serverset in ZooKeeper.
-//!
-//! Schemas and checks.
 
-use crate::components::common::{checks, discovery, http_client};
-use crate::lang::schema::{Arguments, Attribute, Kind, Schema, attributes};
-use crate::pipeline::component::{ArgumentError, Definition, Stability};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// `discovery.eureka`
-pub const EUREKA: Definition = Definition {
+use crate::components::common::http_client::{HttpClientArguments, TlsArguments, Transport};
+use crate::components::common::http_values::HttpUrl;
+use crate::components::common::{checks, discovery};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, Interval, NotEmpty, Secret, wrong};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
+use crate::pipeline::component::{Definition, Stability, no_metrics};
+
+arguments! {
+    /// Arguments of `discovery.eureka`.
+    pub(crate) struct EurekaArguments {
+        /// Time from one look at the targets to the next.
+        refresh_interval: Duration = "30s",
+        /// URL of the Eureka registry.
+        server: HttpUrl,
+    }
+    shared { client: HttpClientArguments }
+}
+
+/// The definition of `discovery.eureka`.
+pub(crate) const EUREKA: Definition<EurekaArguments> = Definition {
     name: "discovery.eureka",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(
-            &[
-                discovery::refresh_interval("\"30s\""),
-                Attribute::required("server", Kind::String, "URL of the registry.")
-            ],
-            http_client::ATTRIBUTES
-        ),
-        blocks: http_client::BLOCKS,
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| {
-        checks::http_url(arguments, "", "server")?;
-        http_client::check(arguments, "")
-    },
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.eureka` finds the instances of a Eureka registry.",
 };
 
-/// `discovery.kuma`
-pub const KUMA: Definition = Definition {
+arguments! {
+    /// Arguments of `discovery.kuma`.
+    pub(crate) struct KumaArguments {
+        /// Longest time that a request may take.
+        fetch_timeout: Interval = "2m",
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "30s",
+        /// URL of the control plane.
+        server: Arc<str>,
+    }
+    shared { client: HttpClientArguments }
+}
+
+/// The definition of `discovery.kuma`.
+pub(crate) const KUMA: Definition<KumaArguments> = Definition {
     name: "discovery.kuma",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(
-            &[
-                Attribute::with_default(
-                    "fetch_timeout",
-                    Kind::Duration,
-                    "\"2m\"",
-                    "Longest time that a request may take."
-                ),
-                discovery::refresh_interval("\"30s\""),
-                Attribute::required("server", Kind::String, "URL of the control plane.")
-            ],
-            http_client::ATTRIBUTES
-        ),
-        blocks: http_client::BLOCKS,
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| {
-        discovery::check_refresh_interval(arguments)?;
-        checks::positive(arguments, "", "fetch_timeout")?;
-        http_client::check(arguments, "")
-    },
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.kuma` finds the proxies of a Kuma control plane.",
 };
 
-/// `discovery.marathon`
-pub const MARATHON: Definition = Definition {
+arguments! {
+    /// Arguments of `discovery.marathon`.
+    pub(crate) struct MarathonArguments {
+        /// Token of DC/OS, sent with every request.
+        auth_token: Option<Secret>,
+        /// File with the token of DC/OS.
+        auth_token_file: Option<PathBuf>,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "30s",
+        /// URLs of the Marathon servers.
+        servers: NotEmpty<Vec<Arc<str>>>,
+    }
+    shared { client: HttpClientArguments }
+    check MarathonArguments::check;
+}
+
+impl MarathonArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        let token = ("auth_token", self.auth_token.is_some());
+        let file = ("auth_token_file", self.auth_token_file.is_some());
+        let client = &self.client;
+        checks::at_most_one(&[token, file, ("basic_auth", client.basic_auth.is_some())])?;
+        let bearer = ("bearer_token", client.bearer_token.is_some());
+        let bearer_file = ("bearer_token_file", client.bearer_token_file.is_some());
+        checks::at_most_one(&[token, file, bearer, bearer_file])?;
+        checks::at_most_one(&[token, file, ("authorization", client.authorization.is_some())])
+    }
+}
+
+/// The definition of `discovery.marathon`.
+pub(crate) const MARATHON: Definition<MarathonArguments> = Definition {
     name: "discovery.marathon",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(
-            &[
-                Attribute::optional("auth_token", Kind::Secret, "Token of DC/OS."),
-                Attribute::optional("auth_token_file", Kind::String, "File with the token of DC/OS."),
-                discovery::refresh_interval("\"30s\""),
-                Attribute::required("servers", Kind::List(&Kind::String), "URLs of the servers.")
-            ],
-            http_client::ATTRIBUTES
-        ),
-        blocks: http_client::BLOCKS,
-    },
     exports: discovery::EXPORTS,
-    validate: check_marathon,
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.marathon` finds the tasks of a Marathon cluster.",
 };
 
-/// `discovery.nerve`
-pub const NERVE: Definition = Definition {
+arguments! {
+    /// Arguments of `discovery.nerve`.
+    pub(crate) struct NerveArguments {
+        /// Paths in ZooKeeper to look at.
+        paths: Vec<Arc<str>>,
+        /// Servers of ZooKeeper, HOST:PORT.
+        servers: Vec<Arc<str>>,
+        /// Longest silence before a session with ZooKeeper is over.
+        timeout: Interval = "10s",
+    }
+}
+
+/// The definition of `discovery.nerve`.
+pub(crate) const NERVE: Definition<NerveArguments> = Definition {
     name: "discovery.nerve",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(ZOOKEEPER),
-        blocks: &[],
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| checks::positive(arguments, "", "timeout"),
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.nerve` finds the services that Nerve writes into ZooKeeper.",
 };
 
-/// `discovery.puppetdb`
-pub const PUPPETDB: Definition = Definition {
+arguments! {
+    /// Arguments of `discovery.puppetdb`.
+    pub(crate) struct PuppetDbArguments {
+        /// Whether the parameters of a resource become labels; they may hold secrets.
+        include_parameters: bool = false,
+        /// Port of a target whose port is not known otherwise.
+        port: i64 = 80,
+        /// Query in the Puppet Query Language.
+        query: Arc<str>,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Duration = "60s",
+        /// URL of the PuppetDB server.
+        url: HttpUrl,
+    }
+    shared { client: HttpClientArguments }
+}
+
+/// The definition of `discovery.puppetdb`.
+pub(crate) const PUPPETDB: Definition<PuppetDbArguments> = Definition {
     name: "discovery.puppetdb",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(
-            &[
-                Attribute::with_default(
-                    "include_parameters",
-                    Kind::Bool,
-                    "false",
-                    "Whether the parameters of a resource become labels; they may hold secrets."
-                ),
-                discovery::port("80"),
-                Attribute::required("query", Kind::String, "Query in the Puppet Query Language."),
-                discovery::refresh_interval("\"60s\""),
-                Attribute::required("url", Kind::String, "URL of the database.")
-            ],
-            http_client::ATTRIBUTES
-        ),
-        blocks: http_client::BLOCKS,
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| {
-        checks::http_url(arguments, "", "url")?;
-        http_client::check(arguments, "")
-    },
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.puppetdb` finds the resources of a PuppetDB.",
 };
 
-/// `discovery.serverset`
-pub const SERVERSET: Definition = Definition {
+arguments! {
+    /// Arguments of `discovery.serverset`.
+    pub(crate) struct ServersetArguments {
+        /// Paths in ZooKeeper to look at.
+        paths: NotEmpty<Vec<ZooKeeperPath>>,
+        /// Servers of ZooKeeper, HOST:PORT.
+        servers: NotEmpty<Vec<Arc<str>>>,
+        /// Longest silence before a session with ZooKeeper is over.
+        timeout: Interval = "10s",
+    }
+}
+
+/// A path in ZooKeeper, which begins at its root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ZooKeeperPath(Arc<str>);
+
+impl FromValue for ZooKeeperPath {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let path = Arc::<str>::from_value(name, value)?;
+        if !path.starts_with('/') {
+            return Err(wrong(format!("`{path}` must begin with /")));
+        }
+        Ok(Self(path))
+    }
+}
+
+/// The definition of `discovery.serverset`.
+pub(crate) const SERVERSET: Definition<ServersetArguments> = Definition {
     name: "discovery.serverset",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(ZOOKEEPER),
-        blocks: &[],
-    },
     exports: discovery::EXPORTS,
-    validate: check_serverset,
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.serverset` finds the members of serversets in ZooKeeper.",
 };
 
-/// `discovery.uyuni`
-pub const UYUNI: Definition = Definition {
+arguments! {
+    /// Arguments of `discovery.uyuni`.
+    pub(crate) struct UyuniArguments {
+        /// Entitlement that a system must have.
+        entitlement: Arc<str> = "monitoring_entitled",
+        /// Password to log in with.
+        password: Secret,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Duration = "1m",
+        /// Text between the groups in the label that holds them all.
+        separator: Arc<str> = ",",
+        /// URL of the Uyuni server.
+        server: HttpUrl,
+        /// User name that the server knows.
+        username: Arc<str>,
+    }
+    blocks {
+        /// Certificates of client and server.
+        tls_config: Option<TlsArguments>,
+    }
+    shared { transport: Transport }
+}
+
+/// The definition of `discovery.uyuni`.
+pub(crate) const UYUNI: Definition<UyuniArguments> = Definition {
     name: "discovery.uyuni",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: attributes!(
-            &[
-                Attribute::with_default(
-                    "entitlement",
-                    Kind::String,
-                    "\"monitoring_entitled\"",
-                    "Entitlement that a system must have."
-                ),
-                Attribute::required("password", Kind::Secret, "Password."),
-                discovery::refresh_interval("\"1m\""),
-                Attribute::with_default(
-                    "separator",
-                    Kind::String,
-                    "\",\"",
-                    "Text between the groups in the label that holds them all."
-                ),
-                Attribute::required("server", Kind::String, "URL of the server."),
-                Attribute::required("username", Kind::String, "User.")
-            ],
-            http_client::TRANSPORT_ATTRIBUTES
-        ),
-        blocks: &[http_client::TLS_CONFIG],
-    },
     exports: discovery::EXPORTS,
-    validate: |arguments| {
-        checks::http_url(arguments, "", "server")?;
-        http_client::check(arguments, "")
-    },
+    metrics: no_metrics,
     build: None,
     doc: "`discovery.uyuni` finds the systems that a Uyuni server monitors.",
 };
-
-const ZOOKEEPER: &[Attribute] = &[
-    Attribute::required("paths", Kind::List(&Kind::String), "Paths in ZooKeeper to look at."),
-    Attribute::required("servers", Kind::List(&Kind::String), "Servers of ZooKeeper, HOST:PORT."),
-    Attribute::with_default("timeout", Kind::Duration, "\"10s\"", "Timeout of the session."),
-];
-
-fn check_marathon(arguments: &Arguments) -> Result<(), ArgumentError> {
-    discovery::check_refresh_interval(arguments)?;
-    checks::not_empty(arguments, "", "servers")?;
-    for names in [
-        &["auth_token", "auth_token_file", "basic_auth"][..],
-        &["auth_token", "auth_token_file", "bearer_token", "bearer_token_file"],
-        &["auth_token", "auth_token_file", "authorization"],
-    ] {
-        checks::at_most_one(arguments, "", names)?;
-    }
-    http_client::check(arguments, "")
-}
-
-fn check_serverset(arguments: &Arguments) -> Result<(), ArgumentError> {
-    checks::not_empty(arguments, "", "servers")?;
-    checks::not_empty(arguments, "", "paths")?;
-    for (index, path) in arguments.strings("paths").iter().enumerate() {
-        if !path.starts_with('/') {
-            let message = format!("`{path}` must begin with /");
-            return Err(checks::error(format!("paths[{index}]"), message));
-        }
-    }
-    checks::positive(arguments, "", "timeout")
-}

@@ -1,47 +1,130 @@
 //! `remote.s3`, `remote.kubernetes.configmap` and `remote.kubernetes.secret`: values from elsewhere.
 //!
-//! Schemas and checks. Nothing is asked for here.
+//! Nothing is asked for here.
 
-use crate::components::common::{checks, kubernetes_client, source};
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
-use crate::pipeline::component::{ArgumentError, Definition, Stability};
+use std::sync::Arc;
+use std::time::Duration;
 
-/// `remote.s3`
-pub const S3: Definition = Definition {
+use crate::components::common::kubernetes_client::KubernetesClient;
+use crate::components::common::source;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, Interval, Secret, wrong};
+use crate::lang::body::arguments;
+use crate::lang::schema::{Attribute, Kind};
+use crate::lang::value::Value;
+use crate::pipeline::component::{Definition, Stability, no_metrics};
+
+/// Shortest time from one look at an object of S3 to the next.
+const SHORTEST_POLL: Duration = Duration::from_secs(30);
+
+arguments! {
+    /// Arguments of `remote.s3`.
+    pub(crate) struct S3Arguments {
+        /// Whether the content is a secret, which is never shown.
+        is_secret: bool = false,
+        /// Object to read: `s3://BUCKET/KEY`.
+        path: ObjectPath,
+        /// Time from one look at the value to the next.
+        poll_frequency: Duration = "10m",
+    }
+    blocks {
+        /// How the bucket is reached.
+        client: S3Client,
+    }
+    check S3Arguments::check;
+}
+
+arguments! {
+    /// `client { }` of `remote.s3`
+    pub(crate) struct S3Client {
+        /// Whether TLS is left out.
+        disable_ssl: bool = false,
+        /// URL of the service instead of Amazon's.
+        endpoint: Option<Arc<str>>,
+        /// Access key of the account.
+        key: Option<Arc<str>>,
+        /// Region that the bucket is in.
+        region: Option<Arc<str>>,
+        /// Secret of the access key.
+        secret: Option<Secret>,
+        /// Region that requests are signed for, where it differs.
+        signing_region: Option<Arc<str>>,
+        /// Whether the bucket is part of the path and not of the host name.
+        use_path_style: bool = false,
+    }
+}
+
+arguments! {
+    /// Arguments of `remote.kubernetes.configmap` and `remote.kubernetes.secret`.
+    pub(crate) struct KubernetesArguments {
+        /// Name of the Kubernetes object.
+        name: Arc<str>,
+        /// Namespace of the object.
+        namespace: Arc<str>,
+        /// Time from one look at the value to the next.
+        poll_frequency: Interval = "1m",
+        /// Longest time that a look may take.
+        poll_timeout: Interval = "15s",
+    }
+    blocks {
+        /// How the API server is reached.
+        client: KubernetesClient,
+    }
+}
+
+/// Bucket and key of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectPath(Arc<str>);
+
+impl FromValue for ObjectPath {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let path = Arc::<str>::from_value(name, value)?;
+        let object = path.strip_prefix("s3://").and_then(|rest| rest.split_once('/'));
+        if !object.is_some_and(|(bucket, key)| !bucket.is_empty() && !key.is_empty()) {
+            return Err(wrong(format!("`{path}` must be s3://BUCKET/KEY")));
+        }
+        Ok(Self(path))
+    }
+}
+
+impl S3Arguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.poll_frequency <= SHORTEST_POLL {
+            let message = "poll_frequency must be greater than 30s";
+            return Err(ArgumentError::new("poll_frequency", message));
+        }
+        Ok(())
+    }
+}
+
+/// The definition of `remote.s3`.
+pub(crate) const S3: Definition<S3Arguments> = Definition {
     name: "remote.s3",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            source::IS_SECRET,
-            Attribute::required("path", Kind::String, "Object to read: `s3://BUCKET/KEY`."),
-            poll_frequency("\"10m\""),
-        ],
-        blocks: &[Block::implied("client", &S3_CLIENT, "How the bucket is reached.")],
-    },
     exports: &[source::CONTENT_EXPORT],
-    validate: check_s3,
+    metrics: no_metrics,
     build: None,
     doc: "`remote.s3` reads an object of a bucket and follows its changes.",
 };
 
-/// `remote.kubernetes.configmap`
-pub const CONFIG_MAP: Definition = Definition {
+/// The definition of `remote.kubernetes.configmap`.
+pub(crate) const CONFIG_MAP: Definition<KubernetesArguments> = Definition {
     name: "remote.kubernetes.configmap",
     stability: Stability::GenerallyAvailable,
-    arguments: &KUBERNETES,
     exports: &[DATA],
-    validate: check_kubernetes,
+    metrics: no_metrics,
     build: None,
     doc: "`remote.kubernetes.configmap` reads a ConfigMap and follows its changes.",
 };
 
-/// `remote.kubernetes.secret`
-pub const SECRET: Definition = Definition {
+/// The definition of `remote.kubernetes.secret`.
+pub(crate) const SECRET: Definition<KubernetesArguments> = Definition {
     name: "remote.kubernetes.secret",
     stability: Stability::GenerallyAvailable,
-    arguments: &KUBERNETES,
     exports: &[DATA],
-    validate: check_kubernetes,
+    metrics: no_metrics,
     build: None,
     doc: "`remote.kubernetes.secret` reads a Secret and follows its changes.",
 };
@@ -51,80 +134,3 @@ const DATA: Attribute = Attribute::required(
     Kind::Map(&Kind::OptionalSecret),
     "The values by key; those of a Secret are secrets.",
 );
-
-const S3_CLIENT: Schema = Schema {
-    attributes: &[
-        Attribute::with_default("disable_ssl", Kind::Bool, "false", "Whether TLS is left out."),
-        Attribute::optional("endpoint", Kind::String, "URL of the service instead of Amazon's."),
-        Attribute::optional("key", Kind::String, "Access key."),
-        Attribute::optional("region", Kind::String, "Region of the bucket."),
-        Attribute::optional("secret", Kind::Secret, "Secret of the access key."),
-        Attribute::optional(
-            "signing_region",
-            Kind::String,
-            "Region that requests are signed for, where it differs.",
-        ),
-        Attribute::with_default(
-            "use_path_style",
-            Kind::Bool,
-            "false",
-            "Whether the bucket is part of the path and not of the host name.",
-        ),
-    ],
-    blocks: &[],
-};
-
-const KUBERNETES: Schema = Schema {
-    attributes: &[
-        Attribute::required("name", Kind::String, "Name of the object."),
-        Attribute::required("namespace", Kind::String, "Namespace of the object."),
-        poll_frequency("\"1m\""),
-        poll_timeout("\"15s\""),
-    ],
-    blocks: &[Block::implied(
-        "client",
-        &kubernetes_client::CLIENT,
-        "How the API server is reached.",
-    )],
-};
-
-const fn poll_frequency(default: &'static str) -> Attribute {
-    Attribute::with_default(
-        "poll_frequency",
-        Kind::Duration,
-        default,
-        "Time from one look at the value to the next.",
-    )
-}
-
-const fn poll_timeout(default: &'static str) -> Attribute {
-    Attribute::with_default(
-        "poll_timeout",
-        Kind::Duration,
-        default,
-        "Longest time that a look may take.",
-    )
-}
-
-fn check_s3(arguments: &Arguments) -> Result<(), ArgumentError> {
-    if arguments.duration("poll_frequency").as_secs_f64() <= 30.0 {
-        return Err(checks::error(
-            "poll_frequency",
-            "poll_frequency must be greater than 30s",
-        ));
-    }
-    let path = arguments.string("path");
-    let object = path.strip_prefix("s3://").and_then(|rest| rest.split_once('/'));
-    if !object.is_some_and(|(bucket, key)| !bucket.is_empty() && !key.is_empty()) {
-        return Err(checks::error("path", format!("`{path}` must be s3://BUCKET/KEY")));
-    }
-    Ok(())
-}
-
-fn check_kubernetes(arguments: &Arguments) -> Result<(), ArgumentError> {
-    checks::positive(arguments, "", "poll_frequency")?;
-    checks::positive(arguments, "", "poll_timeout")?;
-    arguments
-        .block("client")
-        .map_or(Ok(()), |client| kubernetes_client::check(client, "client."))
-}

@@ -1,232 +1,234 @@
 //! `remote.vault`: secrets of a HashiCorp Vault.
 //!
-//! Schema and checks. Nothing is asked for here.
+//! Nothing is asked for here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::components::common::checks;
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
-use crate::pipeline::component::{ArgumentError, Definition, Stability};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{Interval, Secret, choices};
+use crate::lang::body::arguments;
+use crate::lang::schema::{Attribute, Kind};
+use crate::pipeline::component::{Definition, Stability, no_metrics};
 
-/// `remote.vault`
-pub const DEFINITION: Definition = Definition {
+arguments! {
+    /// Arguments of `remote.vault`.
+    pub(crate) struct VaultArguments {
+        /// Key of the secret, where it is not part of the path.
+        key: Option<Arc<str>>,
+        /// Namespace (Vault Enterprise).
+        namespace: Option<Arc<str>>,
+        /// Path of the secret in Vault.
+        path: Arc<str>,
+        /// Time after which a secret without a lease is read again; 0 is never.
+        reread_frequency: Duration = "0s",
+        /// URL of the Vault server.
+        server: Arc<str>,
+    }
+    blocks {
+        /// Credentials: a role and its secret.
+        approle as "auth.approle": Option<AppRole>,
+        /// Credentials: the machine's identity in Amazon Web Services.
+        aws as "auth.aws": Option<Aws>,
+        /// Credentials: the machine's identity in Azure.
+        azure as "auth.azure": Option<Azure>,
+        /// Credentials: data for any method of login.
+        custom as "auth.custom": Option<Custom>,
+        /// Credentials: the machine's identity in Google Cloud.
+        gcp as "auth.gcp": Option<Gcp>,
+        /// Credentials: a service account of Kubernetes.
+        kubernetes as "auth.kubernetes": Option<Kubernetes>,
+        /// Credentials: user and password of a directory.
+        ldap as "auth.ldap": Option<UserPassword> { mount_path = "ldap" },
+        /// Credentials: a token of Vault.
+        token as "auth.token": Option<Token>,
+        /// Credentials: user and password.
+        userpass as "auth.userpass": Option<UserPassword> { mount_path = "userpass" },
+        /// How the server is asked.
+        client_options: ClientOptions,
+    }
+    check VaultArguments::check;
+}
+
+arguments! {
+    /// The body of `auth.token { }`.
+    pub(crate) struct Token {
+        /// The token that is sent with every request.
+        token: Secret,
+    }
+}
+
+arguments! {
+    /// The body of `auth.approle { }`.
+    pub(crate) struct AppRole {
+        /// Path that the method is mounted at.
+        mount_path: Arc<str> = "approle",
+        /// Id of the role to log in with.
+        role_id: Arc<str>,
+        /// Secret of the role to log in with.
+        secret: Secret,
+        /// Whether the secret is a token to unwrap.
+        wrapping_token: bool = false,
+    }
+}
+
+arguments! {
+    /// The body of `auth.aws { }`.
+    pub(crate) struct Aws {
+        /// Signature of the instance's identity: pkcs7 or identity.
+        ec2_signature_type: Ec2Signature = "pkcs7",
+        /// Value of the header with the server's id.
+        iam_server_id_header: Option<Arc<str>>,
+        /// Path that the method is mounted at.
+        mount_path: Arc<str> = "aws",
+        /// Region of the service that is asked.
+        region: Arc<str> = "us-east-1",
+        /// Role of Vault to log in with.
+        role: Option<Arc<str>>,
+        /// Which identity: iam or ec2.
+        identity as "type": AwsIdentity,
+    }
+}
+
+choices! {
+    /// How the identity of an instance is signed.
+    pub(crate) enum Ec2Signature {
+        Pkcs7 = "pkcs7",
+        Identity = "identity",
+    }
+}
+
+choices! {
+    /// Which identity is shown of a machine at Amazon.
+    pub(crate) enum AwsIdentity {
+        Iam = "iam",
+        Ec2 = "ec2",
+    }
+}
+
+arguments! {
+    /// The body of `auth.azure { }`.
+    pub(crate) struct Azure {
+        /// Path that the method is mounted at.
+        mount_path: Arc<str> = "azure",
+        /// Resource that the machine's token is for.
+        resource_url: Arc<str> = "https://management.azure.com/",
+        /// Role of Vault to log in with.
+        role: Arc<str>,
+    }
+}
+
+arguments! {
+    /// The body of `auth.gcp { }`.
+    pub(crate) struct Gcp {
+        /// Service account, for the type iam.
+        iam_service_account: Option<Arc<str>>,
+        /// Path that the method is mounted at.
+        mount_path: Arc<str> = "gcp",
+        /// Role of Vault to log in with.
+        role: Arc<str>,
+        /// Which identity: gce or iam.
+        identity as "type": GcpIdentity,
+    }
+    check Gcp::check;
+}
+
+choices! {
+    /// Which identity is shown of a machine at Google.
+    pub(crate) enum GcpIdentity {
+        Gce = "gce",
+        Iam = "iam",
+    }
+}
+
+arguments! {
+    /// The body of `auth.kubernetes { }`.
+    pub(crate) struct Kubernetes {
+        /// Path that the method is mounted at.
+        mount_path: Arc<str> = "kubernetes",
+        /// Role of Vault to log in with.
+        role: Arc<str>,
+        /// File with the token of the service account.
+        service_account_file: Arc<str> = "/var/run/secrets/kubernetes.io/serviceaccount/token",
+    }
+}
+
+arguments! {
+    /// `auth.ldap { }` and `auth.userpass { }`
+    pub(crate) struct UserPassword {
+        /// Path that the method is mounted at.
+        mount_path: Arc<str> = "",
+        /// Password to log in with.
+        password: Secret,
+        /// User name to log in with.
+        username: Arc<str>,
+    }
+}
+
+arguments! {
+    /// The body of `auth.custom { }`.
+    pub(crate) struct Custom {
+        /// Data that the login is made of.
+        data: BTreeMap<Arc<str>, Secret>,
+        /// Namespace to log in to.
+        namespace: Option<Arc<str>>,
+        /// Path that the login is sent to.
+        path: Arc<str>,
+    }
+}
+
+arguments! {
+    /// The body of `client_options { }`.
+    pub(crate) struct ClientOptions {
+        /// How often a failed request is sent again.
+        max_retries: i64 = 2,
+        /// Longest wait before that.
+        max_retry_wait: Duration = "1500ms",
+        /// Shortest wait before that.
+        min_retry_wait: Duration = "1s",
+        /// Longest time that a request may take.
+        timeout: Interval = "60s",
+    }
+}
+
+impl VaultArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        checks::exactly_one(&[
+            ("auth.token", self.token.is_some()),
+            ("auth.approle", self.approle.is_some()),
+            ("auth.aws", self.aws.is_some()),
+            ("auth.azure", self.azure.is_some()),
+            ("auth.gcp", self.gcp.is_some()),
+            ("auth.kubernetes", self.kubernetes.is_some()),
+            ("auth.ldap", self.ldap.is_some()),
+            ("auth.userpass", self.userpass.is_some()),
+            ("auth.custom", self.custom.is_some()),
+        ])
+    }
+}
+
+impl Gcp {
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.identity == GcpIdentity::Iam && self.iam_service_account.is_none() {
+            let message = "iam_service_account must not be empty";
+            return Err(ArgumentError::new("iam_service_account", message));
+        }
+        Ok(())
+    }
+}
+
+/// The definition of `remote.vault`.
+pub(crate) const DEFINITION: Definition<VaultArguments> = Definition {
     name: "remote.vault",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::optional(
-                "key",
-                Kind::String,
-                "Key of the secret, where it is not part of the path.",
-            ),
-            Attribute::optional("namespace", Kind::String, "Namespace (Vault Enterprise)."),
-            Attribute::required("path", Kind::String, "Path of the secret."),
-            Attribute::with_default(
-                "reread_frequency",
-                Kind::Duration,
-                "\"0s\"",
-                "Time after which a secret without a lease is read again; 0 is never.",
-            ),
-            Attribute::required("server", Kind::String, "URL of the server."),
-        ],
-        blocks: &[
-            Block::optional("auth.approle", &APP_ROLE, "Credentials: a role and its secret."),
-            Block::optional(
-                "auth.aws",
-                &AWS,
-                "Credentials: the machine's identity in Amazon Web Services.",
-            ),
-            Block::optional("auth.azure", &AZURE, "Credentials: the machine's identity in Azure."),
-            Block::optional("auth.custom", &CUSTOM, "Credentials: data for any method of login."),
-            Block::optional("auth.gcp", &GCP, "Credentials: the machine's identity in Google Cloud."),
-            Block::optional(
-                "auth.kubernetes",
-                &KUBERNETES,
-                "Credentials: a service account of Kubernetes.",
-            ),
-            Block::optional("auth.ldap", &LDAP, "Credentials: user and password of a directory."),
-            Block::optional("auth.token", &TOKEN, "Credentials: a token."),
-            Block::optional("auth.userpass", &USER_PASS, "Credentials: user and password."),
-            Block::implied("client_options", &CLIENT_OPTIONS, "How the server is asked."),
-        ],
-    },
     exports: &[Attribute::required(
         "data",
         Kind::Map(&Kind::Secret),
         "The values of the secret by key.",
     )],
-    validate: check,
+    metrics: no_metrics,
     build: None,
     doc: "`remote.vault` reads a secret from a Vault server and keeps it fresh.",
 };
-
-const METHODS: [&str; 9] = [
-    "auth.token",
-    "auth.approle",
-    "auth.aws",
-    "auth.azure",
-    "auth.gcp",
-    "auth.kubernetes",
-    "auth.ldap",
-    "auth.userpass",
-    "auth.custom",
-];
-
-const fn mount_path(default: &'static str) -> Attribute {
-    Attribute::with_default(
-        "mount_path",
-        Kind::String,
-        default,
-        "Path that the method is mounted at.",
-    )
-}
-
-const TOKEN: Schema = Schema {
-    attributes: &[Attribute::required("token", Kind::Secret, "The token.")],
-    blocks: &[],
-};
-
-const APP_ROLE: Schema = Schema {
-    attributes: &[
-        mount_path("\"approle\""),
-        Attribute::required("role_id", Kind::String, "Id of the role."),
-        Attribute::required("secret", Kind::Secret, "Secret of the role."),
-        Attribute::with_default(
-            "wrapping_token",
-            Kind::Bool,
-            "false",
-            "Whether the secret is a token to unwrap.",
-        ),
-    ],
-    blocks: &[],
-};
-
-const AWS: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "ec2_signature_type",
-            Kind::String,
-            "\"pkcs7\"",
-            "Signature of the instance's identity: pkcs7 or identity.",
-        ),
-        Attribute::optional(
-            "iam_server_id_header",
-            Kind::String,
-            "Value of the header with the server's id.",
-        ),
-        mount_path("\"aws\""),
-        Attribute::with_default("region", Kind::String, "\"us-east-1\"", "Region to ask."),
-        Attribute::optional("role", Kind::String, "Role to log in with."),
-        Attribute::required("type", Kind::String, "Which identity: iam or ec2."),
-    ],
-    blocks: &[],
-};
-
-const AZURE: Schema = Schema {
-    attributes: &[
-        mount_path("\"azure\""),
-        Attribute::with_default(
-            "resource_url",
-            Kind::String,
-            "\"https://management.azure.com/\"",
-            "Resource that the machine's token is for.",
-        ),
-        Attribute::required("role", Kind::String, "Role to log in with."),
-    ],
-    blocks: &[],
-};
-
-const GCP: Schema = Schema {
-    attributes: &[
-        Attribute::optional(
-            "iam_service_account",
-            Kind::String,
-            "Service account, for the type iam.",
-        ),
-        mount_path("\"gcp\""),
-        Attribute::required("role", Kind::String, "Role to log in with."),
-        Attribute::required("type", Kind::String, "Which identity: gce or iam."),
-    ],
-    blocks: &[],
-};
-
-const KUBERNETES: Schema = Schema {
-    attributes: &[
-        mount_path("\"kubernetes\""),
-        Attribute::required("role", Kind::String, "Role to log in with."),
-        Attribute::with_default(
-            "service_account_file",
-            Kind::String,
-            "\"/var/run/secrets/kubernetes.io/serviceaccount/token\"",
-            "File with the token of the service account.",
-        ),
-    ],
-    blocks: &[],
-};
-
-const LDAP: Schema = Schema {
-    attributes: &[
-        mount_path("\"ldap\""),
-        Attribute::required("password", Kind::Secret, "Password."),
-        Attribute::required("username", Kind::String, "User."),
-    ],
-    blocks: &[],
-};
-
-const USER_PASS: Schema = Schema {
-    attributes: &[
-        mount_path("\"userpass\""),
-        Attribute::required("password", Kind::Secret, "Password."),
-        Attribute::required("username", Kind::String, "User."),
-    ],
-    blocks: &[],
-};
-
-const CUSTOM: Schema = Schema {
-    attributes: &[
-        Attribute::required("data", Kind::Map(&Kind::Secret), "Data to log in with."),
-        Attribute::optional("namespace", Kind::String, "Namespace to log in to."),
-        Attribute::required("path", Kind::String, "Path to log in at."),
-    ],
-    blocks: &[],
-};
-
-const CLIENT_OPTIONS: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "max_retries",
-            Kind::Int,
-            "2",
-            "How often a failed request is sent again.",
-        ),
-        Attribute::with_default(
-            "max_retry_wait",
-            Kind::Duration,
-            "\"1500ms\"",
-            "Longest wait before that.",
-        ),
-        Attribute::with_default("min_retry_wait", Kind::Duration, "\"1s\"", "Shortest wait before that."),
-        Attribute::with_default(
-            "timeout",
-            Kind::Duration,
-            "\"60s\"",
-            "Longest time that a request may take.",
-        ),
-    ],
-    blocks: &[],
-};
-
-fn check(arguments: &Arguments) -> Result<(), ArgumentError> {
-    checks::exactly_one(arguments, "", &METHODS)?;
-    if let Some(aws) = arguments.block("auth.aws") {
-        checks::choice(aws, "auth.aws.", "type", &["iam", "ec2"])?;
-        checks::choice(aws, "auth.aws.", "ec2_signature_type", &["pkcs7", "identity"])?;
-    }
-    if let Some(gcp) = arguments.block("auth.gcp") {
-        checks::choice(gcp, "auth.gcp.", "type", &["gce", "iam"])?;
-        if &*gcp.string("type") == "iam" {
-            checks::not_empty(gcp, "auth.gcp.", "iam_service_account")?;
-        }
-    }
-    arguments.block("client_options").map_or(Ok(()), |options| {
-        checks::positive(options, "client_options.", "timeout")
-    })
-}

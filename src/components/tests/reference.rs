@@ -1,36 +1,46 @@
-//! The tables of the reference pages, written from the definitions.
+//! The reference pages, written from the definitions.
 //!
-//! In: the definitions. Out: the part of `docs/components/NAME.md` between two markers, or of `docs/reference/known-components.md` for the components
-//! that cannot run yet. The test compares it; with `ALLUVIUM_UPDATE_DOCS=1` in the environment it rewrites it. Prose around the markers is written by hand.
+//! In: the definitions, and for each the prose in `page.md` of its folder. Out: `docs/components/NAME.md`, a whole page: `{{reference}}` and
+//! `{{metrics}}` in the prose stand for the tables. Also the part between two markers of `docs/reference/known-components.md` (components that
+//! cannot run yet) and of `compatibility.md`. The test compares; with `ALLUVIUM_UPDATE_DOCS=1` in the environment it rewrites.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::components::ALL;
-use crate::components::common::http_client;
+use crate::components::common::http_client::HttpClientArguments;
+use crate::lang::body::FromBody as _;
 use crate::lang::schema::{Attribute, Block, Kind, Schema};
 use crate::pipeline::check::foreign;
-use crate::pipeline::component::Definition;
+use crate::pipeline::component::AnyDefinition;
+use crate::telemetry::metrics::Scope;
 
 const BEGIN: &str = "<!-- written by a test from the definition: begin -->";
 const END: &str = "<!-- written by a test from the definition: end -->";
 
+/// What a page must say by hand: an example, and when the component is unhealthy.
+const PARTS: [&str; 4] = ["```alloy\n", "{{reference}}", "## Health\n", "{{metrics}}"];
+
 #[test]
-fn the_tables_of_the_reference_pages_are_those_of_the_definitions() {
-    for definition in ALL.iter().filter(|definition| definition.build.is_some()) {
-        compare(&format!("docs/components/{}.md", definition.name), &tables(definition));
+fn the_reference_pages_are_those_of_the_definitions() {
+    for definition in ALL.iter().filter(|definition| definition.can_run()) {
+        compare(&format!("docs/components/{}.md", definition.name()), |_| {
+            page(*definition)
+        });
     }
-    compare("docs/reference/known-components.md", &known());
-    compare("docs/reference/compatibility.md", &standing());
+    compare("docs/reference/known-components.md", |page| {
+        between_markers(page, &known())
+    });
+    compare("docs/reference/compatibility.md", |page| {
+        between_markers(page, &standing())
+    });
 }
 
-/// The text between the markers of a page, compared or written.
-fn compare(path: &str, text: &str) {
+/// The page at `path`, compared with what `expected` makes of it, or written.
+fn compare(path: &str, expected: impl Fn(&str) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let (before, rest) = page.split_once(BEGIN).expect("a begin marker");
-    let (_, after) = rest.split_once(END).expect("an end marker");
-    let expected = format!("{before}{BEGIN}\n\n{text}{END}{after}");
+    let page = std::fs::read_to_string(&path).unwrap_or_default();
+    let expected = expected(&page);
     if std::env::var_os("ALLUVIUM_UPDATE_DOCS").is_some() {
         std::fs::write(&path, &expected).unwrap();
     } else {
@@ -42,33 +52,79 @@ fn compare(path: &str, text: &str) {
     }
 }
 
+/// The page with `text` between its markers.
+fn between_markers(page: &str, text: &str) -> String {
+    let (before, rest) = page.split_once(BEGIN).expect("a begin marker");
+    let (_, after) = rest.split_once(END).expect("an end marker");
+    format!("{before}{BEGIN}\n\n{text}{END}{after}")
+}
+
+/// The page of a component that can run.
+fn page(definition: &dyn AnyDefinition) -> String {
+    let name = definition.name();
+    let source = format!("src/components/{}/page.md", name.replace('.', "/"));
+    let prose = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&source));
+    let prose = prose.unwrap_or_else(|error| panic!("{source}: {error}"));
+    for part in PARTS {
+        assert!(prose.contains(part), "{source} has no {part}");
+    }
+    let prose = prose.replace("{{reference}}", reference(definition).trim_end());
+    let prose = prose.replace("{{metrics}}", metrics(definition).trim_end());
+    format!(
+        "<!-- Written by a test from the definition and {source}: edit those. -->\n\n# {name}\n\n{}\n\n{prose}",
+        definition.doc()
+    )
+}
+
+/// All tables of a component.
+pub(super) fn tables(definition: &dyn AnyDefinition) -> String {
+    reference(definition) + &metrics(definition)
+}
+
+/// The metrics of a component, as it registers them.
+fn metrics(definition: &dyn AnyDefinition) -> String {
+    let scope = Scope::new();
+    definition.register_metrics(&scope);
+    let described = scope.described();
+    let mut out = String::from("## Metrics\n\n");
+    if described.is_empty() {
+        out.push_str("None of its own.\n");
+        return out;
+    }
+    out.push_str("| Name | Kind | Meaning |\n| --- | --- | --- |\n");
+    for (name, kind, help) in described {
+        let _ = writeln!(out, "| `{name}` | {kind} | {} |", cell(help));
+    }
+    out
+}
+
 /// Every component that cannot run yet; the arguments that most of them share stand once, at the end.
 fn known() -> String {
     let mut out = String::new();
-    for definition in ALL.iter().filter(|definition| definition.build.is_none()) {
-        let _ = writeln!(out, "## {}\n\n{}\n", definition.name, definition.doc);
-        let _ = writeln!(out, "Stability: {}.\n", definition.stability.name());
-        let names: Vec<&str> = definition.exports.iter().map(|export| export.name).collect();
+    for definition in ALL.iter().filter(|definition| !definition.can_run()) {
+        let _ = writeln!(out, "## {}\n\n{}\n", definition.name(), definition.doc());
+        let _ = writeln!(out, "Stability: {}.\n", definition.stability().name());
+        let names: Vec<&str> = definition.exports().iter().map(|export| export.name).collect();
         let exports = |name: &&Attribute| format!("`{}`, {}", name.name, kind(name.kind));
-        let list: Vec<String> = definition.exports.iter().map(|export| exports(&export)).collect();
+        let list: Vec<String> = definition.exports().iter().map(|export| exports(&export)).collect();
         let _ = match names.len() {
             0 => writeln!(out, "Exports nothing.\n"),
             _ => writeln!(out, "Exports {}.\n", list.join("; ")),
         };
-        let own: Vec<Attribute> = own_attributes(definition.arguments);
+        let own: Vec<Attribute> = own_attributes(definition.arguments());
         attribute_table(&own, &[], &mut out);
-        if takes_client(definition.arguments) {
+        if takes_client(definition.arguments()) {
             out.push_str("It takes the [arguments of HTTP clients](#arguments-of-http-clients).\n\n");
         }
-        own_blocks("", definition.arguments, &mut out);
+        own_blocks("", definition.arguments(), &mut out);
     }
     out.push_str("## Arguments of HTTP clients\n\n");
     let client = Schema {
-        attributes: http_client::ATTRIBUTES,
+        attributes: HttpClientArguments::SCHEMA.attributes,
         blocks: &[],
     };
     attributes(&client, &[], &mut out);
-    for block in http_client::BLOCKS {
+    for block in HttpClientArguments::SCHEMA.blocks {
         one_block(block.name, block, false, &mut out);
         own_blocks(block.name, block.schema, &mut out);
     }
@@ -78,7 +134,12 @@ fn known() -> String {
 /// Blocks that are not those of HTTP clients.
 fn own_blocks(path: &str, schema: &Schema, out: &mut String) {
     for block in schema.blocks {
-        if takes_client(schema) && http_client::BLOCKS.iter().any(|shared| shared.name == block.name) {
+        if takes_client(schema)
+            && HttpClientArguments::SCHEMA
+                .blocks
+                .iter()
+                .any(|shared| shared.name == block.name)
+        {
             continue;
         }
         let full = if path.is_empty() {
@@ -113,12 +174,17 @@ fn one_block(full: &str, block: &Block, refer: bool, out: &mut String) {
 /// True when a body takes all of the arguments of HTTP clients, credentials too.
 fn takes_client(schema: &Schema) -> bool {
     let has = |shared: &Attribute| schema.attributes.iter().any(|attribute| attribute.name == shared.name);
-    http_client::ATTRIBUTES.iter().all(has)
+    HttpClientArguments::SCHEMA.attributes.iter().all(has)
 }
 
 fn own_attributes(schema: &Schema) -> Vec<Attribute> {
     let client = takes_client(schema);
-    let shared = |name: &str| http_client::ATTRIBUTES.iter().any(|shared| shared.name == name);
+    let shared = |name: &str| {
+        HttpClientArguments::SCHEMA
+            .attributes
+            .iter()
+            .any(|shared| shared.name == name)
+    };
     let own = schema
         .attributes
         .iter()
@@ -130,14 +196,12 @@ fn own_attributes(schema: &Schema) -> Vec<Attribute> {
 fn standing() -> String {
     let mut out = String::from("| Component | Standing |\n| --- | --- |\n");
     for definition in ALL {
-        let _ = match definition.build {
-            Some(_) => writeln!(out, "| [`{0}`](../components/{0}.md) | built |", definition.name),
-            None => writeln!(
-                out,
-                "| [`{}`](known-components.md#{}) | known |",
-                definition.name,
-                definition.name.replace('.', "")
-            ),
+        let name = definition.name();
+        let _ = if definition.can_run() {
+            writeln!(out, "| [`{name}`](../components/{name}.md) | built |")
+        } else {
+            let anchor = name.replace('.', "");
+            writeln!(out, "| [`{name}`](known-components.md#{anchor}) | known |")
         };
     }
     let mut families: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -161,16 +225,17 @@ fn standing() -> String {
     out
 }
 
-fn tables(definition: &Definition) -> String {
-    let mut out = String::from("### Arguments\n\n");
-    attributes(definition.arguments, &[], &mut out);
-    blocks("", definition.arguments, &mut out);
+/// The tables of arguments, blocks and exports.
+fn reference(definition: &dyn AnyDefinition) -> String {
+    let mut out = String::from("## Reference\n\n### Arguments\n\n");
+    attributes(definition.arguments(), &[], &mut out);
+    blocks("", definition.arguments(), &mut out);
     out.push_str("### Exports\n\n");
-    if definition.exports.is_empty() {
+    if definition.exports().is_empty() {
         out.push_str("None.\n\n");
     } else {
         out.push_str("| Name | Type | Meaning |\n| --- | --- | --- |\n");
-        for export in definition.exports {
+        for export in definition.exports() {
             let _ = writeln!(
                 out,
                 "| `{}` | {} | {} |",

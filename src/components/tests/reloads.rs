@@ -17,10 +17,13 @@ use rand::{Rng, SeedableRng};
 
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::ALL;
-use crate::components::common::fanout::Fanout;
-use crate::lang::schema::{Arguments, Attribute, Kind, RECEIVER, RECEIVERS, Schema};
+use crate::components::common::fanout::{Fanout, Receivers};
+use crate::lang::body::arguments;
+use crate::lang::schema::{Attribute, Kind, RECEIVER};
 use crate::lang::value::{Capsule, Value};
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use crate::pipeline::component::{
+    AnyDefinition, Component, ComponentError, Context, Definition, Stability, no_metrics,
+};
 use crate::pipeline::{Controller, Options};
 use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
@@ -65,22 +68,25 @@ fn touched<T: Copy + PartialEq>(zero: T) -> Vec<T> {
     list
 }
 
+arguments! {
+    /// Arguments of `test.source`.
+    struct SourceArguments {
+        /// Receivers of the profiles.
+        forward_to: Receivers,
+        /// Means nothing; a change of it is an update.
+        salt: i64 = 0,
+    }
+}
+
 /// Sends a numbered profile every millisecond.
-const SOURCE: Definition = Definition {
+const SOURCE: Definition<SourceArguments> = Definition {
     name: "test.source",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::required("forward_to", RECEIVERS, "Receivers."),
-            Attribute::with_default("salt", Kind::Int, "0", "Nothing; a change of it is an update."),
-        ],
-        blocks: &[],
-    },
     exports: &[],
-    validate: |_| Ok(()),
+    metrics: no_metrics,
     build: Some(|context, arguments| {
         let fanout = Fanout::new(&context);
-        fanout.update(&arguments);
+        fanout.update(&arguments.forward_to);
         Ok(Arc::new(Source { fanout }))
     }),
     doc: "",
@@ -90,12 +96,12 @@ struct Source {
     fanout: Fanout,
 }
 
-impl Component for Source {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+impl Component<SourceArguments> for Source {
+    fn update(&self, arguments: Arc<SourceArguments>) -> Result<(), ComponentError> {
         if book().stubborn.load(Ordering::SeqCst) {
             return Err(ComponentError("told to refuse".to_owned()));
         }
-        self.fanout.update(&arguments);
+        self.fanout.update(&arguments.forward_to);
         Ok(())
     }
 
@@ -119,33 +125,39 @@ impl Component for Source {
     }
 }
 
+arguments! {
+    /// Arguments of `test.sink`.
+    struct SinkArguments {
+        /// Which of two kinds of sink it is: 0 or 1.
+        kind: u64,
+        /// True for one that cannot be built.
+        fails: bool = false,
+    }
+}
+
 /// Counts what comes, after a pause.
-const SINK: Definition = Definition {
+const SINK: Definition<SinkArguments> = Definition {
     name: "test.sink",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::required("kind", Kind::Int, "0 or 1."),
-            Attribute::with_default("fails", Kind::Bool, "false", "True for one that cannot be built."),
-        ],
-        blocks: &[],
-    },
     exports: &[Attribute::required(
         "receiver",
         Kind::Capsule(RECEIVER),
         "Takes profiles.",
     )],
-    validate: |_| Ok(()),
+    metrics: no_metrics,
     build: Some(build_sink),
     doc: "",
 };
 
-fn build_sink(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
-    if arguments.bool("fails") {
+fn build_sink(
+    context: Context,
+    arguments: Arc<SinkArguments>,
+) -> Result<Arc<dyn Component<SinkArguments>>, ComponentError> {
+    if arguments.fails {
         return Err(ComponentError("told to fail".to_owned()));
     }
     let sink = Arc::new(Sink {
-        kind: usize::try_from(arguments.int("kind")).unwrap_or(0),
+        kind: usize::try_from(arguments.kind).unwrap_or(0),
     });
     let receiver: Receiver = Arc::new(SinkReceiver(Arc::downgrade(&sink)));
     let capsule = Value::Capsule(Capsule::new(RECEIVER, receiver));
@@ -176,8 +188,8 @@ impl ProfileSink for SinkReceiver {
     }
 }
 
-impl Component for Sink {
-    fn update(&self, _arguments: Arguments) -> Result<(), ComponentError> {
+impl Component<SinkArguments> for Sink {
+    fn update(&self, _arguments: Arc<SinkArguments>) -> Result<(), ComponentError> {
         Ok(())
     }
 
@@ -311,7 +323,7 @@ async fn the_storm() {
     let mut random = StdRng::seed_from_u64(seed);
     let folder = tempfile::tempdir().unwrap();
     let mut definitions = ALL.to_vec();
-    definitions.extend([&SOURCE, &SINK]);
+    definitions.extend([&SOURCE as &dyn AnyDefinition, &SINK]);
     let controller = Controller::new(&definitions, Options::new(folder.path()));
     let stop = Shutdown::new();
     let engine = tokio::spawn({

@@ -10,7 +10,7 @@ use super::tokens::{Kind, Token, tokens};
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::source::Source;
 
-/// A line of the output.
+/// A line of the formatted output.
 #[derive(Default)]
 struct Line<'a> {
     tokens: Vec<(Kind, &'a str)>,

@@ -8,16 +8,16 @@ use crate::lang::source::{Source, Span};
 /// Deepest nesting of brackets and templates that the parser is asked to read.
 pub const MAX_DEPTH: usize = 200;
 
-/// A token and its place.
+/// A token and its place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind of token that it is.
     pub kind: Kind,
-    /// Where it is.
+    /// The bytes of the text that it takes.
     pub span: Span,
 }
 
-/// Kinds of tokens.
+/// The kinds of tokens; a closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Newline,
@@ -28,16 +28,16 @@ pub enum Kind {
     String,
     /// From `<<` to the closing word.
     Heredoc,
-    /// `{ [ (`
+    /// An opening bracket: `{`, `[` or `(`.
     Open,
-    /// `} ] )`
+    /// A closing bracket: `}`, `]` or `)`.
     Close,
     Comma,
-    /// `.`
+    /// A dot between two names.
     Dot,
-    /// `::`
+    /// The `::` of a function's path.
     Path,
-    /// `=`
+    /// The `=` of an attribute.
     Assign,
     /// Any other operator or character.
     Operator,

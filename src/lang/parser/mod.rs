@@ -23,7 +23,7 @@ pub const MAX_DEPTH: u16 = 200;
 /// Longer texts of tokens are not looked for among those before.
 const MAX_SHARED: usize = 64;
 
-/// Parses a whole file.
+/// Parses a whole file, to its end.
 pub fn parse(source: &Source) -> (File, Diagnostics) {
     let mut parser = Parser::new(source);
     let body = parser.body(TokenKind::EndOfFile);
@@ -60,7 +60,7 @@ struct Parser<'a> {
     depth: u16,
     /// The text nests too deeply: nothing more is read and nothing more said.
     given_up: bool,
-    /// Texts of tokens.
+    /// Texts of tokens, each once.
     texts: HashSet<Arc<str>>,
 }
 
@@ -290,9 +290,10 @@ impl<'a> Parser<'a> {
         } else {
             let whole = self.source.slice(span);
             // Blanks around the dots are no part of the name.
-            match whole.len() == parts.iter().map(|part| part.len() + 1).sum::<usize>() - 1 {
-                true => self.shared(whole),
-                false => parts.join(".").into(),
+            if whole.len() == parts.iter().map(|part| part.len() + 1).sum::<usize>() - 1 {
+                self.shared(whole)
+            } else {
+                parts.join(".").into()
             }
         };
         (Identifier { name, span }, parts.len())

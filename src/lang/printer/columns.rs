@@ -12,7 +12,7 @@ const TAB_WIDTH: usize = 8;
 #[derive(Default)]
 struct Cell {
     bytes: Vec<u8>,
-    /// Width in characters.
+    /// Width of the cell in characters.
     width: usize,
     /// Ended by a tab: the column stays even when it is empty.
     hard: bool,

@@ -19,7 +19,7 @@ pub const VERBATIM: u8 = 0xfe;
 pub enum Space {
     /// Dropped in favour of a comment.
     Ignored,
-    /// A blank.
+    /// A blank between two texts.
     Blank,
     /// A tab stop: what follows is aligned with the neighbour lines.
     Stop,
@@ -29,7 +29,7 @@ pub enum Space {
     Break,
     /// One level deeper from the next line on.
     Indent,
-    /// One level less.
+    /// One level of indentation less.
     Unindent,
 }
 
@@ -48,7 +48,7 @@ const END: Place = Place {
     line: usize::MAX,
 };
 
-/// Collects output.
+/// Collects the output, line by line.
 pub struct Emitter<'a> {
     source: &'a Source,
     /// Comment groups that are not printed yet.
@@ -99,7 +99,7 @@ impl<'a> Emitter<'a> {
         self.last_token = None;
     }
 
-    /// Prints a name.
+    /// Prints a name or another text as it is.
     pub fn text(&mut self, text: &str) {
         self.last_token = Some(TokenKind::Identifier);
         self.write(text, None);
@@ -251,7 +251,7 @@ impl<'a> Emitter<'a> {
         self.at_line_start = self.indent == 0;
     }
 
-    /// Writes white space.
+    /// Writes white space: `byte`, `count` times.
     fn write_bytes(&mut self, byte: u8, count: usize) {
         if count == 0 {
             return;

@@ -32,7 +32,7 @@ pub(super) fn text(arguments: &[Value], index: usize) -> Result<Arc<str>, Functi
     convert::string(arguments.get(index).unwrap_or(&Value::Null)).map_err(|error| fail(index, error.message))
 }
 
-/// A list argument.
+/// The argument at `index`, which must be a list.
 pub(super) fn array(arguments: &[Value], index: usize) -> Result<&[Value], FunctionError> {
     match arguments.get(index) {
         Some(Value::Array(items)) => Ok(items),

@@ -10,7 +10,7 @@ use crate::lang::scanner::{is_identifier, tokens};
 use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
 
-/// The text of a file.
+/// The text of a file in Alloy's syntax.
 pub fn write(file: &File) -> Result<String, Diagnostics> {
     Alloy(Page::new(file)).file(&file.body)
 }

@@ -12,7 +12,7 @@ use crate::lang::source::Span;
 use crate::lang::token::TokenKind;
 use crate::lang::value::{Number, Value};
 
-/// The text of a file.
+/// The text of a file as HCL.
 pub fn write(file: &File) -> Result<String, Diagnostics> {
     Hcl(Page::new(file)).file(&file.body)
 }
@@ -78,9 +78,10 @@ impl<'a> Writer<'a> for Hcl<'a> {
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics> {
         let name = &*field.name.name;
         let word = hcl_edit::Ident::try_new(name).is_ok() && !matches!(name, "for" | "true" | "false" | "null");
-        match !field.quoted && word {
-            true => self.push(name),
-            false => self.push(&quote(name)),
+        if !field.quoted && word {
+            self.push(name)
+        } else {
+            self.push(&quote(name))
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ pub struct Page<'a> {
     pub source: &'a Source,
     /// Its comments that are not written yet.
     pub comments: Comments<'a>,
-    /// What is written.
+    /// The text that was written so far.
     pub out: String,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// How a list looks.
+/// How a list of items is laid out.
 #[derive(Clone, Copy)]
 pub struct Brackets {
     open: char,
@@ -57,7 +57,7 @@ pub trait Writer<'a>: Sized {
     /// Whether fields of objects on lines of their own end in commas.
     const FIELD_COMMAS: bool;
 
-    /// The text so far.
+    /// The page that is written to.
     fn page(&mut self) -> &mut Page<'a>;
 
     /// A name and its value, without what stands behind.
@@ -66,7 +66,7 @@ pub trait Writer<'a>: Sized {
     /// Name and label of a block. `components` tells whether it stands where components do.
     fn header(&mut self, block: &Block, components: bool) -> Result<(), Diagnostics>;
 
-    /// The key of a field.
+    /// Writes the key of a field.
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics>;
 
     /// An expression where only what binds at least as tightly as `least` may stand without parentheses.
@@ -123,17 +123,17 @@ pub trait Writer<'a>: Sized {
         Ok(())
     }
 
-    /// `[...]`
+    /// Writes a list: `[...]`.
     fn array(&mut self, items: &[Expression], whole: Span) -> Result<(), Diagnostics> {
         self.expressions('[', ']', items, whole)
     }
 
-    /// `(...)`
+    /// Writes arguments: `(...)`.
     fn arguments(&mut self, items: &[Expression], whole: Span) -> Result<(), Diagnostics> {
         self.expressions('(', ')', items, whole)
     }
 
-    /// `{...}`
+    /// Writes an object: `{...}`.
     fn object(&mut self, fields: &[Field], whole: Span) -> Result<(), Diagnostics> {
         let spans: Vec<Span> = fields
             .iter()
@@ -152,7 +152,7 @@ pub trait Writer<'a>: Sized {
         })
     }
 
-    /// `[...]` or `(...)`
+    /// Writes expressions in brackets: `[...]` or `(...)`.
     fn expressions(&mut self, open: char, close: char, items: &[Expression], whole: Span) -> Result<(), Diagnostics> {
         let spans: Vec<Span> = items.iter().map(|item| item.span).collect();
         let brackets = Brackets {

@@ -13,7 +13,7 @@ use crate::pipeline::check::catalog::Catalog;
 use crate::pipeline::check::env::Env;
 use crate::pipeline::check::foreign;
 use crate::pipeline::check::graph::Declare;
-use crate::pipeline::component::{Definition, Stability};
+use crate::pipeline::component::{AnyDefinition, Stability};
 
 /// Analyses scopes and collects what is wrong with them.
 pub(super) struct Analyzer<'a> {
@@ -27,7 +27,7 @@ pub(super) struct Analyzer<'a> {
     pub(super) remote: bool,
     /// Where the syntax is broken.
     pub(super) broken: &'a Broken,
-    /// What was found.
+    /// Errors and warnings so far.
     pub(super) diagnostics: Diagnostics,
     /// Declarations under analysis, outermost first.
     pub(super) stack: Vec<Arc<Declare>>,
@@ -40,7 +40,7 @@ impl Analyzer<'_> {
         env: &Env<'_>,
         source: &Source,
         name: &Identifier,
-    ) -> Option<&'static Definition> {
+    ) -> Option<&'static dyn AnyDefinition> {
         let found = self.catalog.find(&name.name);
         if found.is_none() {
             let diagnostic = self.no_such_component(env, source, name);
@@ -55,18 +55,18 @@ impl Analyzer<'_> {
         source: &Source,
         name: &Identifier,
         what: &str,
-        definition: &'static Definition,
+        definition: &'static dyn AnyDefinition,
     ) {
-        if definition.stability < self.minimum {
+        if definition.stability() < self.minimum {
             self.diagnostics.push(below_minimum(
                 source,
                 name,
                 &format!("{what} \"{}\"", name.name),
-                definition.stability,
+                definition.stability(),
                 self.minimum,
             ));
         }
-        if definition.build.is_none() {
+        if !definition.can_run() {
             self.diagnostics.push(
                 Diagnostic::warning(codes::WILL_NOT_RUN, source, name.span, definition.not_built())
                     .hint("the configuration is checked, and `run` refuses it"),

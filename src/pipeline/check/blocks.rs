@@ -1,7 +1,10 @@
 //! Blocks of the engine's own: their names, and the bodies of those that build modules: `argument`, `export`,
 //! `foreach`.
 
-use crate::lang::schema::{Attribute, Kind, Schema};
+use std::sync::Arc;
+
+use crate::lang::body::arguments;
+use crate::lang::value::Value;
 
 /// Blocks that configure the program; each at most once, in the root, without a label.
 pub(crate) const SETTINGS: [&str; 5] = ["http", "livedebugging", "logging", "remotecfg", "tracing"];
@@ -10,58 +13,38 @@ pub(crate) const MODULE_BLOCKS: [&str; 4] = ["argument", "declare", "export", "f
 /// Prefix of the blocks that bring declarations from elsewhere.
 pub(crate) const IMPORT: &str = "import.";
 
-/// `argument "name" { }`.
-pub const ARGUMENT: Schema = Schema {
-    attributes: &[
-        Attribute::with_default("comment", Kind::String, "\"\"", "What the argument is for."),
-        Attribute::optional(
-            "default",
-            Kind::Any,
-            "Value when the user of the module gives none; only with `optional`.",
-        ),
-        Attribute::with_default(
-            "optional",
-            Kind::Bool,
-            "false",
-            "Whether the user of the module may leave the argument out.",
-        ),
-    ],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `argument "name" { }`.
+    pub(crate) struct ArgumentBody {
+        /// What the argument is for.
+        comment: Arc<str> = "",
+        /// Value when the user of the module gives none; only with `optional`.
+        default: Value = null,
+        /// Whether the user of the module may leave the argument out.
+        optional: bool = false,
+    }
+}
 
-/// `export "name" { }`.
-pub const EXPORT: Schema = Schema {
-    attributes: &[Attribute::required(
-        "value",
-        Kind::Any,
-        "What users of the module read as `NAME.LABEL.EXPORT`.",
-    )],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `export "name" { }`.
+    pub(crate) struct ExportBody {
+        /// What users of the module read as `NAME.LABEL.EXPORT`.
+        value: Value,
+    }
+}
 
-/// `foreach "name" { }` without its `template`.
-pub const FOREACH: Schema = Schema {
-    attributes: &[
-        Attribute::required("collection", Kind::List(&Kind::Any), "The items."),
-        Attribute::with_default(
-            "enable_metrics",
-            Kind::Bool,
-            "false",
-            "Whether the metrics of the components inside are shown.",
-        ),
-        Attribute::with_default(
-            "hash_string_id",
-            Kind::Bool,
-            "false",
-            "Whether strings are hashed where they become part of a component's id.",
-        ),
-        Attribute::with_default(
-            "id",
-            Kind::String,
-            "\"\"",
-            "Field of an item that tells it from the others; the whole item when empty.",
-        ),
-        Attribute::required("var", Kind::String, "Name of the item in the template."),
-    ],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `foreach "name" { }` without its `template`.
+    pub(crate) struct ForeachBody {
+        /// The items, of any type.
+        collection: Vec<Value>,
+        /// Whether the metrics of the components inside are shown.
+        enable_metrics: bool = false,
+        /// Whether strings are hashed where they become part of a component's id.
+        hash_string_id: bool = false,
+        /// Field of an item that tells it from the others; the whole item when empty.
+        id: Arc<str> = "",
+        /// Name of the item in the template.
+        var: Arc<str>,
+    }
+}

@@ -1,18 +1,19 @@
 //! The bodies of the blocks of a scope against what each may hold.
 //!
-//! A component's own check runs on what is known, block by block where there may be several.
+//! A component judges its arguments as far as they are known.
 
 use crate::lang::Diagnostics;
+use crate::lang::body::FromBody as _;
 use crate::lang::decode::{Resolve, decode};
 use crate::lang::schema::Schema;
 use crate::pipeline::check::analyzer::Analyzer;
-use crate::pipeline::check::arguments::all_mistakes;
+use crate::pipeline::check::arguments::argument_errors;
 use crate::pipeline::check::declare::decode_call;
 use crate::pipeline::check::env::Env;
 use crate::pipeline::check::graph::{Graph, NodeKind, SourceBlock};
 use crate::pipeline::check::types::Static;
-use crate::pipeline::check::{blocks, lints, settings};
-use crate::pipeline::component::Definition;
+use crate::pipeline::check::{blocks, settings};
+use crate::pipeline::component::AnyDefinition;
 
 /// Checks every block of a scope against what it may hold.
 pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env<'_>) {
@@ -21,11 +22,11 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
         let text = &node.block;
         let found = match &node.kind {
             NodeKind::Component(definition) | NodeKind::Import(definition) => {
-                check_component(definition, text, &resolve)
+                check_component(*definition, text, &resolve)
             }
-            NodeKind::Argument => check_body(text, &blocks::ARGUMENT, &resolve),
-            NodeKind::Export => check_body(text, &blocks::EXPORT, &resolve),
-            NodeKind::Foreach(_) => check_body(text, &blocks::FOREACH, &resolve),
+            NodeKind::Argument => check_body(text, blocks::ArgumentBody::SCHEMA, &resolve),
+            NodeKind::Export => check_body(text, blocks::ExportBody::SCHEMA, &resolve),
+            NodeKind::Foreach(_) => check_body(text, blocks::ForeachBody::SCHEMA, &resolve),
             NodeKind::Custom(call) => match &call.declare {
                 // One that is still under analysis instantiates itself, and that was said.
                 Some(declare) => match declare.analysis() {
@@ -46,22 +47,14 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
     }
 }
 
-fn check_component(definition: &Definition, text: &SourceBlock, resolve: &dyn Resolve) -> Diagnostics {
+fn check_component(definition: &dyn AnyDefinition, text: &SourceBlock, resolve: &dyn Resolve) -> Diagnostics {
     let SourceBlock { source, block } = text;
-    let decoded = decode(source, block.header(), &block.body, definition.arguments, resolve);
+    let decoded = decode(source, block.header(), &block.body, definition.arguments(), resolve);
     let mut found = decoded.diagnostics;
-    if !found.has_errors() {
-        for diagnostic in all_mistakes(definition, text, &decoded.arguments) {
-            let at = diagnostic.span;
-            // With unknown values only what is said of an inner block without any can be believed (a bad regular
-            // expression in a rule, say), and of a text by itself.
-            let is_believed = decoded.complete
-                || lints::known_block(&block.body, at, &decoded.unknown)
-                || lints::cites_text(&block.body, at, &diagnostic.message);
-            if is_believed {
-                found.push(diagnostic);
-            }
-        }
+    if !found.has_errors()
+        && let Err(errors) = definition.validate(decoded.arguments)
+    {
+        found.extend(argument_errors(text, &errors));
     }
     found
 }

@@ -3,35 +3,35 @@
 use std::collections::HashMap;
 
 use crate::lang::schema::Schema;
-use crate::pipeline::component::Definition;
+use crate::pipeline::component::AnyDefinition;
 
 /// The definitions by name.
 pub(crate) struct Catalog {
-    by_name: HashMap<&'static str, &'static Definition>,
+    by_name: HashMap<&'static str, &'static dyn AnyDefinition>,
 }
 
 impl Catalog {
     /// A catalog of these definitions.
-    pub(crate) fn new(definitions: &[&'static Definition]) -> Self {
-        let by_name = definitions.iter().map(|definition| (definition.name, *definition));
+    pub(crate) fn new(definitions: &[&'static dyn AnyDefinition]) -> Self {
+        let by_name = definitions.iter().map(|definition| (definition.name(), *definition));
         Self {
             by_name: by_name.collect(),
         }
     }
 
     /// The definition of this name.
-    pub(crate) fn find(&self, name: &str) -> Option<&'static Definition> {
+    pub(crate) fn find(&self, name: &str) -> Option<&'static dyn AnyDefinition> {
         self.by_name.get(name).copied()
     }
 
     /// The arguments of HTTP clients: components that have one have them in this block.
     pub(crate) fn http_client(&self) -> Option<&'static Schema> {
         let fetching = self.find("import.http")?;
-        let client = fetching.arguments.blocks.iter().find(|block| block.name == "client");
+        let client = fetching.arguments().blocks.iter().find(|block| block.name == "client");
         client.map(|client| client.schema)
     }
 
-    /// All names, sorted.
+    /// The names of all definitions, sorted.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let mut names: Vec<_> = self.by_name.keys().copied().collect();
         names.sort_unstable();

@@ -16,9 +16,9 @@ use crate::pipeline::check::types::export_kind;
 
 /// The body of a block that instantiates a `declare`.
 pub(crate) struct Called {
-    /// The values given.
+    /// The values that the block gives.
     pub(crate) arguments: Arguments,
-    /// What is wrong.
+    /// What is wrong with the block.
     pub(crate) diagnostics: Diagnostics,
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::pipeline::check::graph::{Declare, Graph};
 
-/// Declarations by label.
+/// Declarations of a scope, by label.
 pub(crate) type Declares = BTreeMap<Arc<str>, Arc<Declare>>;
 
 /// What a scope is the scope of.
@@ -29,11 +29,11 @@ pub(crate) enum ScopeKind {
 pub(crate) struct Env<'a> {
     /// The scope around this one.
     pub(crate) parent: Option<&'a Env<'a>>,
-    /// What it is.
+    /// The kind of scope that it is.
     pub(crate) kind: ScopeKind,
-    /// Its declarations.
+    /// The declarations that stand in it.
     pub(crate) declares: &'a Declares,
-    /// Labels of its imports.
+    /// Labels of the imports that stand in it.
     pub(crate) imports: &'a BTreeSet<Arc<str>>,
     /// Its nodes, once they are known.
     pub(crate) graph: Option<&'a Graph>,
@@ -49,7 +49,7 @@ pub(crate) enum Instantiated {
     Imported(Arc<str>, Arc<str>, usize),
     /// The first part names a declaration or an import, but the whole does not fit it.
     Misused(Misuse),
-    /// No custom component.
+    /// The name is not that of a custom component.
     Nothing,
 }
 

@@ -3,7 +3,7 @@
 //! Only their names, so that a configuration that uses one is told which block is meant for Alloy and which is
 //! misspelt. A name leaves this list when Alluvium learns its arguments. As of Alloy 1.18.
 
-/// Sorted names.
+/// Names of Alloy's other components, sorted.
 pub const NAMES: &[&str] = &[
     "beyla.ebpf",
     "database_observability.mysql",

@@ -12,7 +12,7 @@ use crate::lang::ast::{Block, Expression, ExpressionKind, Identifier, Statement}
 use crate::lang::eval::traversal;
 use crate::lang::schema::Kind;
 use crate::lang::{Diagnostics, Source};
-use crate::pipeline::component::Definition;
+use crate::pipeline::component::AnyDefinition;
 
 /// Constants of the program that expressions may use.
 pub const CONSTANTS: &str = "constants";
@@ -46,7 +46,7 @@ pub struct Graph {
 pub struct GraphNode {
     /// Id in its scope: `pyroscope.scrape.default`
     pub id: Arc<str>,
-    /// What it is.
+    /// Its kind, and what comes with that kind.
     pub kind: NodeKind,
     /// Its text; of a `foreach` without its template.
     pub block: Arc<SourceBlock>,
@@ -61,13 +61,13 @@ pub struct GraphNode {
     pub uses_outside: bool,
 }
 
-/// What a node is.
+/// The kind of a node, with what it refers to.
 #[derive(Debug)]
 pub enum NodeKind {
     /// A component of the program.
-    Component(&'static Definition),
+    Component(&'static dyn AnyDefinition),
     /// A block that brings declarations from elsewhere; a component too, with the content as its export.
-    Import(&'static Definition),
+    Import(&'static dyn AnyDefinition),
     /// What the user of a module gives it.
     Argument,
     /// What a module gives its user.
@@ -96,16 +96,16 @@ pub struct Call {
 pub struct Foreach {
     /// Name of the item in the template.
     pub variable: Arc<str>,
-    /// The template.
+    /// The graph of the template.
     pub template: Arc<Graph>,
 }
 
-/// A `declare`.
+/// A declaration: a `declare` block.
 #[derive(Debug)]
 pub struct Declare {
-    /// Its label.
+    /// The label of the block, its name.
     pub name: Arc<str>,
-    /// Its text.
+    /// The `declare` block, with its text.
     pub block: Arc<SourceBlock>,
     analysis: OnceLock<Analysis>,
 }
@@ -113,7 +113,7 @@ pub struct Declare {
 /// What is known of a `declare` without values.
 #[derive(Debug)]
 pub struct Analysis {
-    /// Its body.
+    /// The graph that its body makes.
     pub graph: Arc<Graph>,
     /// What it takes, by name.
     pub parameters: BTreeMap<Arc<str>, Parameter>,
@@ -128,32 +128,32 @@ pub struct Analysis {
 pub struct Parameter {
     /// True when it can be left out, or when only the run tells.
     pub optional: bool,
-    /// What it is for.
+    /// What the argument is for.
     pub comment: String,
 }
 
 /// A block and the text it is from.
 #[derive(Debug)]
 pub struct SourceBlock {
-    /// The text.
+    /// The text that the block stands in.
     pub source: Source,
-    /// The block in it.
+    /// The block as it was parsed.
     pub block: Block,
 }
 
 /// What a template uses of the scopes around it; levels count outwards from 1.
 #[derive(Debug, Default)]
 pub struct Outside {
-    /// Nodes.
+    /// Nodes: the level of their scope, and their index in it.
     pub(super) nodes: BTreeSet<(usize, usize)>,
-    /// Exports of nodes.
+    /// Exports of nodes: level, index, and the name of the export.
     pub(super) exports: BTreeSet<(usize, usize, Arc<str>)>,
     /// Items of templates further out.
     pub(super) variables: BTreeSet<usize>,
 }
 
 impl Graph {
-    /// The index of a node.
+    /// The index of the node with this id.
     pub fn find(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
@@ -167,7 +167,7 @@ impl Graph {
     pub fn export(&self, node: usize, name: &str) -> Option<Kind> {
         match &self.nodes.get(node)?.kind {
             NodeKind::Component(definition) => {
-                let export = definition.exports.iter().find(|export| export.name == name)?;
+                let export = definition.exports().iter().find(|export| export.name == name)?;
                 Some(export.kind)
             }
             NodeKind::Argument => (name == "value").then_some(Kind::Any),
@@ -182,7 +182,7 @@ impl Graph {
     /// Names of the exports of a node; `None` when only the run tells.
     pub fn exports(&self, node: usize) -> Option<Vec<&str>> {
         Some(match &self.nodes.get(node)?.kind {
-            NodeKind::Component(definition) => definition.exports.iter().map(|export| export.name).collect(),
+            NodeKind::Component(definition) => definition.exports().iter().map(|export| export.name).collect(),
             NodeKind::Argument => vec!["value"],
             NodeKind::Custom(call) => {
                 let known = call.declare.as_ref()?.analysis()?;
@@ -239,9 +239,9 @@ impl SourceBlock {
 
 impl GraphNode {
     /// Its definition, when it is a component or an import.
-    pub fn definition(&self) -> Option<&'static Definition> {
+    pub fn definition(&self) -> Option<&'static dyn AnyDefinition> {
         match &self.kind {
-            NodeKind::Component(definition) | NodeKind::Import(definition) => Some(definition),
+            NodeKind::Component(definition) | NodeKind::Import(definition) => Some(*definition),
             _ => None,
         }
     }

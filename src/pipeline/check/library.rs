@@ -16,13 +16,13 @@ use crate::pipeline::check::broken::Broken;
 use crate::pipeline::check::catalog::Catalog;
 use crate::pipeline::check::env::{Declares, Env, ScopeKind};
 use crate::pipeline::check::graph::{Declare, SourceBlock};
-use crate::pipeline::component::{Definition, Stability};
+use crate::pipeline::component::{AnyDefinition, Stability};
 
 /// The texts of an import, read.
 pub struct Parsed {
     pub(crate) declares: Declares,
     /// Its imports by namespace.
-    pub(crate) imports: BTreeMap<Arc<str>, (Arc<SourceBlock>, &'static Definition)>,
+    pub(crate) imports: BTreeMap<Arc<str>, (Arc<SourceBlock>, &'static dyn AnyDefinition)>,
 }
 
 /// Reads the texts of an import.

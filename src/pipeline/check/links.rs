@@ -85,7 +85,7 @@ pub(super) fn check_names(
     });
 }
 
-/// What a name leads to.
+/// What a reference leads to.
 enum Target {
     /// A node: how many scopes out, its index there, and how many parts of the path its id takes.
     Node(usize, usize, usize),
@@ -96,7 +96,7 @@ enum Target {
     /// The standard library, the constants, the folder of the module: as far as the text tells, the value, and how many
     /// parts of the path it takes.
     Library(Value, usize),
-    /// Nothing.
+    /// Nothing that is declared.
     Nothing,
 }
 

@@ -7,12 +7,11 @@
 use std::collections::BTreeSet;
 
 use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
-use crate::lang::eval::{traversal, unquote};
+use crate::lang::eval::traversal;
 use crate::lang::schema::Kind;
-use crate::lang::token::TokenKind;
-use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes, parse};
+use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse};
 use crate::pipeline::check::graph::{Graph, NodeKind};
-use crate::pipeline::component::Definition;
+use crate::pipeline::component::AnyDefinition;
 
 /// What a configuration without errors holds for nothing.
 pub fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {
@@ -36,36 +35,6 @@ pub fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {
     found
 }
 
-/// True when `at` is in an inner block of `body` that holds none of the `unknown` attributes.
-pub fn known_block(body: &[Statement], at: Span, unknown: &[Span]) -> bool {
-    body.iter().any(|statement| match statement {
-        Statement::Block(block) => {
-            let span = block.span();
-            let within = |place: &Span| span.start <= place.start && place.end <= span.end;
-            within(&at) && (!unknown.iter().any(within) || known_block(&block.body, at, unknown))
-        }
-        Statement::Attribute(_) => false,
-    })
-}
-
-/// True when a refusal of the attribute at `at` cites its text, which is written out: one that is not among the
-/// choices, say, whatever else is not known yet.
-pub fn cites_text(body: &[Statement], at: Span, message: &str) -> bool {
-    body.iter().any(|statement| match statement {
-        Statement::Block(block) => cites_text(&block.body, at, message),
-        Statement::Attribute(attribute) if attribute.span() == at => match &attribute.value.kind {
-            ExpressionKind::Literal {
-                kind: TokenKind::String,
-                text,
-            } => unquote(text).is_some_and(|text| {
-                !text.is_empty() && (message.contains(&format!("\"{text}\"")) || message.contains(&format!("`{text}`")))
-            }),
-            _ => false,
-        },
-        Statement::Attribute(_) => false,
-    })
-}
-
 /// Components that are there for others only, without others; one after the other, since the last user may be such a
 /// one too.
 fn components(graph: &Graph, found: &mut Diagnostics) {
@@ -79,12 +48,13 @@ fn components(graph: &Graph, found: &mut Diagnostics) {
         if !serves_others(definition) {
             continue;
         }
-        let message = match node.referenced_by.is_empty() {
-            true => format!("nobody uses {}", node.id),
-            false => format!("{} is used only by components that nobody uses", node.id),
+        let message = if node.referenced_by.is_empty() {
+            format!("nobody uses {}", node.id)
+        } else {
+            format!("{} is used only by components that nobody uses", node.id)
         };
         let names: Vec<String> = definition
-            .exports
+            .exports()
             .iter()
             .map(|export| format!("{}.{}", node.id, export.name))
             .collect();
@@ -104,12 +74,13 @@ fn components(graph: &Graph, found: &mut Diagnostics) {
 
 /// True for a component that has exports and no other way to do something: it forwards nothing, or only what it is
 /// given.
-fn serves_others(definition: &Definition) -> bool {
+fn serves_others(definition: &dyn AnyDefinition) -> bool {
     let is_capsule = |kind: &Kind| matches!(kind, Kind::Capsule(_));
-    let forwards = definition.arguments.attributes.iter().any(|attribute| {
+    let forwards = definition.arguments().attributes.iter().any(|attribute| {
         is_capsule(&attribute.kind) || matches!(attribute.kind, Kind::List(inner) if is_capsule(inner))
-    }) || definition.arguments.blocks.iter().any(|block| block.name == "output");
-    !definition.exports.is_empty() && (!forwards || definition.exports.iter().all(|export| is_capsule(&export.kind)))
+    }) || definition.arguments().blocks.iter().any(|block| block.name == "output");
+    !definition.exports().is_empty()
+        && (!forwards || definition.exports().iter().all(|export| is_capsule(&export.kind)))
 }
 
 /// First parts of the names of all blocks: what is instantiated, and from which namespace.

@@ -9,14 +9,14 @@ use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
 use crate::lang::schema::{Kind, Schema};
 use crate::lang::token::TokenKind;
 use crate::lang::{Source, parse};
-use crate::pipeline::component::Definition;
+use crate::pipeline::component::AnyDefinition;
 
 /// Beside one of these a string is taken for a secret.
 const SUSPICIOUS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
 const SECRET: &str = "\"(secret)\"";
 
 /// The text without its secrets; its name says the syntax.
-pub fn redact(path: &str, text: &str, definitions: &[&'static Definition]) -> String {
+pub fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefinition]) -> String {
     let source = Source::new(path, text);
     let (file, diagnostics) = parse(&source);
     if diagnostics.has_errors() {
@@ -44,12 +44,12 @@ pub fn redact(path: &str, text: &str, definitions: &[&'static Definition]) -> St
 }
 
 /// A component; or a block that holds components, whatever it is called.
-fn of_block(block: &Block, definitions: &[&'static Definition], spans: &mut Vec<(usize, usize)>) {
+fn of_block(block: &Block, definitions: &[&'static dyn AnyDefinition], spans: &mut Vec<(usize, usize)>) {
     let known = definitions
         .iter()
-        .find(|definition| definition.name == &*block.name.name);
+        .find(|definition| definition.name() == &*block.name.name);
     if let Some(definition) = known {
-        return of_body(&block.body, Some(definition.arguments), spans);
+        return of_body(&block.body, Some(definition.arguments()), spans);
     }
     for statement in &block.body {
         match statement {
@@ -153,38 +153,42 @@ fn line(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::lang::schema::{Arguments, Attribute, Block as SchemaBlock};
-    use crate::pipeline::component::Stability;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
 
-    const INNER: Schema = Schema {
-        attributes: &[
-            Attribute::optional("bearer", Kind::Secret, "x"),
-            Attribute::optional("headers", Kind::Map(&Kind::List(&Kind::Secret)), "x"),
-            Attribute::optional("plain", Kind::String, "x"),
-        ],
-        blocks: &[],
-    };
-    const DEFINITION: Definition = Definition {
+    use super::*;
+    use crate::lang::attribute::Secret;
+    use crate::lang::body::arguments;
+    use crate::pipeline::component::{Definition, Stability, no_metrics};
+
+    arguments! {
+        /// Arguments with secrets.
+        struct ClientArguments {}
+        blocks {
+            /// Endpoints that requests go to.
+            endpoint: Vec<Endpoint>,
+        }
+    }
+
+    arguments! {
+        /// Attributes with secrets.
+        struct Endpoint {
+            /// A secret that stands by itself.
+            bearer: Option<Secret>,
+            /// Secrets within a map of lists.
+            headers: BTreeMap<Arc<str>, Vec<Secret>>,
+            /// Text that is no secret.
+            plain: Option<Arc<str>>,
+        }
+    }
+
+    const DEFINITION: Definition<ClientArguments> = Definition {
         name: "test.client",
         stability: Stability::GenerallyAvailable,
-        arguments: &Schema {
-            attributes: &[],
-            blocks: &[SchemaBlock {
-                name: "endpoint",
-                labelled: false,
-                many: true,
-                required: false,
-                implied: false,
-                schema: &INNER,
-                defaults: &[],
-                doc: "x",
-            }],
-        },
         exports: &[],
-        validate: |_: &Arguments| Ok(()),
+        metrics: no_metrics,
         build: None,
-        doc: "x",
+        doc: "",
     };
 
     #[test]

@@ -18,7 +18,7 @@ use crate::pipeline::check::env::{Declares, Env, Instantiated, Misuse, ScopeKind
 use crate::pipeline::check::graph::{Analysis, Call, Declare, Foreach, Graph, NodeKind, SourceBlock};
 use crate::pipeline::check::links::{self, Links};
 use crate::pipeline::check::order;
-use crate::pipeline::component::{Definition, Stability};
+use crate::pipeline::component::{AnyDefinition, Stability};
 
 /// A scope while its statements are read.
 struct Reading<'e> {
@@ -190,7 +190,7 @@ impl Analyzer<'_> {
         }
     }
 
-    fn import_definition(&self, name: &str) -> Option<&'static Definition> {
+    fn import_definition(&self, name: &str) -> Option<&'static dyn AnyDefinition> {
         self.catalog.find(name).filter(|_| name.starts_with(IMPORT))
     }
 
@@ -394,7 +394,7 @@ impl Analyzer<'_> {
         None
     }
 
-    fn import(&mut self, reading: &mut Reading<'_>, text: Arc<SourceBlock>, definition: &'static Definition) {
+    fn import(&mut self, reading: &mut Reading<'_>, text: Arc<SourceBlock>, definition: &'static dyn AnyDefinition) {
         let Some(label) = self.label(&text) else { return };
         self.check_definition(&text.source, &text.block.name, "block", definition);
         if reading.imports.contains(&label) {
@@ -464,7 +464,7 @@ impl Analyzer<'_> {
             return None;
         }
         if let NodeKind::Component(definition) = &kind {
-            self.check_definition(&text.source, name, "component", definition);
+            self.check_definition(&text.source, name, "component", *definition);
         }
         Some(kind)
     }

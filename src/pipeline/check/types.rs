@@ -82,9 +82,10 @@ impl Static<'_> {
             return self.check(source, expression, &Kind::Map(&Kind::String));
         };
         fields.iter().try_for_each(|field| {
-            let flag = match self.is_constant(&field.value) {
-                true => matches!(evaluate(source, &field.value, &NoScope), Ok(Value::Bool(_))),
-                false => self.kind_of(&field.value) == Some(Kind::Bool),
+            let flag = if self.is_constant(&field.value) {
+                matches!(evaluate(source, &field.value, &NoScope), Ok(Value::Bool(_)))
+            } else {
+                self.kind_of(&field.value) == Some(Kind::Bool)
             };
             if flag {
                 return Ok(());

@@ -8,10 +8,14 @@ use crate::pipeline::check::broken::Broken;
 use crate::pipeline::check::catalog::Catalog;
 use crate::pipeline::check::graph::Graph;
 use crate::pipeline::check::lints;
-use crate::pipeline::component::{Definition, Stability};
+use crate::pipeline::component::{AnyDefinition, Stability};
 
 /// Checks a configuration of several files, each a name and a text. Warnings are among the answers.
-pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition], minimum: Stability) -> Diagnostics {
+pub fn validate(
+    sources: &[(String, String)],
+    definitions: &[&'static dyn AnyDefinition],
+    minimum: Stability,
+) -> Diagnostics {
     let texts: Vec<Source> = sources
         .iter()
         .map(|(path, text)| Source::new(path.as_str(), text.as_str()))
@@ -31,7 +35,7 @@ pub fn validate(sources: &[(String, String)], definitions: &[&'static Definition
 pub(crate) enum Extent {
     /// To be checked: declarations that nobody instantiates are, too.
     Whole,
-    /// To be run.
+    /// To be run by this program.
     Run,
     /// To be run, and it came from a server: it may not configure the program.
     RunRemote,

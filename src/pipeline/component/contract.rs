@@ -1,8 +1,8 @@
 //! The contract between the engine and a component.
 //!
-//! A component is *defined* by a constant [`Definition`](super::Definition), *validated* purely, *built* with a
-//! [`Context`] (may open files and sockets, spawns nothing), and *run*: the engine spawns [`Component::run`] and
-//! restarts it with backoff when it ends early. All that a component may use of the world comes in its `Context`; there
+//! A component is *defined* by a constant [`Definition`](super::Definition). Its arguments are *validated* purely, which makes a
+//! typed value that is kept. With that value and a [`Context`] it is *built* (may open files and sockets, spawns nothing), and then
+//! *run*: the engine spawns [`Component::run`] and restarts it with backoff when it ends early. All that a component may use of the world comes in its `Context`; there
 //! is no process-wide state.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
 use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::own_http::OwnHttp;
@@ -22,11 +21,10 @@ use crate::pipeline::component::own_http::OwnHttp;
 #[error("{0}")]
 pub struct ComponentError(pub String);
 
-/// A built component.
-pub trait Component: Send + Sync + 'static {
-    /// Takes new arguments while running, already validated and different from the last. All or nothing: on an error
-    /// the old ones stay in force.
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError>;
+/// A built component whose arguments are an `A`.
+pub trait Component<A>: Send + Sync + 'static {
+    /// Takes new arguments while running, different from the last. All or nothing: on an error the old ones stay in force.
+    fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError>;
 
     /// Works until `shutdown` is cancelled, then finishes what it holds and returns. Ending earlier is a failure: the
     /// engine shows it and restarts with backoff. The task owns every task that it starts.
@@ -57,9 +55,9 @@ pub trait Component: Send + Sync + 'static {
         false
     }
 
-    /// Tells someone who begins to look what there is now, of what else is told only when it changes. `arguments` are
-    /// those in force.
-    fn show_live(&self, _arguments: &Arguments, _live: &LiveHandle) {}
+    /// Sends the present state to a live view that has just been opened, of what is otherwise sent only when it changes.
+    /// `arguments` are those in force.
+    fn show_live(&self, _arguments: &A, _live: &LiveHandle) {}
 }
 
 /// What a component may use.
@@ -92,12 +90,12 @@ pub type HealthSender = Arc<dyn Fn(HealthState, String) + Send + Sync>;
 /// Health of a node, worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HealthState {
-    /// Works.
+    /// Does what it is there for.
     Healthy,
-    /// Not known yet.
+    /// Nothing is known of it yet.
     Unknown,
     /// Runs but fails at something.
     Unhealthy,
-    /// Ended.
+    /// Its task has ended, by a stop or a failure.
     Exited,
 }

@@ -1,20 +1,23 @@
 //! A kind of component, as data: its name, its arguments and exports, its checks, and how an instance is built.
 //!
-//! A check needs nothing else of a component: it reads the schema, runs [`Definition::validate`], and never builds.
+//! A [`Definition`] names the type of its arguments; [`AnyDefinition`](super::AnyDefinition) is the same without it.
 
 use std::sync::Arc;
 
-use crate::lang::schema::{Arguments, Attribute, Schema};
+use crate::lang::argument_error::ArgumentErrors;
+use crate::lang::body::FromBody;
+use crate::lang::schema::{Arguments, Attribute};
 use crate::pipeline::component::contract::{Component, ComponentError, Context};
+use crate::telemetry::metrics::Scope;
 
 /// How settled a component is; `--stability.level` decides which may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stability {
-    /// May change or go.
+    /// May change in any release, or go.
     Experimental,
     /// Complete, may still change.
     PublicPreview,
-    /// Stable.
+    /// Changes only with a new major release.
     GenerallyAvailable,
 }
 
@@ -29,44 +32,34 @@ impl Stability {
     }
 }
 
-/// Builds an instance with its first arguments, already validated. It has set its first exports through the context
-/// when it returns, if it has any at that time.
-pub type Build = fn(Context, Arguments) -> Result<Arc<dyn Component>, ComponentError>;
+/// Builds an instance with its first arguments. It has set its first exports through the context when it returns, if it
+/// has any at that time.
+pub type Build<A> = fn(Context, Arc<A>) -> Result<Arc<dyn Component<A>>, ComponentError>;
 
-/// A kind of component. One constant for each, listed sorted in `components::all`.
+/// A kind of component whose arguments are an `A`. One constant for each, listed sorted in `components::ALL`.
 #[derive(Debug)]
-pub struct Definition {
+pub struct Definition<A: 'static> {
     /// Full name: `pyroscope.scrape`.
     pub name: &'static str,
-    /// How settled it is.
+    /// How settled its arguments and behaviour are.
     pub stability: Stability,
-    /// Its arguments.
-    pub arguments: &'static Schema,
     /// Its exports: name, type and meaning (`required` and `default` have no meaning here).
     pub exports: &'static [Attribute],
-    /// Checks that go beyond the schema, without side effects: the first error by attribute name, or by "" for the
-    /// whole.
-    pub validate: fn(&Arguments) -> Result<(), ArgumentError>,
+    /// Registers its metrics, for the reference page to list them.
+    pub metrics: fn(&Scope),
     /// Builds an instance; `None` for a component that the language knows and that cannot run yet: its arguments are
     /// checked and its exports typed as ever, and a configuration that is to run with it is refused by name.
-    pub build: Option<Build>,
+    pub build: Option<Build<A>>,
     /// First paragraph of the reference page.
     pub doc: &'static str,
 }
 
-impl Definition {
-    /// What is said of a component that cannot run yet.
-    pub(crate) fn not_built(&self) -> String {
-        format!("component \"{}\" is known to Alluvium but not built yet", self.name)
-    }
-}
+/// For a definition whose component has no metrics.
+pub fn no_metrics(_scope: &Scope) {}
 
-/// An argument's value is not acceptable.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{message}")]
-pub struct ArgumentError {
-    /// Path of the attribute or block at fault: `regex`, `rule[2].action`, `endpoint[0].url`; empty for the whole body.
-    pub path: String,
-    /// What is wrong and what would be right, lower case.
-    pub message: String,
+impl<A: FromBody + Send + Sync + 'static> Definition<A> {
+    /// Makes the typed value of arguments that fit the schema.
+    pub fn read(&self, values: &Arguments) -> Result<Arc<A>, ArgumentErrors> {
+        A::from_body(values).map(Arc::new)
+    }
 }

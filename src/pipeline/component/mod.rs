@@ -1,15 +1,17 @@
 //! What engine and components agree on: how a kind of component is defined, what an instance does, and what it may use
 //! of the world.
 //!
-//! [`Definition`] is data; [`Component`] is what the engine runs; [`Context`] holds all that a component may use:
-//! exports and health to tell, metrics, [`live`] debugging, the program's own endpoints. Neither checks nor runs
-//! anything.
+//! [`Definition`] is data; [`Component`] does the work; [`Context`] holds all that a component may use: where to send exports and
+//! health, metrics, [`live`] debugging, the program's own endpoints. The engine knows both without the type of their arguments,
+//! as [`AnyDefinition`] and [`AnyComponent`]. Nothing here checks or runs a configuration.
 
 mod contract;
 mod definition;
+mod erased;
 pub mod import;
 pub mod live;
 pub mod own_http;
 
 pub use contract::{Component, ComponentError, Context, ExportsSender, HealthSender, HealthState};
-pub use definition::{ArgumentError, Build, Definition, Stability};
+pub use definition::{Build, Definition, Stability, no_metrics};
+pub use erased::{AnyComponent, AnyDefinition, ValidArguments};

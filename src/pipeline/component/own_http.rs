@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::base::BoxFuture;
 
-/// Answers a request.
+/// Answers a request to one of the program's endpoints.
 pub type Answer = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
 
 /// The endpoints. Clones are the same; the default has no address.

@@ -23,7 +23,7 @@ use crate::pipeline::check::catalog::Catalog;
 use crate::pipeline::check::settings::logging::LoggingSettings;
 use crate::pipeline::component::live::LiveHub;
 use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::component::{Definition, HealthState, Stability};
+use crate::pipeline::component::{AnyDefinition, HealthState, Stability};
 use crate::pipeline::run::engine::Engine;
 use crate::pipeline::run::load::{Loader, Refused, Swapped, Wanted};
 use crate::pipeline::run::metrics::Metrics;
@@ -38,7 +38,7 @@ use crate::telemetry::metrics::Scope;
 pub struct Options {
     /// Folder under which each component has its own.
     pub storage_path: PathBuf,
-    /// Where metrics go.
+    /// The root that metrics are registered in.
     pub metrics: Scope,
     /// `User-Agent` of the components' requests.
     pub user_agent: Arc<str>,
@@ -90,7 +90,7 @@ impl Options {
 /// Result of the last load.
 #[derive(Debug, Clone)]
 pub struct LastLoad {
-    /// When it was.
+    /// When the load ended, well or not.
     pub time: SystemTime,
     /// What was wrong; `None` when it succeeded.
     pub error: Option<Diagnostics>,
@@ -111,7 +111,7 @@ struct Inner {
     last_load: Mutex<Option<LastLoad>>,
     /// The configuration in force; held by those who load.
     in_force: Mutex<Option<InForce>>,
-    /// A load has succeeded.
+    /// True once a load has succeeded.
     loaded: AtomicBool,
 }
 
@@ -130,7 +130,7 @@ enum Phase {
 
 impl Controller {
     /// A controller that runs nothing yet. `definitions` are the components it may run.
-    pub fn new(definitions: &[&'static Definition], options: Options) -> Self {
+    pub fn new(definitions: &[&'static dyn AnyDefinition], options: Options) -> Self {
         let changes = Arc::new(Changes::default());
         let running: Arc<RwLock<Arc<Running>>> = Arc::default();
         // The registry may outlive the controller and must not keep its components.

@@ -18,7 +18,7 @@ pub(crate) struct Engine {
     pub(crate) stability: Stability,
     /// `constants`, and what evaluations share.
     pub(crate) common: Common,
-    /// What components get.
+    /// What every component gets in its context.
     pub(crate) around: Surroundings,
     /// The engine's own metrics.
     pub(crate) metrics: Metrics,

@@ -3,17 +3,19 @@
 //! In: a block and the names it sees. Out: its arguments, or what is wrong with them. Nothing runs and nothing is
 //! remembered.
 
+use crate::lang::body::FromBody;
 use crate::lang::decode::decode;
 use crate::lang::schema::{Arguments, Schema};
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, codes};
-use crate::pipeline::check::arguments::check_arguments;
-use crate::pipeline::check::blocks;
+use crate::pipeline::check::arguments::argument_errors;
+use crate::pipeline::check::blocks::{ArgumentBody, ExportBody};
 use crate::pipeline::check::graph::SourceBlock;
-use crate::pipeline::component::Definition;
+use crate::pipeline::component::{AnyDefinition, ValidArguments};
 use crate::pipeline::run::engine::Engine;
 use crate::pipeline::run::instance::Instance;
 use crate::pipeline::run::names::Names;
+use crate::pipeline::run::node::Node;
 
 /// The value of an `argument` block as the module sees it.
 pub(crate) fn argument(
@@ -27,12 +29,12 @@ pub(crate) fn argument(
     let value = match given {
         Some(value) => value,
         None => {
-            let arguments = body(text, &blocks::ARGUMENT, names)?;
-            if !arguments.bool("optional") {
+            let arguments: ArgumentBody = body(text, names)?;
+            if !arguments.optional {
                 let message = format!("missing required argument \"{name}\" to module");
                 return Err(block_error(codes::MISSING_ATTRIBUTE, user.unwrap_or(text), message).into());
             }
-            arguments.value("default").clone()
+            arguments.default
         }
     };
     Ok(Value::object([("value", value)]))
@@ -41,13 +43,23 @@ pub(crate) fn argument(
 /// The value of an `export` block.
 pub(crate) fn export(text: &SourceBlock, names: &Names<'_>) -> Result<Value, Diagnostics> {
     match text.attribute("value") {
-        Some(_) => Ok(body(text, &blocks::EXPORT, names)?.value("value").clone()),
+        Some(_) => body(text, names).map(|export: ExportBody| export.value),
         None => Ok(Value::Null),
     }
 }
 
 /// The body of a block of the engine's own.
-pub(crate) fn body(text: &SourceBlock, schema: &'static Schema, names: &Names<'_>) -> Result<Arguments, Diagnostics> {
+pub(crate) fn body<T: FromBody>(text: &SourceBlock, names: &Names<'_>) -> Result<T, Diagnostics> {
+    typed(text, &values(text, T::SCHEMA, names)?)
+}
+
+/// The typed value of a body.
+pub(crate) fn typed<T: FromBody>(text: &SourceBlock, values: &Arguments) -> Result<T, Diagnostics> {
+    T::from_body(values).map_err(|errors| argument_errors(text, &errors))
+}
+
+/// The evaluated values of a body, by its schema.
+pub(crate) fn values(text: &SourceBlock, schema: &'static Schema, names: &Names<'_>) -> Result<Arguments, Diagnostics> {
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, schema, &names.evaluate());
     decoded.diagnostics.into_result(decoded.arguments)
@@ -59,16 +71,24 @@ pub(crate) fn block_error(code: codes::Code, text: &SourceBlock, message: String
 }
 
 impl Engine {
-    /// The arguments of a component in the scope of `names`, checked.
+    /// The arguments of a component in the scope of `names`. When they are those that `running` has, its typed value is used
+    /// again and not made anew.
     pub(crate) fn arguments(
         &self,
-        definition: &Definition,
+        definition: &dyn AnyDefinition,
         text: &SourceBlock,
         names: &Names<'_>,
-    ) -> Result<Arguments, Diagnostics> {
+        running: Option<&Node>,
+    ) -> Result<ValidArguments, Diagnostics> {
         let started = std::time::Instant::now();
-        let arguments = body(text, definition.arguments, names)?;
-        check_arguments(definition, text, &arguments)?;
+        let values = values(text, definition.arguments(), names)?;
+        let same = running.map(Node::arguments).filter(|known| *known.values() == values);
+        let arguments = match same {
+            Some(known) => known,
+            None => definition
+                .validate(values)
+                .map_err(|errors| argument_errors(text, &errors))?,
+        };
         self.metrics.evaluated(started.elapsed(), || text.block.id());
         Ok(arguments)
     }

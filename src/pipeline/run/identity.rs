@@ -6,30 +6,26 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::lang::schema::Arguments;
 use crate::lang::value::{Number, Value};
+use crate::pipeline::check::blocks::ForeachBody;
 
 /// The items of a collection with their ids, in order. Equal items are counted; the ids are those of Alloy for strings,
 /// numbers and bools.
-pub fn items(arguments: &Arguments) -> Vec<(Arc<str>, Value)> {
-    let Value::Array(items) = arguments.value("collection") else {
-        return Vec::new();
-    };
-    let field = arguments.string("id");
-    let hashed = arguments.bool("hash_string_id");
+pub fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
+    let field = &foreach.id;
     let mut counts: HashMap<String, usize> = HashMap::new();
     let id = |item: &Value| {
         let id = match item {
-            Value::Object(fields) if !field.is_empty() => fields.get(&field),
+            Value::Object(fields) if !field.is_empty() => fields.get(field),
             _ => None,
         };
-        let fingerprint = fingerprint(id.unwrap_or(item), hashed);
+        let fingerprint = fingerprint(id.unwrap_or(item), foreach.hash_string_id);
         let count = counts.entry(fingerprint.clone()).or_default();
         *count += 1;
         format!("foreach_{fingerprint}_{count}").into()
     };
-    let ids: Vec<Arc<str>> = items.iter().map(id).collect();
-    ids.into_iter().zip(items.iter().cloned()).collect()
+    let ids: Vec<Arc<str>> = foreach.collection.iter().map(id).collect();
+    ids.into_iter().zip(foreach.collection.iter().cloned()).collect()
 }
 
 fn fingerprint(value: &Value, hashed: bool) -> String {
@@ -94,15 +90,18 @@ fn canonical(value: &Value, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lang::body::FromBody as _;
+    use crate::lang::decode;
 
     fn ids(items_given: &[Value], settings: &[(&str, Value)]) -> Vec<String> {
-        let mut arguments = Arguments::default();
+        let mut body = decode::defaults(ForeachBody::SCHEMA).unwrap();
         let collection = Value::array(items_given.iter().cloned());
-        arguments.attributes.insert("collection".into(), collection);
+        body.attributes.insert("collection".into(), collection);
         for (name, value) in settings {
-            arguments.attributes.insert((*name).into(), value.clone());
+            body.attributes.insert((*name).into(), value.clone());
         }
-        items(&arguments).into_iter().map(|(id, _)| id.to_string()).collect()
+        let foreach = ForeachBody::from_body(&body).unwrap();
+        items(&foreach).into_iter().map(|(id, _)| id.to_string()).collect()
     }
 
     #[test]

@@ -16,13 +16,13 @@ use crate::pipeline::component::HealthState;
 use crate::pipeline::run::library::Surroundings;
 use crate::pipeline::run::node::{Health, Node};
 
-/// A running scope.
+/// A scope at run time: one of as many as its text is instantiated.
 #[derive(Default)]
 pub struct Instance {
     /// Module id: ids of what is around and its own, with `/` between; empty for the configuration itself, a name for
     /// one from elsewhere.
     pub path: Arc<str>,
-    /// Its text.
+    /// The graph of the text that it runs.
     pub graph: Arc<Graph>,
     /// What runs for each node. None is missing once the tree is in force.
     pub entries: Vec<Option<Entry>>,
@@ -37,17 +37,17 @@ pub struct Instance {
     pub dirty: Mutex<BTreeMap<usize, bool>>,
 }
 
-/// What runs for a node.
+/// The run-time state of a node of the graph.
 pub struct Entry {
-    /// What it is.
+    /// The kind of the node, with what runs for it.
     pub what: What,
     value: Mutex<Value>,
     health: Mutex<Health>,
 }
 
-/// Kinds of what runs.
+/// What runs for a node, by its kind.
 pub enum What {
-    /// A component.
+    /// A component of its own.
     Component(Arc<Node>),
     /// The source of an import.
     Import(Arc<Node>),
@@ -55,30 +55,30 @@ pub enum What {
     Argument,
     /// A value given to outside.
     Export,
-    /// A module.
+    /// An instance of a `declare`.
     Custom(Box<Custom>),
     /// As many modules as there are items.
     Foreach(Children),
 }
 
-/// A module.
+/// An instance of a `declare`.
 pub struct Custom {
-    /// What it is made of.
+    /// The declaration that it is an instance of.
     pub declare: Arc<Declare>,
-    /// What runs.
+    /// The scope of the instance.
     pub instance: Instance,
 }
 
 /// The modules of a `foreach`.
 pub struct Children {
-    /// The collection that they are made of, and its other arguments.
-    pub arguments: Mutex<Arguments>,
-    /// By id.
+    /// The arguments of the block: the collection that they are made of, and the others.
+    pub values: Mutex<Arguments>,
+    /// The module of each item, by the item's id.
     pub list: BTreeMap<Arc<str>, Instance>,
 }
 
 impl Entry {
-    /// An entry that is well.
+    /// An entry that was evaluated without an error.
     pub fn new(what: What, value: Value) -> Self {
         Self {
             what,
@@ -87,7 +87,7 @@ impl Entry {
         }
     }
 
-    /// What others see of it.
+    /// The value that references to it see.
     pub fn value(&self) -> Value {
         self.value.lock().clone()
     }
@@ -102,7 +102,7 @@ impl Entry {
         changed
     }
 
-    /// How it is.
+    /// Health of its last evaluation.
     pub fn health(&self) -> Health {
         match &self.what {
             What::Component(node) | What::Import(node) => node.health(),
@@ -130,7 +130,7 @@ impl Entry {
 }
 
 impl Instance {
-    /// What runs for a node.
+    /// The run-time state of a node of the graph.
     pub fn entry(&self, index: usize) -> Option<&Entry> {
         self.entries.get(index)?.as_ref()
     }
@@ -211,9 +211,10 @@ impl Instance {
     }
 
     fn inner_module(&self, path: &str) -> Option<&Instance> {
-        match path.is_empty() {
-            true => Some(self),
-            false => self.step(path).and_then(|(inner, rest)| inner.inner_module(rest)),
+        if path.is_empty() {
+            Some(self)
+        } else {
+            self.step(path).and_then(|(inner, rest)| inner.inner_module(rest))
         }
     }
 
@@ -235,9 +236,10 @@ impl Instance {
             return Some(id);
         }
         let rest = id.strip_prefix(&*self.path)?;
-        match rest.is_empty() {
-            true => Some(rest),
-            false => rest.strip_prefix('/'),
+        if rest.is_empty() {
+            Some(rest)
+        } else {
+            rest.strip_prefix('/')
         }
     }
 
@@ -288,8 +290,9 @@ impl Instance {
 
 /// The id of something in a module.
 pub fn join(path: &str, id: &Arc<str>) -> Arc<str> {
-    match path.is_empty() {
-        true => id.clone(),
-        false => format!("{path}/{id}").into(),
+    if path.is_empty() {
+        id.clone()
+    } else {
+        format!("{path}/{id}").into()
     }
 }

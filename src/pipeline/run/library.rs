@@ -12,11 +12,11 @@ use crate::lang::value::Value;
 use crate::pipeline::check::library::Parsed;
 use crate::pipeline::component::import::{CONTENT, FOLDER};
 
-/// An import in force.
+/// What an import has brought, as it is in force.
 pub struct Library {
     /// The texts that it is made of.
     pub content: Value,
-    /// The texts, read.
+    /// The declarations of the texts, parsed.
     pub parsed: Arc<Parsed>,
     /// Its folder, and what it imports itself.
     pub surroundings: Arc<Surroundings>,
@@ -27,7 +27,7 @@ pub struct Library {
 pub struct Surroundings {
     /// The scope around this one.
     pub parent: Option<Arc<Surroundings>>,
-    /// Folder of the text.
+    /// Folder of the text, for `module_path`.
     pub module_path: Arc<str>,
     /// What its imports brought, by namespace.
     pub libraries: Mutex<BTreeMap<Arc<str>, Arc<Library>>>,

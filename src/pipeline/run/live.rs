@@ -16,7 +16,7 @@ use crate::pipeline::run::controller::Controller;
 /// A component cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
-    /// Nobody asked for it.
+    /// The configuration does not enable live debugging.
     #[error(
         "live debugging is disabled; put `livedebugging {{ enabled = true }}` into the configuration and reload to enable it"
     )]
@@ -36,7 +36,7 @@ pub struct EdgeRate {
     /// Whole ids of who takes; empty means all that refer to it.
     #[serde(rename = "targetComponentIDs")]
     pub target_component_ids: Vec<String>,
-    /// `profile` or `target`.
+    /// What flows: `profile` or `target`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Profiles handed over, or targets exported, a second.
@@ -136,7 +136,7 @@ impl Flow {
     }
 }
 
-/// Counters of a module.
+/// Counters of a module, summed up.
 #[derive(Default)]
 struct Reading {
     /// Profiles and bytes by who hands over and who takes.

@@ -10,14 +10,13 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use crate::lang::diagnostic::Severity;
-use crate::lang::schema::Arguments;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::check::graph::Graph;
 use crate::pipeline::check::settings::http::{self, HttpSettings};
 use crate::pipeline::check::settings::logging::{self, LoggingSettings};
 use crate::pipeline::check::settings::{livedebugging, remote};
 use crate::pipeline::check::{Extent, analyze};
-use crate::pipeline::component::HealthState;
+use crate::pipeline::component::{HealthState, ValidArguments};
 use crate::pipeline::run::engine::Engine;
 use crate::pipeline::run::instance::Instance;
 use crate::pipeline::run::library;
@@ -44,7 +43,7 @@ pub(super) struct Loader {
 /// What is to be put in force.
 #[derive(Clone)]
 pub(super) enum Wanted {
-    /// A configuration.
+    /// A configuration, as the texts of its files.
     Load(Arc<Vec<Source>>),
     /// The new shape of one import or `foreach` of the configuration in force, by id.
     Shape(Arc<str>),
@@ -89,14 +88,14 @@ struct Prepared {
     /// from a server.
     apply: Vec<Apply>,
     /// What was updated on the way, with the arguments before.
-    updated: Vec<(Arc<Node>, Arguments)>,
+    updated: Vec<(Arc<Node>, ValidArguments)>,
     /// Imports and `foreach` blocks whose shape changed on the way.
     shape: Vec<Arc<str>>,
     warnings: Diagnostics,
 }
 
 impl Loader {
-    /// The tree in force.
+    /// The tree of instances in force.
     pub(super) fn running(&self) -> Arc<Running> {
         self.in_force.read().clone()
     }
@@ -159,9 +158,10 @@ impl Loader {
         current: &Running,
         replace: &BTreeSet<Arc<str>>,
     ) -> Result<Prepared, Refused> {
-        let extent = match self.engine.module.is_empty() {
-            true => Extent::Run,
-            false => Extent::RunRemote,
+        let extent = if self.engine.module.is_empty() {
+            Extent::Run
+        } else {
+            Extent::RunRemote
         };
         let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, extent);
         let warnings = self.engine.refuse_not_built(found);
@@ -379,9 +379,9 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
 }
 
 /// Gives updated components their former arguments, last first.
-fn take_back(done: Vec<(Arc<Node>, Arguments)>) {
+fn take_back(done: Vec<(Arc<Node>, ValidArguments)>) {
     for (node, before) in done.into_iter().rev() {
-        if let Err(error) = node.update(before) {
+        if let Err(error) = node.update(&before) {
             let message = format!("former arguments could not be restored after a failed reload: {error}");
             tracing::error!(component_id = %node.id, %error, "former arguments could not be restored");
             node.set_evaluation(HealthState::Unhealthy, message);

@@ -10,16 +10,16 @@ use crate::pipeline::run::instance::{Entry, Instance};
 
 /// What expressions of every scope see, and what bodies share.
 pub(crate) struct Common {
-    /// Value of `constants`.
+    /// Value of the name `constants`.
     pub(crate) constants: Value,
-    /// Defaults of schemas.
+    /// Defaults of schemas, worked out once.
     pub(crate) defaults: Defaults,
 }
 
 /// The names that expressions of one scope see: values of its nodes, the item of a template, what surrounds a template,
 /// and the constants.
 pub(crate) struct Names<'a> {
-    /// The scope.
+    /// The graph of the scope.
     pub(crate) graph: &'a Graph,
     /// What runs for each node of it; those that failed are missing.
     pub(crate) entries: &'a [Option<Entry>],
@@ -29,7 +29,7 @@ pub(crate) struct Names<'a> {
     pub(crate) outer: Option<&'a Names<'a>>,
     /// What is the same in all scopes.
     pub(crate) common: &'a Common,
-    /// Folder of the text.
+    /// Folder of the text, for `module_path`.
     pub(crate) module_path: &'a Arc<str>,
 }
 

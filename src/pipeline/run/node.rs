@@ -17,27 +17,26 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::base::Shutdown;
-use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
 use crate::pipeline::component::live::{LiveHandle, LiveHub};
 use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState};
+use crate::pipeline::component::{AnyComponent, AnyDefinition, ComponentError, Context, HealthState, ValidArguments};
 
 /// Health of one aspect of a node.
 #[derive(Debug, Clone)]
 pub struct Health {
-    /// How well it is.
+    /// How well this aspect is.
     pub state: HealthState,
-    /// Why.
+    /// Why it is so, for people.
     pub message: Cow<'static, str>,
-    /// Since when.
+    /// Since when it has been so, in wall-clock time.
     pub updated: SystemTime,
 }
 
 /// How a component that ended early is restarted: the first wait, doubled up to the longest.
 #[derive(Debug, Clone, Copy)]
 pub struct RestartPolicy {
-    /// First wait.
+    /// Wait before the first restart.
     pub shortest: Duration,
     /// Longest wait; a run of that length starts the count again.
     pub longest: Duration,
@@ -130,18 +129,18 @@ struct Aspects {
 pub struct Node {
     /// `pyroscope.scrape.default`
     pub id: Arc<str>,
-    /// Its kind.
-    pub definition: &'static Definition,
+    /// The definition of its kind.
+    pub definition: &'static dyn AnyDefinition,
     shared: Arc<Shared>,
-    component: Arc<dyn Component>,
-    arguments: Mutex<Arguments>,
+    component: Arc<dyn AnyComponent>,
+    arguments: Mutex<ValidArguments>,
     task: Mutex<Option<Task>>,
 }
 
 enum Task {
     /// The component has nothing to do while it runs.
     Passive,
-    /// The component runs.
+    /// The component runs in a task of its own.
     Running { shutdown: Shutdown, handle: JoinHandle<()> },
 }
 
@@ -149,7 +148,7 @@ enum Task {
 pub struct Surroundings {
     /// Storage path; a component's folder is below.
     pub storage_path: std::path::PathBuf,
-    /// Root of metrics.
+    /// Root that all metrics are registered in.
     pub metrics: crate::telemetry::metrics::Scope,
     /// `User-Agent` of requests.
     pub user_agent: Arc<str>,
@@ -157,7 +156,7 @@ pub struct Surroundings {
     pub live: LiveHub,
     /// Where changed exports are told.
     pub changes: Arc<Changes>,
-    /// Names of exports.
+    /// Names of exports, shared by all components.
     pub names: Arc<ExportNames>,
     /// The program's own endpoints.
     pub own_http: OwnHttp,
@@ -187,7 +186,7 @@ impl Shared {
 }
 
 impl Health {
-    /// From now on.
+    /// This health, from now on.
     pub fn now(state: HealthState, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             state,
@@ -204,13 +203,10 @@ impl Node {
         id: Arc<str>,
         module: &str,
         hidden: bool,
-        definition: &'static Definition,
-        arguments: Arguments,
+        definition: &'static dyn AnyDefinition,
+        arguments: ValidArguments,
         around: &Surroundings,
     ) -> Result<Self, ComponentError> {
-        let Some(build) = definition.build else {
-            return Err(ComponentError(definition.not_built()));
-        };
         let shared = Arc::new(Shared {
             id: id.clone(),
             changes: around.changes.clone(),
@@ -231,9 +227,10 @@ impl Node {
             ("component_path", Arc::from(format!("/{module}"))),
             ("component_id", local),
         ];
-        let metrics = match hidden {
-            false => around.metrics.child_of(labels),
-            true => crate::telemetry::metrics::Scope::new(),
+        let metrics = if hidden {
+            crate::telemetry::metrics::Scope::new()
+        } else {
+            around.metrics.child_of(labels)
         };
         let context = Context {
             id: id.clone(),
@@ -247,7 +244,7 @@ impl Node {
             live: around.live.handle(&id),
             own_http: around.own_http.clone(),
         };
-        let component = build(context, arguments.clone())?;
+        let component = definition.build(context, &arguments)?;
         Ok(Self {
             id,
             definition,
@@ -264,16 +261,16 @@ impl Node {
     }
 
     /// The arguments in force.
-    pub fn arguments(&self) -> Arguments {
+    pub fn arguments(&self) -> ValidArguments {
         self.arguments.lock().clone()
     }
 
     /// True when these are the arguments in force.
-    pub fn has_arguments(&self, arguments: &Arguments) -> bool {
-        *self.arguments.lock() == *arguments
+    pub fn has_arguments(&self, arguments: &ValidArguments) -> bool {
+        self.arguments.lock().values() == arguments.values()
     }
 
-    /// State for people.
+    /// The component's own state, for people.
     pub fn debug_info(&self) -> Value {
         self.component.debug_info()
     }
@@ -291,15 +288,15 @@ impl Node {
         self.component.is_exclusive()
     }
 
-    /// Tells someone who begins to look what there is.
+    /// Sends the present state to a live view that has just been opened.
     pub fn show_live(&self, live: &LiveHandle) {
         self.component.show_live(&self.arguments(), live);
     }
 
     /// Gives the component new arguments; on an error the old ones stay in force.
-    pub fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
-        self.component.update(arguments.clone())?;
-        *self.arguments.lock() = arguments;
+    pub fn update(&self, arguments: &ValidArguments) -> Result<(), ComponentError> {
+        self.component.update(arguments)?;
+        *self.arguments.lock() = arguments.clone();
         Ok(())
     }
 
@@ -384,7 +381,7 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
         let started = Instant::now();
         node.set_run(HealthState::Healthy, "started component");
         // A panic ends the component and not the one who watches it.
-        let run = AssertUnwindSafe(async { node.component.clone().run(shutdown.clone()).await });
+        let run = AssertUnwindSafe(async { node.component.run(shutdown.clone()).await });
         let reason = match run.catch_unwind().await {
             Ok(Ok(())) => "component ended without an error".to_owned(),
             Ok(Err(error)) => format!("component ended with an error: {error}"),
@@ -411,7 +408,7 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&'static str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))

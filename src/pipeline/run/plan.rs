@@ -11,7 +11,7 @@ use crate::pipeline::run::node::{Health, Node};
 /// The running nodes by id.
 pub type Nodes = BTreeMap<Arc<str>, Arc<Node>>;
 
-/// A tree in force.
+/// The tree in force, with its components by id.
 #[derive(Default)]
 pub(crate) struct Running {
     /// The configuration itself; modules are inside.
@@ -20,7 +20,7 @@ pub(crate) struct Running {
     pub(crate) nodes: Nodes,
     /// The same, leaves first.
     pub(crate) order: Vec<Arc<Node>>,
-    /// Imports by id.
+    /// Imports of all scopes, by id.
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
 }
 

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
+use crate::lang::argument_error::ArgumentError;
 use crate::lang::decode::locate;
 use crate::lang::{Diagnostic, codes};
 use crate::pipeline::check::graph::SourceBlock;
 use crate::pipeline::check::settings::http::HttpSettings;
 use crate::pipeline::check::settings::remote::RemoteSettings;
-use crate::pipeline::component::ArgumentError;
 
 /// Puts prepared settings in force; called when the configuration is in force.
 pub type Apply = Box<dyn FnOnce() + Send>;

@@ -8,27 +8,27 @@
 use std::sync::Arc;
 
 use crate::lang::Diagnostics;
+use crate::lang::body::FromBody as _;
 use crate::lang::codes;
-use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
-use crate::pipeline::check::blocks;
+use crate::pipeline::check::blocks::ForeachBody;
 use crate::pipeline::check::declare::decode_call;
 use crate::pipeline::check::graph::SourceBlock;
-use crate::pipeline::component::{Definition, HealthState};
+use crate::pipeline::component::{AnyDefinition, HealthState, ValidArguments};
 use crate::pipeline::run::engine::Engine;
-use crate::pipeline::run::evaluate::{argument, block_error, body, export};
+use crate::pipeline::run::evaluate::{argument, block_error, export, typed, values};
 use crate::pipeline::run::identity;
 use crate::pipeline::run::instance::{Children, Custom, Entry, Instance, What};
 use crate::pipeline::run::names::Names;
 use crate::pipeline::run::node::Node;
 
-/// One pass.
+/// One pass through a tree of instances.
 pub(crate) struct Propagate<'a> {
     engine: &'a Engine,
     /// True for a load: the first failure ends it.
     strict: bool,
     /// What was updated, with the arguments before.
-    pub(crate) updated: Vec<(Arc<Node>, Arguments)>,
+    pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
     /// Ids of imports and `foreach` blocks that need a new tree.
     pub(crate) shape: Vec<Arc<str>>,
     /// How many nodes were evaluated.
@@ -100,7 +100,7 @@ impl<'a> Propagate<'a> {
                 Ok(entry.set_value(running.exports()))
             }
             What::Import(running) => {
-                let arguments = self.engine.arguments(running.definition, text, &names)?;
+                let arguments = self.engine.arguments(running.definition, text, &names, Some(running))?;
                 if !running.has_arguments(&arguments) {
                     self.shape.push(running.id.clone());
                 }
@@ -118,17 +118,17 @@ impl<'a> Propagate<'a> {
 
     fn update(
         &mut self,
-        definition: &Definition,
+        definition: &dyn AnyDefinition,
         node: &Arc<Node>,
         text: &SourceBlock,
         names: &Names<'_>,
     ) -> Result<(), Diagnostics> {
-        let arguments = self.engine.arguments(definition, text, names)?;
+        let arguments = self.engine.arguments(definition, text, names, Some(node))?;
         if node.has_arguments(&arguments) {
             return Ok(());
         }
         let before = node.arguments();
-        node.update(arguments).map_err(|error| {
+        node.update(&arguments).map_err(|error| {
             let message = format!("{} refused its new arguments: {error}", node.id);
             block_error(codes::UPDATE_FAILED, text, message)
         })?;
@@ -176,13 +176,13 @@ impl<'a> Propagate<'a> {
         names: &Names<'_>,
     ) -> Result<(), Diagnostics> {
         if evaluate {
-            let arguments = body(text, &blocks::FOREACH, names)?;
-            let items = identity::items(&arguments);
+            let values = values(text, ForeachBody::SCHEMA, names)?;
+            let items = identity::items(&typed(text, &values)?);
             // As many of them, so that none is left over; ids are unique.
             let same =
                 items.len() == children.list.len() && items.iter().all(|(key, _)| children.list.contains_key(key));
             if same {
-                *children.arguments.lock() = arguments;
+                *children.values.lock() = values;
                 for (key, item) in items {
                     if let Some(child) = children.list.get(&key) {
                         set_item(child, item);

@@ -10,16 +10,17 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::lang::body::FromBody as _;
 use crate::lang::schema::Arguments;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostics, codes};
-use crate::pipeline::check::blocks;
+use crate::pipeline::check::blocks::ForeachBody;
 use crate::pipeline::check::declare::decode_call;
 use crate::pipeline::check::graph::{Analysis, Call, Declare, Foreach, Graph, NodeKind, SourceBlock};
 use crate::pipeline::check::library::{self as texts, Parsed};
-use crate::pipeline::component::Definition;
+use crate::pipeline::component::{AnyDefinition, ValidArguments};
 use crate::pipeline::run::engine::Engine;
-use crate::pipeline::run::evaluate::{argument, block_error, body, export};
+use crate::pipeline::run::evaluate::{argument, block_error, export, typed, values};
 use crate::pipeline::run::identity;
 use crate::pipeline::run::instance::{Children, Custom, Entry, Instance, What, join};
 use crate::pipeline::run::library::{self, Library, Surroundings};
@@ -33,7 +34,7 @@ const MAX_DEPTH: usize = 32;
 /// Which changes of shape a tree takes up. The others stay as they are in the tree in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Accept {
-    /// All.
+    /// All changes of shape there are.
     All,
     /// All but new content of imports whose arguments are as before.
     AllButContent,
@@ -41,13 +42,13 @@ pub(crate) enum Accept {
     Only(Arc<str>),
 }
 
-/// Makes one tree.
+/// Makes one new tree beside the one in force.
 pub(crate) struct Stage<'a> {
     pub(crate) engine: &'a Engine,
-    /// The tree in force.
+    /// The tree that runs now.
     pub(crate) current: &'a Running,
     pub(crate) accept: Accept,
-    /// What was found.
+    /// Errors and warnings so far.
     pub(crate) diagnostics: Diagnostics,
     /// Components of the new tree by id.
     pub(crate) nodes: BTreeMap<Arc<str>, Arc<Node>>,
@@ -62,7 +63,7 @@ pub(crate) struct Stage<'a> {
     /// True to update components on the way, so that what is evaluated after them sees their new exports.
     eager: bool,
     /// What was updated on the way, with the arguments before.
-    pub(crate) updated: Vec<(Arc<Node>, Arguments)>,
+    pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
     /// Something could not be evaluated that depends on a component which has yet to be updated.
     pub(crate) is_stale: bool,
     /// Declarations of imports that are known to be wrong.
@@ -92,7 +93,7 @@ struct Spec {
 type Staged<T> = Result<T, Diagnostics>;
 
 impl<'a> Stage<'a> {
-    /// Nothing staged yet.
+    /// A stage with an empty tree.
     pub(crate) fn new(
         engine: &'a Engine,
         current: &'a Running,
@@ -222,20 +223,23 @@ impl<'a> Stage<'a> {
         let names = Names::of(instance, &self.engine.common, outer);
         match &node.kind {
             NodeKind::Component(definition) => {
-                let arguments = self.engine.arguments(definition, &node.block, &names)?;
                 let id = join(&instance.path, &node.id);
-                let running = match self.current.nodes.get(&id).filter(|_| !self.replace.contains(&id)) {
+                let running = self.current.nodes.get(&id).filter(|_| !self.replace.contains(&id));
+                let known = running.map(AsRef::as_ref);
+                let arguments = self.engine.arguments(*definition, &node.block, &names, known)?;
+                let running = match running {
                     Some(running) => {
                         if !running.has_arguments(&arguments) {
                             self.changed.insert(id);
-                            match self.eager {
-                                true => self.update(running, arguments, &node.block)?,
-                                false => instance.mark(index, true),
+                            if self.eager {
+                                self.update(running, &arguments, &node.block)?;
+                            } else {
+                                instance.mark(index, true);
                             }
                         }
                         running.clone()
                     }
-                    None => self.build(id, &instance.path, definition, arguments, &node.block)?,
+                    None => self.build(id, &instance.path, *definition, arguments, &node.block)?,
                 };
                 self.take(&running);
                 let value = running.exports();
@@ -243,7 +247,7 @@ impl<'a> Stage<'a> {
             }
             NodeKind::Import(definition) => {
                 let id = join(&instance.path, &node.id);
-                let (running, library) = self.import(id, &instance.path, definition, &node.block, &names)?;
+                let (running, library) = self.import(id, &instance.path, *definition, &node.block, &names)?;
                 let namespace = node.label().into();
                 instance.surroundings.libraries.lock().insert(namespace, library);
                 Ok(Entry::new(What::Import(running), Value::Null))
@@ -256,7 +260,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn update(&mut self, node: &Arc<Node>, arguments: Arguments, text: &SourceBlock) -> Staged<()> {
+    fn update(&mut self, node: &Arc<Node>, arguments: &ValidArguments, text: &SourceBlock) -> Staged<()> {
         let before = node.arguments();
         node.update(arguments).map_err(|error| {
             let message = format!("{} refused its new arguments: {error}", node.id);
@@ -270,8 +274,8 @@ impl<'a> Stage<'a> {
         &mut self,
         id: Arc<str>,
         module: &str,
-        definition: &'static Definition,
-        arguments: Arguments,
+        definition: &'static dyn AnyDefinition,
+        arguments: ValidArguments,
         text: &SourceBlock,
     ) -> Staged<Arc<Node>> {
         // The load is lost, and a build may open files and sockets.
@@ -304,15 +308,16 @@ impl<'a> Stage<'a> {
         &mut self,
         id: Arc<str>,
         module: &str,
-        definition: &'static Definition,
+        definition: &'static dyn AnyDefinition,
         text: &Arc<SourceBlock>,
         names: &Names<'_>,
     ) -> Staged<(Arc<Node>, Arc<Library>)> {
         if self.depth >= MAX_DEPTH {
             return Err(too_deep(text));
         }
-        let arguments = self.engine.arguments(definition, text, names)?;
         let known = self.current.nodes.get(&id).zip(self.current.libraries.get(&id));
+        let running = known.map(|(running, _)| running.as_ref());
+        let arguments = self.engine.arguments(definition, text, names, running)?;
         let same = |node: &Node| node.has_arguments(&arguments);
         let running = match known {
             Some((running, _)) if self.is_frozen(&id) || same(running) => running.clone(),
@@ -349,20 +354,20 @@ impl<'a> Stage<'a> {
     fn nested(
         &mut self,
         id: &str,
-        definition: &Definition,
+        definition: &dyn AnyDefinition,
         parsed: &Parsed,
         surroundings: &Arc<Surroundings>,
     ) -> Staged<()> {
         let mut diagnostics = Diagnostics::new();
         let no_nodes = Graph::default();
         for (namespace, (text, inner)) in &parsed.imports {
-            if definition.name == "import.http" && inner.name == "import.file" {
+            if definition.name() == "import.http" && inner.name() == "import.file" {
                 let message = "a module that import.http fetched cannot hold an import.file block";
                 diagnostics.push(block_error(codes::MISPLACED_BLOCK, text, message.to_owned()));
                 continue;
             }
             let names = Names::of_text(&no_nodes, &self.engine.common, &surroundings.module_path);
-            match self.import(join(id, &text.block.id().into()), id, inner, text, &names) {
+            match self.import(join(id, &text.block.id().into()), id, *inner, text, &names) {
                 Ok((_, library)) => {
                     let mut libraries = surroundings.libraries.lock();
                     libraries.insert(namespace.clone(), library);
@@ -410,9 +415,10 @@ impl<'a> Stage<'a> {
         self.depth += 1;
         let inner = self.instance(spec, outer);
         self.depth -= 1;
-        match inner.entries.iter().all(Option::is_some) {
-            true => Ok(inner),
-            false => Err(Diagnostics::new()),
+        if inner.entries.iter().all(Option::is_some) {
+            Ok(inner)
+        } else {
+            Err(Diagnostics::new())
         }
     }
 
@@ -450,9 +456,10 @@ impl<'a> Stage<'a> {
             }
             return Ok(());
         }
-        match self.reported.insert(Arc::as_ptr(declare)) {
-            true => Err(found),
-            false => Err(Diagnostics::new()),
+        if self.reported.insert(Arc::as_ptr(declare)) {
+            Err(found)
+        } else {
+            Err(Diagnostics::new())
         }
     }
 
@@ -463,15 +470,16 @@ impl<'a> Stage<'a> {
         }
         let id = join(&instance.path, &node.id);
         let frozen = self.is_frozen(&id).then(|| self.current.children(&id)).flatten();
-        let arguments = match frozen {
-            Some(children) => children.arguments.lock().clone(),
-            None => body(&node.block, &blocks::FOREACH, names)?,
+        let values = match frozen {
+            Some(children) => children.values.lock().clone(),
+            None => values(&node.block, ForeachBody::SCHEMA, names)?,
         };
+        let body: ForeachBody = typed(&node.block, &values)?;
         let module_path = instance.surroundings.module_path.clone();
-        let hidden = usize::from(!arguments.bool("enable_metrics"));
+        let hidden = usize::from(!body.enable_metrics);
         self.hidden += hidden;
         let mut list = Vec::new();
-        for (key, item) in identity::items(&arguments) {
+        for (key, item) in identity::items(&body) {
             let spec = Spec {
                 path: join(&id, &key),
                 graph: foreach.template.clone(),
@@ -486,7 +494,7 @@ impl<'a> Stage<'a> {
         let list = list.into_iter().map(|(key, inner)| Ok((key, inner?)));
         let children = Children {
             list: list.collect::<Staged<_>>()?,
-            arguments: Mutex::new(arguments),
+            values: Mutex::new(values),
         };
         Ok(Entry::new(What::Foreach(children), Value::object::<Arc<str>>([])))
     }

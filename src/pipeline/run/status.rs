@@ -7,12 +7,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::base::BoxFuture;
+use crate::lang::body::FromBody as _;
 use crate::lang::convert::value_name;
 use crate::lang::decode::default_of;
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::schema::{Arguments, Kind, RECEIVER, Schema};
 use crate::lang::value::{Number, Value};
-use crate::pipeline::check::blocks;
+use crate::pipeline::check::blocks::ForeachBody;
 use crate::pipeline::check::graph::NodeKind;
 use crate::pipeline::run::controller::{Controller, health_name};
 use crate::pipeline::run::instance::{Instance, What};
@@ -22,9 +23,9 @@ use crate::pipeline::run::node::Health;
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentView {
-    /// `pyroscope.scrape`
+    /// Name of its kind: `pyroscope.scrape`.
     pub name: String,
-    /// Always `block`.
+    /// Always `block`, as in Alloy's API.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// `pyroscope.scrape.default`
@@ -42,7 +43,7 @@ pub struct ComponentView {
     pub referenced_by: Vec<String>,
     /// Ids that it sends data to.
     pub data_flow_edges_to: Vec<String>,
-    /// How it is.
+    /// Its health, the worst of all aspects.
     pub health: HealthView,
     /// Always empty; Alloy's page expects it.
     pub original: &'static str,
@@ -59,15 +60,15 @@ pub struct ComponentView {
     pub live_debugging_enabled: bool,
 }
 
-/// Health of a component.
+/// Health of a component, in Alloy's shape.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthView {
     /// `healthy`, `unknown`, `unhealthy` or `exited`.
     pub state: &'static str,
-    /// Why.
+    /// Why it is so, for people.
     pub message: String,
-    /// Since when, RFC 3339.
+    /// When it became so, in RFC 3339.
     pub updated_time: String,
 }
 
@@ -77,9 +78,9 @@ pub struct HealthView {
 pub struct LastLoadView {
     /// True when it succeeded.
     pub success: bool,
-    /// When it was, RFC 3339.
+    /// When the load ended, in RFC 3339.
     pub time: String,
-    /// What was wrong.
+    /// Diagnostics of a load that failed.
     pub diagnostics: serde_json::Value,
     /// The same with excerpts, for people.
     pub text: String,
@@ -111,12 +112,12 @@ impl Controller {
         view.live_debugging_enabled = self.live().is_enabled();
         let (arguments, exports, debug_info) = match &entry.what {
             What::Component(node) => (
-                body(&node.arguments(), node.definition.arguments, &[]),
+                body(node.arguments().values(), node.definition.arguments(), &[]),
                 node.exports(),
                 node.debug_info(),
             ),
             What::Import(node) => (
-                body(&node.arguments(), node.definition.arguments, &[]),
+                body(node.arguments().values(), node.definition.arguments(), &[]),
                 Value::Null,
                 node.debug_info(),
             ),
@@ -126,7 +127,7 @@ impl Controller {
                 (arguments, module.instance.exports(), Value::Null)
             }
             What::Foreach(children) => (
-                body(&children.arguments.lock(), &blocks::FOREACH, &[]),
+                body(&children.values.lock(), ForeachBody::SCHEMA, &[]),
                 Value::Null,
                 Value::Null,
             ),

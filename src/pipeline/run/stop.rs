@@ -31,7 +31,7 @@ struct Turn {
     taken: bool,
 }
 
-/// The turns of a stop.
+/// Which components a stop ends after which.
 #[derive(Default)]
 struct Turns {
     all: Vec<Turn>,
@@ -107,10 +107,7 @@ impl Turns {
             self.found.extend(node.as_ref().map(|node| node.id.clone()));
             let first = self.push(node);
             let modules = instance.modules(index);
-            let last = match modules.is_empty() {
-                true => first,
-                false => self.push(None),
-            };
+            let last = if modules.is_empty() { first } else { self.push(None) };
             for inner in modules {
                 self.add(inner, nodes, Some((first, last)));
             }

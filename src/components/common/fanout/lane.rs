@@ -50,7 +50,7 @@ pub struct LaneMetrics {
 /// Why profiles were dropped on the way to a receiver.
 #[derive(Clone, Copy)]
 enum Reason {
-    /// The lane was full.
+    /// The lane held as many as it may.
     Full,
     /// The receiver took too long.
     Timeout,
@@ -59,7 +59,7 @@ enum Reason {
 }
 
 impl LaneMetrics {
-    /// Registers them.
+    /// Makes the handles and registers them in `scope`.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self {
             dropped: Family::default(),
@@ -105,7 +105,7 @@ struct Batch {
 }
 
 impl Lane {
-    /// An empty lane.
+    /// A lane in which nothing waits yet.
     pub fn new(receiver: Receiver, metrics: LaneMetrics, patience: Patience) -> Arc<Self> {
         let labels = vec![("receiver", receiver.component_id().to_owned())];
         let waiting = metrics.waiting.get_or_create_owned(&labels);

@@ -7,9 +7,10 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 
 use crate::base::BoxFuture;
+use crate::components::common::fanout::Receivers;
 use crate::components::common::fanout::{Fanout, Patience};
 use crate::components::common::testing::{Collector, Recorder, eventually, receivers};
-use crate::lang::schema::Arguments;
+use crate::lang::attribute::FromValue as _;
 use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
 
@@ -53,10 +54,8 @@ fn profile(name: &str, bytes: usize) -> RawProfile {
     }
 }
 
-fn forward_to(sinks: impl IntoIterator<Item = Receiver>) -> Arguments {
-    let mut arguments = Arguments::default();
-    arguments.attributes.insert("forward_to".into(), receivers(sinks));
-    arguments
+fn forward_to(sinks: impl IntoIterator<Item = Receiver>) -> Receivers {
+    Receivers::from_value("forward_to", &receivers(sinks)).unwrap()
 }
 
 fn names(collector: &Collector) -> Vec<String> {

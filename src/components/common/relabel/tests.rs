@@ -1,6 +1,7 @@
 //! Behaviour of the rules: one case an action and a check, in the form "labels, rule, labels".
 
 use crate::components::common::relabel::{LabelMap, Rules, is_template};
+use crate::lang::body::FromBlocks as _;
 use crate::lang::schema::{ArgumentBlock, Arguments};
 use crate::lang::value::{Number, Value};
 
@@ -37,11 +38,8 @@ fn sources(names: &[&str]) -> Value {
 }
 
 fn rules(blocks: Vec<ArgumentBlock>) -> Result<Rules, String> {
-    Rules::from_arguments(&Arguments {
-        blocks,
-        ..Arguments::default()
-    })
-    .map_err(|error| format!("{}: {}", error.path, error.message))
+    let blocks: Vec<&ArgumentBlock> = blocks.iter().collect();
+    Rules::from_blocks("rule", &blocks).map_err(|errors| errors.0[0].to_string())
 }
 
 fn labels(pairs: &[(&str, &str)]) -> LabelMap {

@@ -12,12 +12,12 @@ pub struct FileMetrics {
     pub refreshes: Counter,
     /// Files that could not be read, counted at every refresh.
     pub errors: Counter,
-    /// Targets exported now.
+    /// Targets that are exported now.
     pub targets: Gauge,
 }
 
 impl FileMetrics {
-    /// Registers the metrics.
+    /// Makes the handles and registers them in `scope`.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         scope.register(

@@ -14,12 +14,13 @@ use tokio::sync::Notify;
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::folder_watcher::FolderWatcher;
 use crate::components::common::targets;
-use crate::lang::schema::{Arguments, Attribute, Kind, Schema, TARGETS};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::lang::schema::{Attribute, TARGETS};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::live::LiveHandle;
-use crate::pipeline::component::{
-    ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
-};
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 
 mod metrics;
 mod reader;
@@ -27,90 +28,55 @@ mod reader;
 mod tests;
 
 use metrics::FileMetrics;
-use reader::Files;
+use reader::{FilePattern, Files};
 
 /// Changes that come within this time are read together: an editor writes a file in several steps.
 const SETTLE: Duration = Duration::from_millis(50);
 
+arguments! {
+    /// Arguments of `discovery.file`.
+    pub(crate) struct FileArguments {
+        /// Files to read, or globs of files; names end in .json, .yaml or .yml.
+        files: Vec<FilePattern>,
+        /// Time after which the files are read again even when no change was seen.
+        refresh_interval: Interval = "5m",
+    }
+    check FileArguments::check;
+}
+
 /// The component's definition.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<FileArguments> = Definition {
     name: "discovery.file",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::required(
-                "files",
-                Kind::List(&Kind::String),
-                "Files to read, or globs of files; names end in .json, .yaml or .yml.",
-            ),
-            Attribute::with_default(
-                "refresh_interval",
-                Kind::Duration,
-                "\"5m\"",
-                "Time after which the files are read again even when no change was seen.",
-            ),
-        ],
-        blocks: &[],
-    },
     exports: &[Attribute::required("targets", TARGETS, "The targets of all files.")],
-    validate: |arguments| Settings::from_arguments(arguments).map(drop),
+    metrics: |scope| drop(FileMetrics::new(scope)),
     build: Some(build),
     doc: "`discovery.file` reads targets from JSON and YAML files and follows their changes.",
 };
 
-#[derive(Clone, Debug, PartialEq)]
-struct Settings {
-    patterns: Vec<Arc<str>>,
-    refresh_interval: Duration,
-}
-
-impl Settings {
-    fn from_arguments(arguments: &Arguments) -> Result<Self, ArgumentError> {
-        let error = |path: String, message: String| Err(ArgumentError { path, message });
-        let settings = Self {
-            patterns: arguments.strings("files"),
-            refresh_interval: arguments.duration("refresh_interval"),
-        };
-        for (index, pattern) in settings.patterns.iter().enumerate() {
-            if reader::Format::of(pattern.as_ref().as_ref()).is_none() {
-                let message = format!("`{pattern}` must end in .json, .yaml or .yml");
-                return error(format!("files[{index}]"), message);
-            }
-            if let Err(problem) = glob::Pattern::new(pattern) {
-                return error(
-                    format!("files[{index}]"),
-                    format!("`{pattern}` is not a glob: {problem}"),
-                );
-            }
+impl FileArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.files.is_empty() {
+            return Err(ArgumentError::new("files", "at least one file must be given"));
         }
-        if settings.patterns.is_empty() {
-            return error("files".to_owned(), "at least one file must be given".to_owned());
-        }
-        if settings.refresh_interval.is_zero() {
-            return error(
-                "refresh_interval".to_owned(),
-                "refresh_interval must be greater than 0".to_owned(),
-            );
-        }
-        Ok(settings)
+        Ok(())
     }
 }
 
 struct FileDiscovery {
     context: Context,
     metrics: FileMetrics,
-    settings: Mutex<Settings>,
+    arguments: Mutex<Arc<FileArguments>>,
     files: Mutex<Files>,
-    /// Wakes the run loop: the settings or a folder changed.
+    /// Wakes the run loop: the arguments or a folder changed.
     changed: Arc<Notify>,
 }
 
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
-    let settings = settings(&arguments)?;
+fn build(context: Context, arguments: Arc<FileArguments>) -> Result<Arc<dyn Component<FileArguments>>, ComponentError> {
     let component = FileDiscovery {
         metrics: FileMetrics::new(&context.metrics),
         context,
-        settings: Mutex::new(settings),
+        arguments: Mutex::new(arguments),
         files: Mutex::default(),
         changed: Arc::default(),
     };
@@ -118,17 +84,12 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
     Ok(Arc::new(component))
 }
 
-fn settings(arguments: &Arguments) -> Result<Settings, ComponentError> {
-    Settings::from_arguments(arguments)
-        .map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))
-}
-
 impl FileDiscovery {
-    /// Reads all files and tells exports and health.
+    /// Reads all files, and sets exports and health.
     fn refresh(&self) {
-        let patterns = self.settings.lock().patterns.clone();
+        let arguments = self.arguments.lock().clone();
         let mut files = self.files.lock();
-        let new_errors = files.read(&patterns);
+        let new_errors = files.read(&arguments.files);
         for (path, error) in &new_errors {
             tracing::error!(
                 component = %self.context.id, path = %path.display(), error = %error,
@@ -156,13 +117,10 @@ impl FileDiscovery {
             );
         }
         loop {
-            let (patterns, interval) = {
-                let settings = self.settings.lock();
-                (settings.patterns.clone(), settings.refresh_interval)
-            };
+            let arguments = self.arguments.lock().clone();
             if let Ok(watcher) = &mut watcher {
                 let resolved: Vec<PathBuf> = self.files.lock().resolved_folders();
-                watcher.watch(&patterns, resolved);
+                watcher.watch(arguments.files.iter().map(FilePattern::text), resolved);
             }
             // Once after the folders are watched: what changed before is not missed.
             let this = self.clone();
@@ -172,15 +130,15 @@ impl FileDiscovery {
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = self.changed.notified() => tokio::time::sleep(SETTLE).await,
-                () = tokio::time::sleep(interval) => {}
+                () = tokio::time::sleep(arguments.refresh_interval.get()) => {}
             }
         }
     }
 }
 
-impl Component for FileDiscovery {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
-        *self.settings.lock() = settings(&arguments)?;
+impl Component<FileArguments> for FileDiscovery {
+    fn update(&self, arguments: Arc<FileArguments>) -> Result<(), ComponentError> {
+        *self.arguments.lock() = arguments;
         self.refresh();
         self.changed.notify_one();
         Ok(())
@@ -197,7 +155,7 @@ impl Component for FileDiscovery {
         })
     }
 
-    fn show_live(&self, _arguments: &Arguments, live: &LiveHandle) {
+    fn show_live(&self, _arguments: &FileArguments, live: &LiveHandle) {
         targets::tell(&self.files.lock().targets(), live);
     }
 

@@ -9,22 +9,52 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::components::common::targets::Target;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, wrong};
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
 
 /// Largest file that is read, 64 MiB: far above any list of targets, and a bound for a path that leads elsewhere.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// Syntax of a file, told by its name.
+/// A path or glob of files whose names say their format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FilePattern(Arc<str>);
+
+impl FilePattern {
+    /// The pattern as it is written.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromValue for FilePattern {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let pattern = Arc::<str>::from_value(name, value)?;
+        if Format::of(Path::new(&*pattern)).is_none() {
+            return Err(wrong(format!("`{pattern}` must end in .json, .yaml or .yml")));
+        }
+        if let Err(problem) = glob::Pattern::new(&pattern) {
+            return Err(wrong(format!("`{pattern}` is not a glob: {problem}")));
+        }
+        Ok(Self(pattern))
+    }
+}
+
+/// The syntax of a file, by the end of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// `.json`.
+enum Format {
+    /// A name that ends in `.json`.
     Json,
-    /// `.yaml`, `.yml`.
+    /// A name that ends in `.yaml` or `.yml`.
     Yaml,
 }
 
 impl Format {
     /// The format of a path or glob; `None` for other endings.
-    pub fn of(path: &Path) -> Option<Self> {
+    fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "json" => Some(Self::Json),
             "yaml" | "yml" => Some(Self::Yaml),
@@ -55,10 +85,10 @@ struct Group {
 
 impl Files {
     /// Reads all files that the patterns match now. Files that are gone are forgotten. Returns the errors that are new or changed.
-    pub fn read(&mut self, patterns: &[Arc<str>]) -> Vec<(PathBuf, String)> {
+    pub fn read(&mut self, patterns: &[FilePattern]) -> Vec<(PathBuf, String)> {
         let mut old = std::mem::take(&mut self.states);
         let mut new_errors = Vec::new();
-        for path in patterns.iter().flat_map(|pattern| matching(pattern)) {
+        for path in patterns.iter().flat_map(|pattern| matching(pattern.text())) {
             if self.states.contains_key(&path) {
                 continue;
             }
@@ -102,7 +132,7 @@ impl Files {
             .map(|(path, state)| (path.as_path(), state.targets.len(), state.error.as_deref()))
     }
 
-    /// Number of files.
+    /// How many files match the patterns now.
     pub fn len(&self) -> usize {
         self.states.len()
     }

@@ -130,7 +130,7 @@ async fn the_symlink_swap_of_a_config_map_is_seen() {
 #[test]
 fn a_file_of_another_ending_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let error = (DEFINITION.validate)(&body(folder.path(), "a.txt").arguments(&DEFINITION)).unwrap_err();
-    assert_eq!(error.path, "files[0]");
-    assert!(error.message.ends_with("must end in .json, .yaml or .yml"));
+    let error = body(folder.path(), "a.txt").read(&DEFINITION).unwrap_err();
+    assert!(error.starts_with("files[0]: "), "{error}");
+    assert!(error.ends_with("must end in .json, .yaml or .yml"), "{error}");
 }

@@ -16,52 +16,53 @@ use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::discovery;
 use crate::components::common::targets::{self, Target};
 use crate::ebpf::proc::pids;
-use crate::lang::schema::Arguments;
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::live::LiveHandle;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics};
 
 mod arguments;
 pub mod scan;
 
-use arguments::Settings;
+use arguments::ProcessArguments;
 
 /// How often new ids are looked for: a list of a folder, some tens of microseconds.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The component's definition.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<ProcessArguments> = Definition {
     name: "discovery.process",
     stability: Stability::GenerallyAvailable,
-    arguments: &arguments::SCHEMA,
     exports: discovery::EXPORTS,
-    validate: discovery::check_refresh_interval,
+    metrics: no_metrics,
     build: Some(build),
     doc: "`discovery.process` finds the processes of this machine and the containers that they run in.",
 };
 
 struct ProcessDiscovery {
     context: Context,
-    settings: Mutex<Settings>,
+    arguments: Mutex<Arc<ProcessArguments>>,
     found: Mutex<Found>,
     changed: Notify,
 }
 
-/// What was found last.
+/// The processes of the last look.
 #[derive(Default)]
 struct Found {
     by_pid: BTreeMap<u32, Target>,
     /// Ids that have no target: threads of the kernel, and those that are gone.
     passed_over: BTreeSet<u32>,
-    /// When all was read.
+    /// When all processes were last read.
     read: Option<Instant>,
     exported: Vec<Target>,
 }
 
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+fn build(
+    context: Context,
+    arguments: Arc<ProcessArguments>,
+) -> Result<Arc<dyn Component<ProcessArguments>>, ComponentError> {
     let component = ProcessDiscovery {
         context,
-        settings: Mutex::new(Settings::from(&arguments)),
+        arguments: Mutex::new(arguments),
         found: Mutex::default(),
         changed: Notify::new(),
     };
@@ -72,7 +73,7 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
 impl ProcessDiscovery {
     /// Reads all processes, or only those that are new, and exports what changed.
     fn refresh(&self, all: bool) {
-        let settings = self.settings.lock().clone();
+        let arguments = self.arguments.lock().clone();
         let proc = Path::new("/proc");
         let mut found = self.found.lock();
         let pids = match pids() {
@@ -94,13 +95,13 @@ impl ProcessDiscovery {
         if new.is_empty() && !all {
             return;
         }
-        let users = if settings.wanted.username {
+        let users = if arguments.discover_config.username {
             scan::users(&std::fs::read_to_string("/etc/passwd").unwrap_or_default())
         } else {
             Default::default()
         };
         for pid in new {
-            match scan::target(proc, pid, settings.wanted, &users) {
+            match scan::target(proc, pid, &arguments.discover_config, &users) {
                 Some(target) => {
                     found.by_pid.insert(pid, target);
                 }
@@ -109,7 +110,10 @@ impl ProcessDiscovery {
                 }
             }
         }
-        let targets = scan::join(found.by_pid.values().cloned().collect(), &settings.join);
+        let targets = scan::join(
+            found.by_pid.values().cloned().collect(),
+            &arguments.join.iter().collect::<Vec<_>>(),
+        );
         if targets != found.exported || all {
             found.exported.clone_from(&targets);
             let count = found.by_pid.len();
@@ -123,14 +127,14 @@ impl ProcessDiscovery {
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         loop {
             let is_due = {
-                let interval = self.settings.lock().refresh_interval;
+                let interval = self.arguments.lock().refresh_interval.get();
                 self.found.lock().read.is_none_or(|read| read.elapsed() >= interval)
             };
             let this = self.clone();
             tokio::task::spawn_blocking(move || this.refresh(is_due))
                 .await
                 .map_err(|error| ComponentError(format!("reading processes panicked: {error}")))?;
-            let pause = LOOK.min(self.settings.lock().refresh_interval);
+            let pause = LOOK.min(self.arguments.lock().refresh_interval.get());
             tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
                 () = self.changed.notified() => {}
@@ -140,9 +144,9 @@ impl ProcessDiscovery {
     }
 }
 
-impl Component for ProcessDiscovery {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
-        *self.settings.lock() = Settings::from(&arguments);
+impl Component<ProcessArguments> for ProcessDiscovery {
+    fn update(&self, arguments: Arc<ProcessArguments>) -> Result<(), ComponentError> {
+        *self.arguments.lock() = arguments;
         self.refresh(true);
         self.changed.notify_one();
         Ok(())
@@ -152,7 +156,7 @@ impl Component for ProcessDiscovery {
         Box::pin(self.work(shutdown))
     }
 
-    fn show_live(&self, _arguments: &Arguments, live: &LiveHandle) {
+    fn show_live(&self, _arguments: &ProcessArguments, live: &LiveHandle) {
         targets::tell(&self.found.lock().exported, live);
     }
 

@@ -15,7 +15,7 @@ use crate::ebpf::proc::container_id_of;
 const MAX_TEXT: u64 = 128 << 10;
 
 /// The target of one process; `None` when it is gone or is a thread of the kernel.
-pub fn target(proc: &Path, pid: u32, wanted: Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
+pub(crate) fn target(proc: &Path, pid: u32, wanted: &Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
     let folder = proc.join(pid.to_string());
     let link = |name: &str| {
         std::fs::read_link(folder.join(name))
@@ -155,7 +155,7 @@ mod tests {
             uid: true,
             cgroup_path: true,
         };
-        let found = target(proc, own, all, &users("root:x:0:0::/root:/bin/sh\nme:x:12:3:::\n")).unwrap();
+        let found = target(proc, own, &all, &users("root:x:0:0::/root:/bin/sh\nme:x:12:3:::\n")).unwrap();
         assert_eq!(found[PID].as_ref(), own.to_string());
         assert!(found["__meta_process_exe"].contains("alluvium"));
         assert!(found.contains_key("__meta_process_cwd"));
@@ -169,7 +169,7 @@ mod tests {
             uid: false,
             cgroup_path: false,
         };
-        assert_eq!(target(proc, own, nothing, &HashMap::new()).unwrap().len(), 1);
+        assert_eq!(target(proc, own, &nothing, &HashMap::new()).unwrap().len(), 1);
     }
 
     #[test]

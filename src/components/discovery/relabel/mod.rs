@@ -9,23 +9,32 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::relabel::{RULE_BLOCK, RULES, Rules};
-use crate::components::common::targets;
-use crate::lang::schema::{Arguments, Attribute, Kind, Schema, TARGETS};
+use crate::components::common::relabel::{RULES, Rules};
+use crate::components::common::targets::{self, Targets};
+use crate::lang::body::arguments;
+use crate::lang::schema::{Attribute, Kind, TARGETS};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{
-    ArgumentError, Component, ComponentError, Context, Definition, ExportsSender, HealthSender, HealthState, Stability,
+    Component, ComponentError, Context, Definition, ExportsSender, HealthSender, HealthState, Stability, no_metrics,
 };
 
+arguments! {
+    /// Arguments of `discovery.relabel`.
+    pub(crate) struct RelabelArguments {
+        /// Targets whose labels are changed.
+        targets: Targets,
+    }
+    blocks {
+        /// A relabeling rule; rules apply in the order written.
+        rule: Rules,
+    }
+}
+
 /// The component's definition.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<RelabelArguments> = Definition {
     name: "discovery.relabel",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[Attribute::required("targets", TARGETS, "Targets to change.")],
-        blocks: &[RULE_BLOCK],
-    },
     exports: &[
         Attribute::required(
             "output",
@@ -38,7 +47,7 @@ pub const DEFINITION: Definition = Definition {
             "The rules, for components that take them.",
         ),
     ],
-    validate: |arguments| Rules::from_arguments(arguments).map(drop),
+    metrics: no_metrics,
     build: Some(build),
     doc: "`discovery.relabel` changes the labels of targets by relabeling rules and drops targets that are not wanted.",
 };
@@ -56,7 +65,10 @@ struct Counts {
     kept: usize,
 }
 
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+fn build(
+    context: Context,
+    arguments: Arc<RelabelArguments>,
+) -> Result<Arc<dyn Component<RelabelArguments>>, ComponentError> {
     let component = Relabel {
         exports: context.exports,
         health: context.health,
@@ -67,18 +79,15 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
     Ok(Arc::new(component))
 }
 
-impl Component for Relabel {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
-        let rules = Rules::from_arguments(&arguments)
-            .map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))?;
+impl Component<RelabelArguments> for Relabel {
+    fn update(&self, arguments: Arc<RelabelArguments>) -> Result<(), ComponentError> {
         if self.live.is_watched() {
-            let received = arguments.targets("targets");
-            received.iter().for_each(|target| rules.tell(&self.live, false, target));
+            self.show_live(&arguments, &self.live);
         }
-        let targets = arguments.value("targets");
-        let output = targets::map(targets, |target| rules.apply(target));
+        let RelabelArguments { targets, rule: rules } = &*arguments;
+        let output = targets.map(|target| rules.apply(target));
         let counts = Counts {
-            received: targets::count(targets),
+            received: targets.len(),
             kept: targets::count(&output),
         };
         *self.counts.lock() = counts;
@@ -102,10 +111,9 @@ impl Component for Relabel {
         true
     }
 
-    fn show_live(&self, arguments: &Arguments, live: &LiveHandle) {
-        if let Ok(rules) = Rules::from_arguments(arguments) {
-            let targets = arguments.targets("targets");
-            targets.iter().for_each(|target| rules.tell(live, false, target));
+    fn show_live(&self, arguments: &RelabelArguments, live: &LiveHandle) {
+        for target in arguments.targets.iter() {
+            arguments.rule.tell(live, false, &target);
         }
     }
 

@@ -3,30 +3,37 @@
 //! In: a path. Out: the texts under their paths. Of a folder those files count whose names end in `.alloy` or `.river`, without its sub-folders.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::components::common::detector::{self, Detector};
 use crate::components::common::source::{self, Exports, Fetch};
-use crate::lang::schema::{Arguments, Attribute, Kind, Schema};
+use crate::lang::body::arguments;
 use crate::lang::value::Value;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use crate::pipeline::component::{Definition, Stability, no_metrics};
+
+arguments! {
+    /// Arguments of `import.file`.
+    pub(crate) struct FileArguments {
+        /// Path of the file or folder to read.
+        filename: PathBuf,
+    }
+    shared { detector: Detector }
+}
 
 /// The definition of the block.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<FileArguments> = Definition {
     name: "import.file",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            detector::DETECTOR,
-            Attribute::required("filename", Kind::String, "File or folder to read."),
-            detector::POLL_FREQUENCY,
-        ],
-        blocks: &[],
-    },
     exports: &[],
-    validate: |arguments| Detector::new(arguments).map(drop),
-    build: Some(build),
+    metrics: no_metrics,
+    build: Some(|context, arguments| {
+        source::build(context, &arguments, |_, arguments: &FileArguments| {
+            Ok(Files {
+                path: arguments.filename.clone(),
+                detector: arguments.detector.clone(),
+            })
+        })
+    }),
     doc: "`import.file` makes the declarations in a file or folder usable as `LABEL.NAME`.",
 };
 
@@ -35,20 +42,12 @@ struct Files {
     detector: Detector,
 }
 
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
-    source::build(context, &arguments, |_, arguments| {
-        Ok(Arc::new(Files {
-            path: PathBuf::from(&*arguments.string("filename")),
-            detector: Detector::new(arguments)?,
-        }))
-    })
-}
-
 impl Files {
     fn folder(&self) -> PathBuf {
-        match self.path.is_dir() {
-            true => self.path.clone(),
-            false => detector::folder_of(&self.path),
+        if self.path.is_dir() {
+            self.path.clone()
+        } else {
+            detector::folder_of(&self.path)
         }
     }
 
@@ -83,10 +82,10 @@ impl Fetch for Files {
     }
 
     fn interval(&self) -> Option<Duration> {
-        Some(self.detector.interval)
+        Some(self.detector.poll_frequency.get())
     }
 
     fn watched(&self) -> Option<PathBuf> {
-        self.detector.watches.then(|| self.folder())
+        self.detector.watches().then(|| self.folder())
     }
 }

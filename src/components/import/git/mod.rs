@@ -6,10 +6,14 @@ use std::path::{Component as Part, Path};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::components::common::checks::at_most_one_of;
 use crate::components::common::source::{self, Exports, Fetch};
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, Secret, wrong};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
 use crate::lang::value::Value;
-use crate::pipeline::component::{ArgumentError, Component, ComponentError, Context, Definition, Stability};
+use crate::pipeline::component::{Definition, Stability, no_metrics};
 
 mod repository;
 #[cfg(test)]
@@ -17,54 +21,108 @@ mod tests;
 
 use repository::{Auth, Key, Repository};
 
+arguments! {
+    /// Arguments of `import.git`.
+    pub(crate) struct GitArguments {
+        /// File or folder in the repository.
+        path: RepositoryPath,
+        /// Time from one pull to the next; 0 pulls once.
+        pull_frequency: Duration = "60s",
+        /// URL or path of the repository.
+        repository: RepositoryUrl,
+        /// Branch, tag or commit to check out.
+        revision: Revision = "main",
+    }
+    blocks {
+        /// User and password for HTTP.
+        basic_auth: Option<BasicAuth>,
+        /// Key for a repository behind SSH.
+        ssh_key: Option<SshKey>,
+    }
+    check GitArguments::check;
+}
+
+arguments! {
+    /// The body of `basic_auth { }`.
+    pub(crate) struct BasicAuth {
+        /// Password for the repository.
+        password: Option<Secret>,
+        /// File with the password; read at every pull.
+        password_file: Option<Arc<str>>,
+        /// User name for the repository.
+        username: Arc<str> = "",
+    }
+    check BasicAuth::check;
+}
+
+arguments! {
+    /// The body of `ssh_key { }`.
+    pub(crate) struct SshKey {
+        /// The private key, as PEM text.
+        key: Option<Secret>,
+        /// File with the private key.
+        key_file: Option<Arc<str>>,
+        /// Text that the key is encrypted with.
+        passphrase: Option<Secret>,
+        /// User name for the repository.
+        username: Arc<str>,
+    }
+    check SshKey::check;
+}
+
+/// Declares a text that `git` is given, with its check and what is said of one that fails it.
+macro_rules! texts {
+    ($( $(#[doc = $doc:literal])+ $name:ident: $is_good:expr, $wrong:literal; )+) => { $(
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub(crate) struct $name(Arc<str>);
+
+        impl FromValue for $name {
+            const KIND: Kind = Kind::String;
+
+            fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+                let text = Arc::<str>::from_value(name, value)?;
+                let is_good: fn(&str) -> bool = $is_good;
+                if is_good(&text) { Ok(Self(text)) } else { Err(wrong($wrong)) }
+            }
+        }
+    )+ };
+}
+
+texts! {
+    /// Where the repository is; no option of `git`.
+    RepositoryUrl: |text| !text.is_empty() && !text.starts_with('-'), "must be the URL or path of a repository";
+    /// What is checked out; no option and no expression of `git`.
+    Revision: |text| {
+        let is_expression = text.contains([':', ' ', '^', '~', '?', '*', '[']);
+        !text.is_empty() && !text.starts_with('-') && !is_expression
+    }, "must be the name of a branch, a tag or a commit";
+    /// A path that does not lead out of the repository.
+    RepositoryPath: |text| {
+        let is_inside = |part| matches!(part, Part::Normal(_) | Part::CurDir);
+        !text.is_empty() && Path::new(text).components().all(is_inside)
+    }, "must be a path inside of the repository";
+}
+
 /// The definition of the block.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<GitArguments> = Definition {
     name: "import.git",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::required("path", Kind::String, "File or folder in the repository."),
-            Attribute::with_default(
-                "pull_frequency",
-                Kind::Duration,
-                "\"60s\"",
-                "Time from one pull to the next; 0 pulls once.",
-            ),
-            Attribute::required("repository", Kind::String, "URL or path of the repository."),
-            Attribute::with_default("revision", Kind::String, "\"main\"", "Branch, tag or commit."),
-        ],
-        blocks: &[
-            Block::optional("basic_auth", &BASIC_AUTH, "User and password for HTTP."),
-            Block::optional("ssh_key", &SSH_KEY, "Key for SSH."),
-        ],
-    },
     exports: &[],
-    validate: |arguments| check(arguments).map(drop),
-    build: Some(build),
+    metrics: no_metrics,
+    build: Some(|context, arguments| {
+        source::build(context, &arguments, |context, arguments: &GitArguments| {
+            let GitArguments {
+                repository, revision, ..
+            } = arguments;
+            Ok(Git {
+                repository: Repository::new(&context.data_path, &repository.0, &revision.0, arguments.auth()),
+                path: arguments.path.0.to_string(),
+                frequency: arguments.pull_frequency,
+            })
+        })
+    }),
     doc: "`import.git` makes the declarations in a git repository usable as `LABEL.NAME`.",
-};
-
-const BASIC_AUTH: Schema = Schema {
-    attributes: &[
-        Attribute::optional("password", Kind::Secret, "Password."),
-        Attribute::optional(
-            "password_file",
-            Kind::String,
-            "File with the password; read at every pull.",
-        ),
-        Attribute::with_default("username", Kind::String, "\"\"", "User."),
-    ],
-    blocks: &[],
-};
-
-const SSH_KEY: Schema = Schema {
-    attributes: &[
-        Attribute::optional("key", Kind::Secret, "The private key."),
-        Attribute::optional("key_file", Kind::String, "File with the private key."),
-        Attribute::optional("passphrase", Kind::Secret, "What the key is locked with."),
-        Attribute::required("username", Kind::String, "User."),
-    ],
-    blocks: &[],
 };
 
 struct Git {
@@ -73,72 +131,51 @@ struct Git {
     frequency: Duration,
 }
 
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
-    source::build(context, &arguments, |context, arguments| {
-        let auth = check(arguments)?;
-        Ok(Arc::new(Git {
-            repository: Repository::new(
-                &context.data_path,
-                &arguments.string("repository"),
-                &arguments.string("revision"),
-                auth,
-            ),
-            path: arguments.string("path").to_string(),
-            frequency: arguments.duration("pull_frequency"),
-        }))
-    })
+impl GitArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.basic_auth.is_some() && self.ssh_key.is_some() {
+            let message = "at most one of basic_auth and ssh_key may be configured";
+            return Err(ArgumentError::new("", message));
+        }
+        Ok(())
+    }
+
+    fn auth(&self) -> Auth {
+        let text = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.0.clone());
+        if let Some(basic) = &self.basic_auth {
+            return Auth::Basic {
+                username: basic.username.clone(),
+                password: text(&basic.password),
+                password_file: basic.password_file.clone(),
+            };
+        }
+        let Some(ssh) = &self.ssh_key else { return Auth::None };
+        let key = text(&ssh.key).map(Key::Text);
+        // The check refuses a block without a key.
+        let Some(key) = key.or_else(|| ssh.key_file.clone().map(Key::File)) else {
+            return Auth::None;
+        };
+        Auth::Ssh {
+            username: ssh.username.clone(),
+            key,
+            passphrase: text(&ssh.passphrase),
+        }
+    }
 }
 
-fn check(arguments: &Arguments) -> Result<Auth, ArgumentError> {
-    let error = |path: &str, message: &str| {
-        Err(ArgumentError {
-            path: path.to_owned(),
-            message: message.to_owned(),
-        })
-    };
-    let (repository, revision, path) = (
-        arguments.string("repository"),
-        arguments.string("revision"),
-        arguments.string("path"),
-    );
-    if repository.is_empty() || repository.starts_with('-') {
-        return error("repository", "must be the URL or path of a repository");
+impl BasicAuth {
+    fn check(&self) -> Result<(), ArgumentError> {
+        at_most_one_of("password", &self.password, "password_file", &self.password_file)
     }
-    if revision.is_empty() || revision.starts_with('-') || revision.contains([':', ' ', '^', '~', '?', '*', '[']) {
-        return error("revision", "must be the name of a branch, a tag or a commit");
-    }
-    let inside = |part| matches!(part, Part::Normal(_) | Part::CurDir);
-    if path.is_empty() || !Path::new(&*path).components().all(inside) {
-        return error("path", "must be a path inside of the repository");
-    }
-    let set = |block: &Arguments, name: &str| block.optional_string(name).filter(|value| !value.is_empty());
-    match (arguments.block("basic_auth"), arguments.block("ssh_key")) {
-        (None, None) => Ok(Auth::None),
-        (Some(_), Some(_)) => error("", "at most one of basic_auth and ssh_key may be configured"),
-        (Some(basic), None) => match (set(basic, "password"), set(basic, "password_file")) {
-            (Some(_), Some(_)) => error(
-                "basic_auth.password",
-                "at most one of password and password_file may be configured",
-            ),
-            (password, file) => Ok(Auth::Basic {
-                username: basic.string("username"),
-                password,
-                password_file: file,
-            }),
-        },
-        (None, Some(ssh)) => {
-            let key = match (set(ssh, "key"), set(ssh, "key_file")) {
-                (Some(_), Some(_)) => return error("ssh_key.key", "at most one of key and key_file may be configured"),
-                (Some(text), None) => Key::Text(text),
-                (None, Some(file)) => Key::File(file),
-                (None, None) => return error("ssh_key", "needs a key or a key_file"),
-            };
-            Ok(Auth::Ssh {
-                username: ssh.string("username"),
-                key,
-                passphrase: set(ssh, "passphrase"),
-            })
+}
+
+impl SshKey {
+    fn check(&self) -> Result<(), ArgumentError> {
+        at_most_one_of("key", &self.key, "key_file", &self.key_file)?;
+        if self.key.is_none() && self.key_file.is_none() {
+            return Err(ArgumentError::new("", "needs a key or a key_file"));
         }
+        Ok(())
     }
 }
 

@@ -16,41 +16,41 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest part of git's own words in an error.
 const MAX_ERROR: usize = 500;
 
-/// How to be let in.
+/// What the repository asks of who reads it.
 pub enum Auth {
-    /// No secret.
+    /// Nothing: everybody may read it.
     None,
-    /// User and password.
+    /// User name and password, over HTTP.
     Basic {
-        /// User.
+        /// User name that the repository knows.
         username: Arc<str>,
-        /// Password.
+        /// Password, when it is not in a file.
         password: Option<Arc<str>>,
         /// File with the password.
         password_file: Option<Arc<str>>,
     },
-    /// A key.
+    /// A private key, over SSH.
     Ssh {
-        /// User.
+        /// User name that the repository knows.
         username: Arc<str>,
-        /// The key.
+        /// The key itself, or its file.
         key: Key,
         /// What it is locked with.
         passphrase: Option<Arc<str>>,
     },
 }
 
-/// A private key.
+/// A private key for SSH, or the file that holds it.
 pub enum Key {
-    /// Its text.
+    /// The key, as PEM text of its own.
     Text(Arc<str>),
-    /// A file with it.
+    /// Path of the file that holds the key.
     File(Arc<str>),
 }
 
-/// A working copy.
+/// A working copy of one revision of a repository.
 pub struct Repository {
-    /// Where it is kept.
+    /// Folder that it is kept in.
     folder: PathBuf,
     url: String,
     revision: String,

@@ -2,44 +2,42 @@
 //!
 //! In: the text. Out: that text, under the id of the import.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::components::common::source::{self, Exports, Fetch};
-use crate::lang::schema::{Arguments, Attribute, Kind, Schema};
+use crate::lang::attribute::OptionalSecret;
+use crate::lang::body::arguments;
 use crate::lang::value::Value;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use crate::pipeline::component::{Definition, Stability, no_metrics};
+
+arguments! {
+    /// Arguments of `import.string`.
+    pub(crate) struct StringArguments {
+        /// Text that holds the declarations.
+        content: OptionalSecret,
+    }
+}
 
 /// The definition of the block.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<StringArguments> = Definition {
     name: "import.string",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[Attribute::required(
-            "content",
-            Kind::OptionalSecret,
-            "Text of the module.",
-        )],
-        blocks: &[],
-    },
     exports: &[],
-    validate: |_| Ok(()),
-    build: Some(build),
+    metrics: no_metrics,
+    build: Some(|context, arguments| {
+        source::build(context, &arguments, |context, arguments: &StringArguments| {
+            Ok(Text {
+                name: context.id.to_string(),
+                content: arguments.content.0.clone(),
+            })
+        })
+    }),
     doc: "`import.string` makes the declarations in a string usable as `LABEL.NAME`.",
 };
 
 struct Text {
     name: String,
     content: Value,
-}
-
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
-    source::build(context, &arguments, |context, arguments| {
-        Ok(Arc::new(Text {
-            name: context.id.to_string(),
-            content: arguments.value("content").clone(),
-        }))
-    })
 }
 
 impl Fetch for Text {

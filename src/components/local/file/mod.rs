@@ -12,24 +12,27 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use crate::components::common::detector::{self, Detector};
 use crate::components::common::source::{self, Exports, Fetch};
-use crate::lang::schema::{Arguments, Attribute, Kind, Schema};
+use crate::lang::body::arguments;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use crate::telemetry::metrics::Scope;
+
+arguments! {
+    /// Arguments of `local.file`.
+    pub(crate) struct FileArguments {
+        /// Path of the file to read.
+        filename: PathBuf,
+        /// Whether the content is a secret, which is never shown.
+        is_secret: bool = false,
+    }
+    shared { detector: Detector }
+}
 
 /// The definition of the component.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<FileArguments> = Definition {
     name: "local.file",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            detector::DETECTOR,
-            Attribute::required("filename", Kind::String, "File to read."),
-            source::IS_SECRET,
-            detector::POLL_FREQUENCY,
-        ],
-        blocks: &[],
-    },
     exports: &[source::CONTENT_EXPORT],
-    validate: |arguments| Detector::new(arguments).map(drop),
+    metrics: |scope| drop(last_read(scope)),
     build: Some(build),
     doc: "`local.file` reads a file and follows its changes.",
 };
@@ -38,43 +41,45 @@ pub const DEFINITION: Definition = Definition {
 type LastRead = Gauge<f64, AtomicU64>;
 
 struct File {
-    path: PathBuf,
-    is_secret: bool,
-    detector: Detector,
+    arguments: FileArguments,
     last_read: LastRead,
 }
 
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+fn build(context: Context, arguments: Arc<FileArguments>) -> Result<Arc<dyn Component<FileArguments>>, ComponentError> {
+    let last_read = last_read(&context.metrics);
+    source::build(context, &*arguments, move |_, arguments| {
+        Ok(File {
+            arguments: arguments.clone(),
+            last_read: last_read.clone(),
+        })
+    })
+}
+
+fn last_read(scope: &Scope) -> LastRead {
     let last_read = LastRead::default();
-    context.metrics.register(
+    scope.register(
         "local_file_timestamp_last_accessed_unix_seconds",
         "When the file was last read, in seconds since 1970",
         last_read.clone(),
     );
-    source::build(context, &arguments, move |_, arguments| {
-        Ok(Arc::new(File {
-            path: PathBuf::from(&*arguments.string("filename")),
-            is_secret: arguments.bool("is_secret"),
-            detector: Detector::new(arguments)?,
-            last_read: last_read.clone(),
-        }))
-    })
+    last_read
 }
 
 impl Fetch for File {
     fn fetch(&self) -> Result<Exports, String> {
-        let text = detector::read_text(&self.path)?;
+        let text = detector::read_text(&self.arguments.filename)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.last_read.set(now.as_secs_f64());
-        Ok(source::content(text, self.is_secret))
+        Ok(source::content(text, self.arguments.is_secret))
     }
 
     fn interval(&self) -> Option<Duration> {
-        Some(self.detector.interval)
+        Some(self.arguments.detector.poll_frequency.get())
     }
 
     fn watched(&self) -> Option<PathBuf> {
-        self.detector.watches.then(|| detector::folder_of(&self.path))
+        let FileArguments { filename, detector, .. } = &self.arguments;
+        detector.watches().then(|| detector::folder_of(filename))
     }
 }
 

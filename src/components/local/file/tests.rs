@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::components::common::detector::MAX_FILE;
 use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::components::local::file::DEFINITION;
+use crate::components::local::file::{DEFINITION, FileArguments};
 use crate::lang::value::Value;
 use crate::pipeline::component::HealthState;
 
@@ -16,7 +16,7 @@ fn body(path: &Path, detector: &str, frequency: &str) -> Body {
         .text("poll_frequency", frequency)
 }
 
-fn start(path: &Path, detector: &str, frequency: &str) -> (Recorder, Running) {
+fn start(path: &Path, detector: &str, frequency: &str) -> (Recorder, Running<FileArguments>) {
     let recorder = Recorder::new("local.file.test", path.parent().unwrap());
     let running = Running::start(&DEFINITION, &recorder, &body(path, detector, frequency));
     (recorder, running)
@@ -136,8 +136,8 @@ fn a_file_that_is_missing_too_long_or_no_text_is_not_loaded() {
 fn the_arguments_are_checked() {
     let path = Path::new("/etc/hostname");
     let check = |detector: &str, frequency: &str| {
-        let found = (DEFINITION.validate)(&body(path, detector, frequency).arguments(&DEFINITION));
-        found.err().map(|error| error.path)
+        let error = body(path, detector, frequency).read(&DEFINITION).err()?;
+        error.split_once(": ").map(|(path, _)| path.to_owned())
     };
     assert_eq!(check("fsnotify", "1m"), None);
     assert_eq!(check("", "1m"), None);

@@ -23,7 +23,7 @@ pub struct EbpfMetrics {
     pub sessions_failing: Counter,
     /// Bytes of profiles handed on.
     pub bytes: Counter,
-    /// Samples in them.
+    /// Samples in these profiles.
     pub samples: Counter,
     /// Profiles that were not taken.
     pub dropped: Counter,
@@ -40,7 +40,7 @@ pub struct EbpfMetrics {
 }
 
 impl EbpfMetrics {
-    /// Registers the metrics.
+    /// Makes the handles and registers them in `scope`.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         scope.register(

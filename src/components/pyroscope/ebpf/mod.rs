@@ -11,8 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::fanout::Fanout;
-use crate::lang::schema::Arguments;
+use crate::components::common::fanout::{Fanout, LaneMetrics};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::profile::RawProfile;
@@ -22,7 +21,7 @@ mod metrics;
 mod session;
 mod targets;
 
-use arguments::Settings;
+use arguments::EbpfArguments;
 use metrics::EbpfMetrics;
 use session::Shared;
 use targets::Targets;
@@ -33,12 +32,11 @@ const RETRY: Duration = Duration::from_secs(60);
 const QUEUE: usize = 4;
 
 /// The component's definition.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<EbpfArguments> = Definition {
     name: "pyroscope.ebpf",
     stability: Stability::GenerallyAvailable,
-    arguments: &arguments::SCHEMA,
     exports: &[],
-    validate: arguments::check,
+    metrics: |scope| drop((EbpfMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
     doc: "`pyroscope.ebpf` samples the stacks of every process of this machine from within the Linux kernel.",
 };
@@ -47,29 +45,27 @@ struct Ebpf {
     context: Context,
     metrics: EbpfMetrics,
     fanout: Fanout,
-    settings: Mutex<Settings>,
-    /// Told to the session that runs.
+    arguments: Mutex<Arc<EbpfArguments>>,
+    /// Sorted once for the session that runs.
     targets: Mutex<Arc<Targets>>,
     shared: Mutex<Option<Arc<Shared>>>,
-    /// The arguments without targets and receivers: what a session cannot take while it runs.
-    rest: Mutex<Arguments>,
     restart: Notify,
 }
 
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
-    let settings = Settings::from(&arguments);
+fn build(context: Context, arguments: Arc<EbpfArguments>) -> Result<Arc<dyn Component<EbpfArguments>>, ComponentError> {
     let fanout = Fanout::new(&context);
-    fanout.update(&arguments);
+    fanout.update(&arguments.forward_to);
     let metrics = EbpfMetrics::new(&context.metrics);
     // Whether the kernel permits it shows at the start.
     (context.health)(HealthState::Unknown, "the profiler was not started yet".to_owned());
-    let targets = Arc::new(Targets::new(&settings.targets, settings.targets_only));
+    let targets = Arc::new(Targets::new(&arguments));
     metrics
         .active_targets
         .set(i64::try_from(targets.len()).unwrap_or(i64::MAX));
-    if !settings.without_effect.is_empty() {
+    let without_effect = arguments.options.without_effect();
+    if !without_effect.is_empty() {
         tracing::warn!(
-            component = %context.id, arguments = settings.without_effect.join(", "),
+            component = %context.id, arguments = without_effect.join(", "),
             "arguments are accepted and have no effect yet"
         );
     }
@@ -77,28 +73,19 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
         context,
         metrics,
         fanout,
-        settings: Mutex::new(settings),
+        arguments: Mutex::new(arguments),
         targets: Mutex::new(targets),
         shared: Mutex::default(),
-        rest: Mutex::new(rest(&arguments)),
         restart: Notify::new(),
     }))
-}
-
-fn rest(arguments: &Arguments) -> Arguments {
-    let mut rest = arguments.clone();
-    for name in ["targets", "forward_to"] {
-        rest.attributes.remove(name);
-    }
-    rest
 }
 
 impl Ebpf {
     /// Runs sessions, one after the other, until `shutdown`.
     async fn work(&self, shutdown: &Shutdown) -> Result<(), ComponentError> {
         loop {
-            let settings = self.settings.lock().clone();
-            let is_idle = settings.lazy && self.targets.lock().len() == 0;
+            let arguments = self.arguments.lock().clone();
+            let is_idle = arguments.options.lazy_mode && self.targets.lock().len() == 0;
             if is_idle {
                 (self.context.health)(HealthState::Healthy, "waits for targets (lazy_mode)".to_owned());
                 tokio::select! {
@@ -107,7 +94,7 @@ impl Ebpf {
                 }
                 continue;
             }
-            if let Err(error) = self.session(settings, shutdown).await? {
+            if let Err(error) = self.session(arguments, shutdown).await? {
                 tracing::warn!(component = %self.context.id, error = %error, "cannot profile this machine");
                 (self.context.health)(HealthState::Unhealthy, error);
                 tokio::select! {
@@ -123,7 +110,11 @@ impl Ebpf {
     }
 
     /// One session, until it must begin anew or `shutdown`. The inner error is why it could not begin.
-    async fn session(&self, settings: Settings, shutdown: &Shutdown) -> Result<Result<(), String>, ComponentError> {
+    async fn session(
+        &self,
+        arguments: Arc<EbpfArguments>,
+        shutdown: &Shutdown,
+    ) -> Result<Result<(), String>, ComponentError> {
         let shared = Arc::new(Shared {
             targets: Mutex::new(self.targets.lock().clone()),
             stop: AtomicBool::new(false),
@@ -141,7 +132,7 @@ impl Ebpf {
             .spawn({
                 let shared = shared.clone();
                 move || {
-                    session::run(&settings, &shared, &out, |started| {
+                    session::run(&arguments.options, &shared, &out, |started| {
                         // Nobody listens any more when the component was stopped meanwhile.
                         let _ = tell.send(started.map_err(|error| error.to_string()));
                     });
@@ -190,24 +181,21 @@ impl Ebpf {
     }
 }
 
-impl Component for Ebpf {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
-        let settings = Settings::from(&arguments);
-        let targets = Arc::new(Targets::new(&settings.targets, settings.targets_only));
+impl Component<EbpfArguments> for Ebpf {
+    fn update(&self, arguments: Arc<EbpfArguments>) -> Result<(), ComponentError> {
+        let targets = Arc::new(Targets::new(&arguments));
         self.metrics
             .active_targets
             .set(i64::try_from(targets.len()).unwrap_or(i64::MAX));
-        self.fanout.update(&arguments);
-        let lazy_wakes = settings.lazy && (self.targets.lock().len() == 0) != (targets.len() == 0);
+        self.fanout.update(&arguments.forward_to);
+        let was_idle = self.targets.lock().len() == 0;
+        let lazy_wakes = arguments.options.lazy_mode && was_idle != (targets.len() == 0);
         *self.targets.lock() = targets.clone();
-        *self.settings.lock() = settings;
         if let Some(shared) = self.shared.lock().as_ref() {
             *shared.targets.lock() = targets;
         }
-        let rest = rest(&arguments);
-        let mut before = self.rest.lock();
-        if *before != rest || lazy_wakes {
-            *before = rest;
+        let before = std::mem::replace(&mut *self.arguments.lock(), arguments.clone());
+        if before.options != arguments.options || lazy_wakes {
             self.restart.notify_one();
         }
         Ok(())
@@ -218,13 +206,13 @@ impl Component for Ebpf {
     }
 
     fn debug_info(&self) -> Value {
-        let settings = self.settings.lock();
+        let without_effect = self.arguments.lock().options.without_effect();
         let number = |number: usize| Value::Number(Number::Int(i64::try_from(number).unwrap_or(i64::MAX)));
         Value::object([
             ("targets", number(self.targets.lock().len())),
             (
                 "arguments_without_effect",
-                Value::array(settings.without_effect.iter().map(|name| Value::string(*name))),
+                Value::array(without_effect.into_iter().map(Value::string)),
             ),
         ])
     }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use crate::components::pyroscope::ebpf::arguments::Settings;
+use crate::components::pyroscope::ebpf::arguments::EbpfOptions;
 use crate::components::pyroscope::ebpf::metrics::EbpfMetrics;
 use crate::components::pyroscope::ebpf::targets::Targets;
 use crate::ebpf::{
@@ -30,7 +30,7 @@ const MAX_KEPT: usize = 20_000;
 
 /// What a session shares with its component.
 pub struct Shared {
-    /// The targets in force.
+    /// The targets that samples are matched with.
     pub targets: Mutex<Arc<Targets>>,
     /// Set to end the session.
     pub stop: AtomicBool,
@@ -52,12 +52,12 @@ struct Kept {
 /// Starts the profiler and works until `shared.stop`; profiles go to `out`, which when full loses them, counted.
 /// `started` is told once whether the profiler runs.
 pub fn run(
-    settings: &Settings,
+    options: &EbpfOptions,
     shared: &Shared,
     out: &mpsc::Sender<Vec<RawProfile>>,
     started: impl FnOnce(Result<String, StartError>),
 ) {
-    let mut profiler = match Profiler::start(settings.profiler) {
+    let mut profiler = match Profiler::start(options.profiler()) {
         Ok(profiler) => profiler,
         Err(error) => {
             shared.metrics.sessions_failing.inc();
@@ -66,11 +66,11 @@ pub fn run(
         }
     };
     shared.metrics.sessions.inc();
-    let wanted = settings.profiler.hertz;
+    let wanted = options.profiler().hertz;
     let mut said = describe(profiler.engine(), wanted, wanted);
     started(Ok(said.clone()));
     let cost = profiler.cost().thread();
-    let mut names = NameCache::new(settings.profiler.budget, profiler.opener().clone());
+    let mut names = NameCache::new(options.profiler().budget, profiler.opener().clone());
     let mut before = Accounts::default();
     let mut refused = Refused::default();
     let mut kept = Vec::new();
@@ -78,8 +78,8 @@ pub fn run(
     loop {
         let stopping = shared.stop.load(Ordering::Relaxed);
         let elapsed = from.0.elapsed();
-        if elapsed < settings.interval && !stopping {
-            std::thread::sleep(POLL.min(settings.interval.saturating_sub(elapsed)));
+        if elapsed < options.interval() && !stopping {
+            std::thread::sleep(POLL.min(options.interval().saturating_sub(elapsed)));
             continue;
         }
         let window = match if stopping { profiler.stop() } else { profiler.take() } {
@@ -101,7 +101,7 @@ pub fn run(
         let (accounts, hertz) = (window.accounts, window.hertz);
         let targets = shared.targets.lock().clone();
         let mut counts = Counts::default();
-        let mut namer = Namer::new(&mut names, settings.style);
+        let mut namer = Namer::new(&mut names, options.style());
         namer.learn_kernel(&window);
         let mut profiles = late(&mut kept, &targets, &mut namer, stopping, &mut counts);
         profiles.extend(profiles_of(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::components::common::identity::{CONTAINER_ID, PID, container_id, service_name};
 use crate::components::common::targets::Target;
+use crate::components::pyroscope::ebpf::arguments::EbpfArguments;
 use crate::ebpf::ProcessInfo;
 use crate::profile::Labels;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
@@ -21,9 +22,14 @@ pub struct Targets {
 
 impl Targets {
     /// Sorts targets. One that names neither a process nor a container matches nothing.
-    pub fn new(targets: &[Target], targets_only: bool) -> Self {
+    pub fn new(arguments: &EbpfArguments) -> Self {
+        Self::sorted(arguments.targets.iter(), arguments.options.targets_only)
+    }
+
+    fn sorted(targets: impl Iterator<Item = Target>, targets_only: bool) -> Self {
         let mut sorted = Self::default();
         for target in targets {
+            let target = &target;
             let pid = target.get(PID).and_then(|pid| pid.parse().ok());
             let container = container_id(target);
             if pid.is_none() && container.is_none() {
@@ -123,7 +129,7 @@ mod tests {
             ]),
             target(&[("service_name", "nobody")]),
         ];
-        let only = Targets::new(&targets, true);
+        let only = Targets::sorted(targets.clone().into_iter(), true);
         let service = |targets: &Targets, process: &ProcessInfo| {
             targets
                 .find(process)
@@ -134,7 +140,7 @@ mod tests {
         assert_eq!(service(&only, &process(7, "abc")).as_deref(), Some("mine"));
         assert_eq!(service(&only, &process(8, "abc")).as_deref(), Some("ebpf/shop/cart"));
         assert_eq!(service(&only, &process(9, "")), None);
-        let all = Targets::new(&targets, false);
+        let all = Targets::sorted(targets.into_iter(), false);
         assert_eq!(service(&all, &process(9, "")).as_deref(), Some("ebpf/unspecified"));
         let labels = only.find(&process(7, "abc")).unwrap();
         assert_eq!(labels.get("__name__"), Some("process_cpu"));

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::profile::Labels;
 
-/// The cache.
+/// Results by labels, bounded in number.
 pub struct Cache {
     young: HashMap<Labels, Option<Labels>>,
     old: HashMap<Labels, Option<Labels>>,
@@ -34,7 +34,7 @@ impl Cache {
         Some(known)
     }
 
-    /// Remembers a result.
+    /// Remembers a result; an unused one may go for it.
     pub fn insert(&mut self, labels: Labels, result: Option<Labels>) {
         if self.young.len() >= self.max.div_ceil(2) {
             self.old = std::mem::take(&mut self.young);

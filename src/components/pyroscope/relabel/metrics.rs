@@ -9,9 +9,9 @@ use crate::telemetry::metrics::Scope;
 /// Handles of the component's metrics.
 #[derive(Clone, Default)]
 pub struct RelabelMetrics {
-    /// Profiles that came.
+    /// Profiles that were received.
     pub processed: Gauge,
-    /// Profiles that went on.
+    /// Profiles that were forwarded.
     pub written: Gauge,
     /// Profiles that the rules dropped.
     pub dropped: Gauge,
@@ -19,12 +19,12 @@ pub struct RelabelMetrics {
     pub cache_hits: Gauge,
     /// Results that were worked out.
     pub cache_misses: Gauge,
-    /// Results in the cache.
+    /// Results that the cache holds now.
     pub cache_size: Gauge,
 }
 
 impl RelabelMetrics {
-    /// Registers the metrics.
+    /// Makes the handles and registers them in `scope`.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         for (name, help, gauge) in [

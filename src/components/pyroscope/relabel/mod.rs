@@ -9,13 +9,13 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::fanout::Fanout;
-use crate::components::common::relabel::{LabelMap, RULE_BLOCK, RULES, Rules};
-use crate::lang::schema::{Arguments, Attribute, Kind, RECEIVER, RECEIVERS, Schema};
+use crate::components::common::fanout::{Fanout, LaneMetrics, Receivers};
+use crate::components::common::relabel::{LabelMap, RULES, Rules};
+use crate::lang::attribute::Positive;
+use crate::lang::body::arguments;
+use crate::lang::schema::{Attribute, Kind, RECEIVER};
 use crate::lang::value::{Capsule, Number, Value};
-use crate::pipeline::component::{
-    ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
-};
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
 
@@ -27,22 +27,24 @@ mod tests;
 use cache::Cache;
 use metrics::RelabelMetrics;
 
+arguments! {
+    /// Arguments of `pyroscope.relabel`.
+    pub(crate) struct RelabelArguments {
+        /// Receivers of the profiles that are kept.
+        forward_to: Receivers,
+        /// Sets of labels whose result is remembered.
+        max_cache_size: Positive = 10000,
+    }
+    blocks {
+        /// A relabeling rule; rules apply in the order written.
+        rule: Rules,
+    }
+}
+
 /// The component's definition.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<RelabelArguments> = Definition {
     name: "pyroscope.relabel",
     stability: Stability::GenerallyAvailable,
-    arguments: &Schema {
-        attributes: &[
-            Attribute::required("forward_to", RECEIVERS, "Receivers of the profiles that are kept."),
-            Attribute::with_default(
-                "max_cache_size",
-                Kind::Int,
-                "10000",
-                "Sets of labels whose result is remembered.",
-            ),
-        ],
-        blocks: &[RULE_BLOCK],
-    },
     exports: &[
         Attribute::required("receiver", Kind::Capsule(RECEIVER), "Takes the profiles to change."),
         Attribute::required(
@@ -51,7 +53,7 @@ pub const DEFINITION: Definition = Definition {
             "The rules, for components that take them.",
         ),
     ],
-    validate: |arguments| settings(arguments).map(drop),
+    metrics: |scope| drop((RelabelMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
     doc: "`pyroscope.relabel` changes the labels of profiles by relabeling rules, drops profiles that are not wanted, and forwards the rest.",
 };
@@ -68,21 +70,10 @@ struct State {
     cache: Cache,
 }
 
-fn settings(arguments: &Arguments) -> Result<State, ArgumentError> {
-    let size = usize::try_from(arguments.int("max_cache_size")).unwrap_or(0);
-    if size == 0 {
-        return Err(ArgumentError {
-            path: "max_cache_size".to_owned(),
-            message: "max_cache_size must be greater than 0".to_owned(),
-        });
-    }
-    Ok(State {
-        rules: Rules::from_arguments(arguments)?,
-        cache: Cache::new(size),
-    })
-}
-
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+fn build(
+    context: Context,
+    arguments: Arc<RelabelArguments>,
+) -> Result<Arc<dyn Component<RelabelArguments>>, ComponentError> {
     let component = Arc::new_cyclic(|weak: &Weak<Relabel>| Relabel {
         metrics: RelabelMetrics::new(&context.metrics),
         fanout: Fanout::new(&context),
@@ -168,14 +159,15 @@ impl Relabel {
     }
 }
 
-impl Component for Relabel {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
-        let state = settings(&arguments)
-            .map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))?;
-        let rules = state.rules.capsule();
-        *self.state.lock() = state;
+impl Component<RelabelArguments> for Relabel {
+    fn update(&self, arguments: Arc<RelabelArguments>) -> Result<(), ComponentError> {
+        let rules = arguments.rule.capsule();
+        *self.state.lock() = State {
+            rules: arguments.rule.clone(),
+            cache: Cache::new(arguments.max_cache_size.get()),
+        };
         self.metrics.cache_size.set(0);
-        self.fanout.update(&arguments);
+        self.fanout.update(&arguments.forward_to);
         (self.context.exports)(BTreeMap::from([("rules".into(), Value::Capsule(rules))]));
         (self.context.health)(HealthState::Healthy, "relabeling profiles".to_owned());
         Ok(())

@@ -1,212 +1,138 @@
-//! Arguments of `pyroscope.scrape`: schema, defaults and checks.
+//! Arguments of `pyroscope.scrape`, and what they come to: which profiles are taken, and how.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::http_client;
-use crate::components::common::targets::Target;
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, RECEIVERS, Schema, TARGETS};
-use crate::lang::value::Value;
-use crate::pipeline::component::ArgumentError;
-use crate::wire::client::ClientOptions;
+use crate::components::common::fanout::Receivers;
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::targets::Targets;
+use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
+use crate::lang::attribute::{Interval, choices};
+use crate::lang::body::{FromBody, Labelled, arguments};
+use crate::lang::schema::{Arguments, Schema};
 
 /// The default of `delta_profiling_duration`; given or not, it means "one second less than the interval".
 const DEFAULT_DELTA_DURATION: Duration = Duration::from_secs(14);
+const SECOND: Duration = Duration::from_secs(1);
 
-/// Arguments of the component.
-pub const SCHEMA: Schema = Schema {
-    attributes: &[
-        http_client::BEARER_TOKEN,
-        http_client::BEARER_TOKEN_FILE,
-        Attribute::with_default(
-            "delta_profiling_duration",
-            Kind::Duration,
-            "\"14s\"",
-            "How long a profile that is taken over a time is taken; the default means one second less than scrape_interval.",
-        ),
-        http_client::ENABLE_HTTP2,
-        http_client::FOLLOW_REDIRECTS,
-        Attribute::required("forward_to", RECEIVERS, "Receivers of the profiles."),
-        http_client::HTTP_HEADERS,
-        Attribute::with_default(
-            "job_name",
-            Kind::String,
-            "\"\"",
-            "Value of the label job; there is no such label when it is empty.",
-        ),
-        http_client::NO_PROXY,
-        Attribute::with_default(
-            "params",
-            Kind::Map(&Kind::List(&Kind::String)),
-            "{}",
-            "Query parameters of every request.",
-        ),
-        http_client::PROXY_CONNECT_HEADER,
-        http_client::PROXY_FROM_ENVIRONMENT,
-        http_client::PROXY_URL,
-        Attribute::with_default(
-            "scheme",
-            Kind::String,
-            "\"http\"",
-            "http or https; a target's label __scheme__ goes before.",
-        ),
-        Attribute::with_default(
-            "scrape_interval",
-            Kind::Duration,
-            "\"15s\"",
-            "Time from one scrape of a target to the next.",
-        ),
-        Attribute::with_default(
-            "scrape_timeout",
-            Kind::Duration,
-            "\"10s\"",
-            "Longest time of a scrape; profiles that are taken over a time get that time on top.",
-        ),
-        Attribute::required("targets", TARGETS, "Targets to scrape."),
-    ],
-    blocks: &[
-        http_client::AUTHORIZATION,
-        http_client::BASIC_AUTH,
-        Block {
-            name: "clustering",
-            labelled: false,
-            many: false,
-            required: false,
-            implied: false,
-            schema: &CLUSTERING,
-            defaults: &[],
-            doc: "Sharing of targets among the members of a cluster.",
-        },
-        http_client::OAUTH2,
-        Block {
-            name: "profiling_config",
-            labelled: false,
-            many: false,
-            required: false,
-            implied: true,
-            schema: &PROFILING_CONFIG,
-            defaults: &[],
-            doc: "Which profiles are taken from a target.",
-        },
-        http_client::TLS_CONFIG,
-    ],
-};
+arguments! {
+    /// Arguments of `pyroscope.scrape`.
+    pub(crate) struct ScrapeArguments {
+        /// Receivers of the profiles.
+        forward_to: Receivers,
+        /// Targets whose profiles are fetched.
+        targets: Targets,
+    }
+    shared { settings: Arc<Settings> }
+}
 
-const CLUSTERING: Schema = Schema {
-    attributes: &[Attribute::required(
-        "enabled",
-        Kind::Bool,
-        "Whether targets are shared; a program that runs alone scrapes all.",
-    )],
-    blocks: &[],
-};
+arguments! {
+    /// Everything but targets and receivers, as it is written.
+    struct SettingsArguments {
+        /// How long a profile that is taken over a time is taken; the default means one second less than scrape_interval.
+        delta_profiling_duration: Duration = "14s",
+        /// Value of the label job; there is no such label when it is empty.
+        job_name: Arc<str> = "",
+        /// Query parameters of every request.
+        params: BTreeMap<Arc<str>, Vec<Arc<str>>> = {},
+        /// http or https; a target's label __scheme__ goes before.
+        scheme: Scheme = "http",
+        /// Time from one scrape of a target to the next.
+        scrape_interval: Interval = "15s",
+        /// Longest time of a scrape; profiles that are taken over a time get that time on top.
+        scrape_timeout: Interval = "10s",
+    }
+    blocks {
+        /// Sharing of targets among the members of a cluster.
+        clustering: Option<Clustering>,
+        /// Which profiles are taken from a target.
+        profiling_config: ProfilingConfig,
+    }
+    shared { client: HttpClientArguments }
+    check SettingsArguments::check;
+}
 
-const PROFILING_CONFIG: Schema = Schema {
-    attributes: &[Attribute::with_default(
-        "path_prefix",
-        Kind::String,
-        "\"\"",
-        "Put before the path of every profile; a target's label __profile_path_prefix__ goes before.",
-    )],
-    blocks: &[
-        profile_block("profile.block", DEFAULTS_BLOCK, "Waiting on channels and locks."),
-        Block {
-            name: "profile.custom",
-            labelled: true,
-            many: true,
-            required: false,
-            implied: false,
-            schema: &CUSTOM_PROFILE,
-            defaults: &[],
-            doc: "A profile of another kind; the label is its name.",
-        },
-        profile_block("profile.fgprof", DEFAULTS_FGPROF, "Wall-clock time, by fgprof."),
-        profile_block(
-            "profile.godeltaprof_block",
-            DEFAULTS_GODELTAPROF_BLOCK,
-            "Waiting on channels and locks since the last scrape, by godeltaprof.",
-        ),
-        profile_block(
-            "profile.godeltaprof_memory",
-            DEFAULTS_GODELTAPROF_MEMORY,
-            "Allocations since the last scrape, by godeltaprof.",
-        ),
-        profile_block(
-            "profile.godeltaprof_mutex",
-            DEFAULTS_GODELTAPROF_MUTEX,
-            "Contention of locks since the last scrape, by godeltaprof.",
-        ),
-        profile_block("profile.goroutine", DEFAULTS_GOROUTINE, "Goroutines."),
-        profile_block("profile.memory", DEFAULTS_MEMORY, "Allocations and live memory."),
-        profile_block("profile.mutex", DEFAULTS_MUTEX, "Contention of locks."),
-        profile_block("profile.process_cpu", DEFAULTS_PROCESS_CPU, "CPU time."),
-    ],
-};
-
-type Defaults = &'static [(&'static str, &'static str)];
-
-const DEFAULTS_BLOCK: Defaults = &[("path", "\"/debug/pprof/block\"")];
-const DEFAULTS_FGPROF: Defaults = &[("delta", "true"), ("enabled", "false"), ("path", "\"/debug/fgprof\"")];
-const DEFAULTS_GODELTAPROF_BLOCK: Defaults = &[("enabled", "false"), ("path", "\"/debug/pprof/delta_block\"")];
-const DEFAULTS_GODELTAPROF_MEMORY: Defaults = &[("enabled", "false"), ("path", "\"/debug/pprof/delta_heap\"")];
-const DEFAULTS_GODELTAPROF_MUTEX: Defaults = &[("enabled", "false"), ("path", "\"/debug/pprof/delta_mutex\"")];
-const DEFAULTS_GOROUTINE: Defaults = &[("path", "\"/debug/pprof/goroutine\"")];
-const DEFAULTS_MEMORY: Defaults = &[("path", "\"/debug/pprof/allocs\"")];
-const DEFAULTS_MUTEX: Defaults = &[("path", "\"/debug/pprof/mutex\"")];
-const DEFAULTS_PROCESS_CPU: Defaults = &[("delta", "true"), ("path", "\"/debug/pprof/profile\"")];
-
-const fn profile_block(name: &'static str, defaults: Defaults, doc: &'static str) -> Block {
-    Block {
-        name,
-        labelled: false,
-        many: false,
-        required: false,
-        implied: true,
-        schema: &PROFILE,
-        defaults,
-        doc,
+choices! {
+    /// The scheme of the URLs of targets that name none.
+    enum Scheme {
+        Http = "http",
+        Https = "https",
     }
 }
 
-const PROFILE: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "delta",
-            Kind::Bool,
-            "false",
-            "Whether the profile is taken over a time, asked for by the parameter seconds.",
-        ),
-        Attribute::with_default("enabled", Kind::Bool, "true", "Whether the profile is taken."),
-        Attribute::with_default("path", Kind::String, "\"\"", "Path of the profile."),
-    ],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `clustering { }`.
+    struct Clustering {
+        /// Whether targets are shared; a program that runs alone scrapes all.
+        enabled: bool,
+    }
+}
 
-const CUSTOM_PROFILE: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "delta",
-            Kind::Bool,
-            "false",
-            "Whether the profile is taken over a time, asked for by the parameter seconds.",
-        ),
-        Attribute::required("enabled", Kind::Bool, "Whether the profile is taken."),
-        Attribute::required("path", Kind::String, "Path of the profile."),
-    ],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `profiling_config { }`.
+    struct ProfilingConfig {
+        /// Put before the path of every profile; a target's label __profile_path_prefix__ goes before.
+        path_prefix: Arc<str> = "",
+    }
+    blocks {
+        /// Waiting on channels and locks.
+        block as "profile.block": Profile { path = "/debug/pprof/block" },
+        /// A profile of another kind; the label is its name.
+        custom as "profile.custom": Vec<Labelled<CustomProfile>>,
+        /// Wall-clock time, by fgprof.
+        fgprof as "profile.fgprof": Profile { delta = true, enabled = false, path = "/debug/fgprof" },
+        /// Waiting on channels and locks since the last scrape, by godeltaprof.
+        godeltaprof_block as "profile.godeltaprof_block": Profile { enabled = false, path = "/debug/pprof/delta_block" },
+        /// Allocations since the last scrape, by godeltaprof.
+        godeltaprof_memory as "profile.godeltaprof_memory": Profile { enabled = false, path = "/debug/pprof/delta_heap" },
+        /// Contention of locks since the last scrape, by godeltaprof.
+        godeltaprof_mutex as "profile.godeltaprof_mutex": Profile { enabled = false, path = "/debug/pprof/delta_mutex" },
+        /// Stacks of all goroutines.
+        goroutine as "profile.goroutine": Profile { path = "/debug/pprof/goroutine" },
+        /// Allocations and live memory.
+        memory as "profile.memory": Profile { path = "/debug/pprof/allocs" },
+        /// Contention of locks, by mutex.
+        mutex as "profile.mutex": Profile { path = "/debug/pprof/mutex" },
+        /// CPU time by function and line.
+        process_cpu as "profile.process_cpu": Profile { delta = true, path = "/debug/pprof/profile" },
+    }
+}
+
+arguments! {
+    /// The body of `profile.KIND { }`.
+    struct Profile {
+        /// Whether the profile is taken over a time, asked for by the parameter seconds.
+        delta: bool = false,
+        /// Whether the profile is taken.
+        enabled: bool = true,
+        /// Path of the profile in the target's URL.
+        path: Arc<str> = "",
+    }
+}
+
+arguments! {
+    /// The body of `profile.custom "NAME" { }`.
+    struct CustomProfile {
+        /// Whether the profile is taken over a time, asked for by the parameter seconds.
+        delta: bool = false,
+        /// Whether the profile is taken.
+        enabled: bool,
+        /// Path of the profile in the target's URL.
+        path: Arc<str>,
+    }
+}
 
 /// One kind of profile that is taken.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProfileKind {
     /// Name of the block after `profile.`, or the label of a custom one: tells two kinds apart.
     pub kind: Arc<str>,
-    /// Value of `__name__`.
+    /// Value of the label `__name__`.
     pub name: Arc<str>,
-    /// Path.
+    /// Path of the profile in the target's URL.
     pub path: Arc<str>,
-    /// Taken over a time.
+    /// Whether it is taken over a time.
     pub delta: bool,
     /// Counts since the start of the process, so that differences are sent.
     pub cumulative: bool,
@@ -214,156 +140,133 @@ pub struct ProfileKind {
     pub increase: bool,
 }
 
-/// The arguments, typed.
-#[derive(Clone, Debug)]
-pub struct ScrapeArguments {
-    /// Targets.
-    pub targets: Vec<Target>,
-    /// What to scrape and how.
-    pub settings: Arc<Settings>,
-}
-
 /// Everything but targets and receivers.
-#[derive(Clone, Debug)]
-pub struct Settings {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
     /// Value of the label job, may be empty.
-    pub job_name: Arc<str>,
-    /// Query parameters.
-    pub params: BTreeMap<Arc<str>, Vec<Arc<str>>>,
-    /// Time between scrapes.
-    pub interval: Duration,
-    /// Longest scrape.
-    pub timeout: Duration,
+    pub(crate) job_name: Arc<str>,
+    /// Query parameters of every request.
+    pub(crate) params: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// Time from one scrape of a target to the next.
+    pub(crate) interval: Duration,
+    /// Longest time of a scrape.
+    pub(crate) timeout: Duration,
     /// How long a delta profile is taken.
-    pub delta_duration: Duration,
-    /// `http` or `https`.
-    pub scheme: Arc<str>,
-    /// Client.
-    pub client: ClientOptions,
-    /// Before every path.
-    pub path_prefix: Arc<str>,
-    /// Profiles to take.
-    pub kinds: Vec<ProfileKind>,
+    pub(crate) delta_duration: Duration,
+    /// Scheme of URLs: `http` or `https`.
+    pub(crate) scheme: &'static str,
+    /// How targets are reached.
+    pub(crate) client: HttpClientArguments,
+    /// Put before the path of every profile.
+    pub(crate) path_prefix: Arc<str>,
+    /// Profiles to take, sorted by kind.
+    pub(crate) kinds: Vec<ProfileKind>,
 }
 
-impl ScrapeArguments {
-    /// Checks and types the arguments.
-    pub fn from_arguments(arguments: &Arguments, user_agent: Arc<str>) -> Result<Self, ArgumentError> {
-        let none = Arguments::default();
-        let config = arguments.block("profiling_config").unwrap_or(&none);
-        let settings = Settings {
-            job_name: arguments.string("job_name"),
-            params: params(arguments.value("params")),
-            interval: arguments.duration("scrape_interval"),
-            timeout: arguments.duration("scrape_timeout"),
-            delta_duration: arguments.duration("delta_profiling_duration"),
-            scheme: arguments.string("scheme"),
-            client: http_client::options(arguments, user_agent, "")?,
-            path_prefix: config.string("path_prefix"),
-            kinds: kinds(config),
+impl FromBody for Settings {
+    const SCHEMA: &'static Schema = SettingsArguments::SCHEMA;
+
+    fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors> {
+        let arguments = SettingsArguments::from_body(body)?;
+        let interval = arguments.scrape_interval.get();
+        let delta_duration = match arguments.delta_profiling_duration {
+            DEFAULT_DELTA_DURATION => interval.saturating_sub(SECOND),
+            other => other,
         };
         Ok(Self {
-            targets: arguments.targets("targets"),
-            settings: Arc::new(settings.checked()?),
+            kinds: arguments.profiling_config.kinds(),
+            job_name: arguments.job_name,
+            params: arguments.params,
+            interval,
+            timeout: arguments.scrape_timeout.get(),
+            delta_duration,
+            scheme: match arguments.scheme {
+                Scheme::Http => "http",
+                Scheme::Https => "https",
+            },
+            client: arguments.client,
+            path_prefix: arguments.profiling_config.path_prefix,
         })
     }
 }
 
 impl Settings {
-    /// The checks of Alloy; sets the duration of delta profiles.
-    fn checked(mut self) -> Result<Self, ArgumentError> {
-        let second = Duration::from_secs(1);
-        let error = |path: &str, message: &str| {
-            Err(ArgumentError {
-                path: path.to_owned(),
-                message: message.to_owned(),
-            })
-        };
-        if !matches!(self.scheme.as_ref(), "http" | "https") {
-            return error("scheme", "scheme must be \"http\" or \"https\"");
-        }
-        if self.timeout.is_zero() {
-            return error("scrape_timeout", "scrape_timeout must be greater than 0");
-        }
-        if self.interval.is_zero() {
-            return error("scrape_interval", "scrape_interval must be greater than 0");
-        }
-        let has_delta = self.kinds.iter().any(|kind| kind.delta);
-        if has_delta && self.interval < 2 * second {
-            let message = "scrape_interval must be at least 2 seconds when using delta profiling";
-            return error("scrape_interval", message);
-        }
-        let longest = self.interval.saturating_sub(second);
-        if self.delta_duration == DEFAULT_DELTA_DURATION {
-            self.delta_duration = longest;
-        } else if has_delta && self.delta_duration <= second {
-            let message = "delta_profiling_duration must be larger than 1 second when using delta profiling";
-            return error("delta_profiling_duration", message);
-        } else if has_delta && self.delta_duration > longest {
-            let message = "delta_profiling_duration must be at least 1 second smaller than scrape_interval when using delta profiling";
-            return error("delta_profiling_duration", message);
-        }
-        Ok(self)
-    }
-
     /// Longest time of a request for a profile of this kind.
-    pub fn deadline(&self, kind: &ProfileKind) -> Duration {
+    pub(crate) fn deadline(&self, kind: &ProfileKind) -> Duration {
         if kind.delta {
-            self.timeout
-                + self
-                    .interval
-                    .saturating_sub(Duration::from_secs(1))
-                    .max(self.delta_duration)
+            self.timeout + self.interval.saturating_sub(SECOND).max(self.delta_duration)
         } else {
             self.timeout
         }
     }
 }
 
-fn params(value: &Value) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
-    let Value::Object(fields) = value else {
-        return BTreeMap::new();
-    };
-    let text = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        _ => None,
-    };
-    fields
-        .iter()
-        .filter_map(|(name, values)| match values {
-            Value::Array(values) => Some((name.clone(), values.iter().filter_map(text).collect())),
-            _ => None,
-        })
-        .collect()
+impl SettingsArguments {
+    /// What Alloy checks of times and kinds together.
+    fn check(&self) -> Result<(), ArgumentError> {
+        let error = |path: &str, message: &str| Err(ArgumentError::new(path, message));
+        let has_delta = self.profiling_config.kinds().iter().any(|kind| kind.delta);
+        let (interval, duration) = (self.scrape_interval.get(), self.delta_profiling_duration);
+        if !has_delta {
+            return Ok(());
+        }
+        if interval < 2 * SECOND {
+            let message = "scrape_interval must be at least 2 seconds when using delta profiling";
+            return error("scrape_interval", message);
+        }
+        if duration <= SECOND {
+            let message = "delta_profiling_duration must be larger than 1 second when using delta profiling";
+            return error("delta_profiling_duration", message);
+        }
+        if duration != DEFAULT_DELTA_DURATION && duration > interval.saturating_sub(SECOND) {
+            let message = "delta_profiling_duration must be at least 1 second smaller than scrape_interval when using delta profiling";
+            return error("delta_profiling_duration", message);
+        }
+        Ok(())
+    }
 }
 
-/// The enabled kinds, in the order of their names.
-fn kinds(config: &Arguments) -> Vec<ProfileKind> {
-    let mut kinds: Vec<ProfileKind> = config
-        .blocks
-        .iter()
-        .filter(|block| block.body.bool("enabled"))
-        .filter_map(|block| {
-            let block_kind = block.name.strip_prefix("profile.")?;
-            let (kind, name) = match (block_kind, &block.label) {
-                ("custom", Some(label)) => (label.clone(), label.clone()),
-                (kind, _) => (kind.into(), kind.strip_prefix("godeltaprof_").unwrap_or(kind).into()),
-            };
-            let delta = block.body.bool("delta");
-            let is_counted = matches!(block_kind, "memory" | "mutex" | "block");
-            Some(ProfileKind {
+impl ProfilingConfig {
+    /// The enabled kinds, sorted.
+    fn kinds(&self) -> Vec<ProfileKind> {
+        let named = [
+            ("block", &self.block),
+            ("fgprof", &self.fgprof),
+            ("godeltaprof_block", &self.godeltaprof_block),
+            ("godeltaprof_memory", &self.godeltaprof_memory),
+            ("godeltaprof_mutex", &self.godeltaprof_mutex),
+            ("goroutine", &self.goroutine),
+            ("memory", &self.memory),
+            ("mutex", &self.mutex),
+            ("process_cpu", &self.process_cpu),
+        ];
+        let named = named.into_iter().filter(|(_, profile)| profile.enabled);
+        let named = named.map(|(kind, profile)| {
+            let is_counted = matches!(kind, "memory" | "mutex" | "block");
+            let own_delta = kind.strip_prefix("godeltaprof_");
+            ProfileKind {
+                kind: kind.into(),
+                name: own_delta.unwrap_or(kind).into(),
+                path: profile.path.clone(),
+                delta: profile.delta,
                 // Asked for a time, Go gives the increase over that time itself.
-                cumulative: is_counted && !delta,
-                increase: is_counted || block_kind.starts_with("godeltaprof_"),
-                kind,
-                name,
-                path: block.body.string("path"),
-                delta,
-            })
-        })
-        .collect();
-    kinds.sort_by(|left, right| left.kind.cmp(&right.kind));
-    kinds
+                cumulative: is_counted && !profile.delta,
+                increase: is_counted || own_delta.is_some(),
+            }
+        });
+        let custom = self.custom.iter().filter(|custom| custom.body.enabled);
+        let custom = custom.map(|Labelled { label, body }| ProfileKind {
+            kind: label.clone(),
+            name: label.clone(),
+            path: body.path.clone(),
+            delta: body.delta,
+            cumulative: false,
+            increase: false,
+        });
+        let mut kinds: Vec<ProfileKind> = named.chain(custom).collect();
+        kinds.sort_by(|left, right| left.kind.cmp(&right.kind));
+        kinds
+    }
 }
 
 #[cfg(test)]
@@ -371,12 +274,11 @@ mod tests {
     use super::*;
     use crate::components::common::testing::{Body, receivers, targets};
     use crate::components::pyroscope::scrape::DEFINITION;
+    use crate::lang::value::Value;
 
     fn settings(body: Body) -> Result<Arc<Settings>, String> {
         let body = body.with("targets", targets(&[])).with("forward_to", receivers([]));
-        ScrapeArguments::from_arguments(&body.arguments(&DEFINITION), "agent".into())
-            .map(|arguments| arguments.settings)
-            .map_err(|error| format!("{}: {}", error.path, error.message))
+        body.read(&DEFINITION).map(|arguments| arguments.settings.clone())
     }
 
     #[test]

@@ -12,7 +12,7 @@ type Labels = Vec<(&'static str, String)>;
 /// Bounds of the duration histogram in seconds: quick snapshots, and profiles taken over 14 or 29 seconds.
 const DURATION_SECONDS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0];
 
-/// How a scrape ended.
+/// How the scrape of one profile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A profile was forwarded.
@@ -41,16 +41,16 @@ impl Outcome {
 #[derive(Clone)]
 pub struct ScrapeMetrics {
     scrapes: Family<Labels, Counter>,
-    /// Seconds of a scrape.
+    /// Seconds that a scrape took.
     pub duration: Histogram,
-    /// Bytes received.
+    /// Bytes of profiles that were received.
     pub bytes: Counter,
     /// Profiles scraped now: targets times kinds.
     pub targets: Gauge,
 }
 
 impl ScrapeMetrics {
-    /// Registers the metrics.
+    /// Makes the handles and registers them in `scope`.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self {
             scrapes: Family::default(),
@@ -81,7 +81,7 @@ impl ScrapeMetrics {
         metrics
     }
 
-    /// Counts a scrape.
+    /// Counts a scrape by how it ended.
     pub fn scraped(&self, outcome: Outcome) {
         let labels = vec![("outcome", outcome.name().to_owned())];
         self.scrapes.get_or_create_owned(&labels).inc();

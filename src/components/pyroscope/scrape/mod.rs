@@ -12,12 +12,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::fanout::Fanout;
-use crate::lang::schema::Arguments;
+use crate::components::common::fanout::{Fanout, LaneMetrics};
 use crate::lang::value::Value;
-use crate::pipeline::component::{
-    ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
-};
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::wire::client::HttpClient;
 
 mod arguments;
@@ -37,12 +34,11 @@ use target::{Identity, ScrapeTarget};
 const SYNC_AT_MOST_EVERY: Duration = Duration::from_secs(5);
 
 /// The component's definition.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<ScrapeArguments> = Definition {
     name: "pyroscope.scrape",
     stability: Stability::GenerallyAvailable,
-    arguments: &arguments::SCHEMA,
     exports: &[],
-    validate: |arguments| ScrapeArguments::from_arguments(arguments, "".into()).map(drop),
+    metrics: |scope| drop((ScrapeMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
     doc: "`pyroscope.scrape` fetches pprof profiles from targets over HTTP and forwards them.",
 };
@@ -60,12 +56,10 @@ struct Scrape {
 /// What the arguments ask for.
 #[derive(Clone)]
 struct Wanted {
-    arguments: ScrapeArguments,
+    arguments: Arc<ScrapeArguments>,
     client: HttpClient,
     /// Raised when loops must start anew: anything but targets and receivers changed.
     generation: u64,
-    /// The arguments without targets and receivers.
-    rest: Arguments,
 }
 
 /// A loop as people see it.
@@ -82,10 +76,13 @@ struct Loop {
     shown: Shown,
 }
 
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
-    let wanted = Wanted::new(&arguments, &context, None)?;
+fn build(
+    context: Context,
+    arguments: Arc<ScrapeArguments>,
+) -> Result<Arc<dyn Component<ScrapeArguments>>, ComponentError> {
     let fanout = Fanout::new(&context);
-    fanout.update(&arguments);
+    fanout.update(&arguments.forward_to);
+    let wanted = Wanted::new(arguments, &context, None)?;
     Ok(Arc::new(Scrape {
         metrics: ScrapeMetrics::new(&context.metrics),
         context,
@@ -97,25 +94,25 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
 }
 
 impl Wanted {
-    fn new(arguments: &Arguments, context: &Context, before: Option<&Wanted>) -> Result<Self, ComponentError> {
-        let typed = ScrapeArguments::from_arguments(arguments, context.user_agent.clone())
-            .map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))?;
-        let mut rest = arguments.clone();
-        rest.attributes.remove("targets");
-        rest.attributes.remove("forward_to");
+    fn new(
+        arguments: Arc<ScrapeArguments>,
+        context: &Context,
+        before: Option<&Wanted>,
+    ) -> Result<Self, ComponentError> {
         let (client, generation) = match before {
-            Some(before) if before.rest == rest => (before.client.clone(), before.generation),
+            Some(before) if before.arguments.settings == arguments.settings => {
+                (before.client.clone(), before.generation)
+            }
             _ => {
-                let client =
-                    HttpClient::new(&typed.settings.client).map_err(|error| ComponentError(error.to_string()))?;
+                let options = arguments.settings.client.options(&context.user_agent);
+                let client = HttpClient::new(&options).map_err(|error| ComponentError(error.to_string()))?;
                 (client, before.map_or(0, |before| before.generation + 1))
             }
         };
         Ok(Self {
-            arguments: typed,
+            arguments,
             client,
             generation,
-            rest,
         })
     }
 }
@@ -218,19 +215,17 @@ impl Scrape {
 fn scrape_targets(arguments: &ScrapeArguments) -> impl Iterator<Item = Result<ScrapeTarget, target::TargetError>> {
     let settings: &Settings = &arguments.settings;
     arguments.targets.iter().flat_map(move |discovered| {
-        settings
-            .kinds
-            .iter()
-            .map(move |kind| ScrapeTarget::new(discovered, kind, settings))
+        let kinds = settings.kinds.iter();
+        kinds.map(move |kind| ScrapeTarget::new(&discovered, kind, settings))
     })
 }
 
-impl Component for Scrape {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+impl Component<ScrapeArguments> for Scrape {
+    fn update(&self, arguments: Arc<ScrapeArguments>) -> Result<(), ComponentError> {
         let mut wanted = self.wanted.lock();
-        *wanted = Wanted::new(&arguments, &self.context, Some(&wanted))?;
+        *wanted = Wanted::new(arguments.clone(), &self.context, Some(&wanted))?;
         drop(wanted);
-        self.fanout.update(&arguments);
+        self.fanout.update(&arguments.forward_to);
         self.changed.notify_one();
         Ok(())
     }

@@ -13,22 +13,22 @@ const EXCERPT_BYTES: usize = 120;
 /// A scrape gave no profile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ResponseError {
-    /// The connection.
+    /// The connection failed, or there was none.
     #[error("cannot reach the target: {0}")]
     Transport(String),
-    /// The deadline.
+    /// No whole answer came within the deadline.
     #[error("the target did not answer within {0}")]
     Timeout(String),
-    /// The status.
+    /// The answer has another status than 200.
     #[error("the target answered with HTTP status {0}{1}")]
     Status(String, String),
-    /// The size.
+    /// The body is larger than a profile may be.
     #[error("the profile is larger than {MAX_BODY_BYTES} bytes")]
     TooLarge,
-    /// No bytes.
+    /// The body holds no bytes at all.
     #[error("the target answered with an empty body")]
     Empty,
-    /// Other bytes.
+    /// The body holds something else than a profile.
     #[error("the answer is not a pprof profile but {0}")]
     NotAProfile(String),
 }

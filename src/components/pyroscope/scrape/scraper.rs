@@ -33,29 +33,29 @@ const FORWARD_GRACE: Duration = Duration::from_secs(5);
 pub struct TargetState {
     /// When the last scrape began.
     pub last_scrape: Option<SystemTime>,
-    /// How long it took.
+    /// How long the last scrape took.
     pub duration: Duration,
     /// Why it failed; `None` when it did not.
     pub last_error: Option<String>,
 }
 
-/// One loop.
+/// The loop that scrapes one profile of one target.
 pub struct Scraper {
     /// The component, for logs and for those who look at it.
     pub live: LiveHandle,
-    /// What is scraped.
+    /// The target and the kind of profile.
     pub target: ScrapeTarget,
-    /// How.
+    /// Times, parameters and client of all scrapes.
     pub settings: Arc<Settings>,
-    /// By what.
+    /// The HTTP client for requests.
     pub client: HttpClient,
     /// The program's own endpoints.
     pub own_http: OwnHttp,
-    /// Where to.
+    /// The receivers of the profiles.
     pub fanout: Arc<Fanout>,
-    /// Counted where.
+    /// The metrics of the component.
     pub metrics: ScrapeMetrics,
-    /// Shown state.
+    /// What the debug info shows of it.
     pub state: Arc<Mutex<TargetState>>,
 }
 
@@ -183,13 +183,12 @@ impl Scraper {
         let deadline = self.settings.deadline(&self.target.kind);
         let fetch = async {
             let url = &self.target.url;
-            let response = match self.own_http.is_at(url.host_str().unwrap_or_default(), url.port()) {
-                true => self.ask_own().await?,
-                false => {
-                    let request = self.client.get(url.clone()).await.map_err(|error| error.to_string())?;
-                    let response = request.send().await;
-                    response.map_err(|error| ResponseError::Transport(error_chain(&error)).to_string())?
-                }
+            let response = if self.own_http.is_at(url.host_str().unwrap_or_default(), url.port()) {
+                self.ask_own().await?
+            } else {
+                let request = self.client.get(url.clone()).await.map_err(|error| error.to_string())?;
+                let response = request.send().await;
+                response.map_err(|error| ResponseError::Transport(error_chain(&error)).to_string())?
             };
             response::read(response).await.map_err(|error| error.to_string())
         };

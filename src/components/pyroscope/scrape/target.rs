@@ -17,9 +17,9 @@ use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 /// One profile of one target.
 #[derive(Clone, Debug)]
 pub struct ScrapeTarget {
-    /// The kind of profile.
+    /// The kind of profile that is fetched.
     pub kind: ProfileKind,
-    /// What to GET.
+    /// The URL that is asked for the profile.
     pub url: Url,
     /// Labels of its series. Reserved ones other than `__meta_*` are still there for `pyroscope.relabel`; `pyroscope.write` takes them off.
     pub labels: Labels,
@@ -28,7 +28,7 @@ pub struct ScrapeTarget {
 /// The target cannot be scraped.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TargetError {
-    /// No address.
+    /// It has no label `__address__`.
     #[error("the target has no label __address__")]
     NoAddress,
     /// The parts do not make a URL.
@@ -50,7 +50,7 @@ impl ScrapeTarget {
             }
         };
         set_default(&mut labels, "job", &settings.job_name);
-        set_default(&mut labels, "__scheme__", &settings.scheme);
+        set_default(&mut labels, "__scheme__", settings.scheme);
         set_default(&mut labels, "__profile_path__", &kind.path);
         set_default(&mut labels, "__profile_path_prefix__", &settings.path_prefix);
         set_default(&mut labels, PROFILE_NAME, &kind.name);
@@ -92,7 +92,7 @@ impl ScrapeTarget {
     }
 }
 
-/// Tells scrapes apart.
+/// What tells one loop from another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity(Labels, ProfileKind, Url);
 
@@ -188,14 +188,11 @@ mod tests {
     use super::*;
     use crate::components::common::testing::{Body, receivers, targets};
     use crate::components::pyroscope::scrape::DEFINITION;
-    use crate::components::pyroscope::scrape::arguments::ScrapeArguments;
     use crate::lang::value::Value;
 
     fn settings(body: Body) -> Arc<Settings> {
         let body = body.with("targets", targets(&[])).with("forward_to", receivers([]));
-        ScrapeArguments::from_arguments(&body.arguments(&DEFINITION), "agent".into())
-            .unwrap()
-            .settings
+        body.arguments(&DEFINITION).settings.clone()
     }
 
     fn scrape(pairs: &[(&str, &str)], kind: &str, body: Body) -> Result<ScrapeTarget, TargetError> {

@@ -6,10 +6,10 @@ use crate::profile::SinkErrorKind;
 use crate::wire::call::CallError;
 use crate::wire::connect::Code;
 
-/// A request failed.
+/// Why a request failed, and what follows from it.
 #[derive(Clone)]
 pub struct Failure {
-    /// For people.
+    /// What failed, for logs and health.
     pub message: String,
     /// What it says about trying again.
     pub kind: FailureKind,

@@ -22,7 +22,7 @@ pub struct QueueGauges {
 }
 
 impl QueueGauges {
-    /// Registers the gauges.
+    /// Makes the gauges and registers them in `scope`.
     pub fn new(scope: &Scope) -> Self {
         let gauges = Self { queues: Arc::default() };
         let rows: [GaugeRow; 3] = [

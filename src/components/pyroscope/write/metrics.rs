@@ -71,7 +71,7 @@ impl Default for WriteMetrics {
 }
 
 impl WriteMetrics {
-    /// Registers the metrics.
+    /// Makes the handles and registers them in `scope`.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         let counters: [(_, _, &Family<Labels, Counter>); 7] = [
@@ -144,9 +144,9 @@ pub struct EndpointMetrics {
     sent_bytes: Counter,
     dropped_profiles: Counter,
     dropped_bytes: Counter,
-    /// Requests sent again.
+    /// Requests that were sent again.
     pub retries: Counter,
-    /// Seconds of a request.
+    /// Seconds from request to answer.
     pub latency: Histogram,
     all: WriteMetrics,
     endpoint: String,

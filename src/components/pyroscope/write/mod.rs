@@ -12,12 +12,10 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::lang::schema::{Arguments, Attribute, Kind, RECEIVER};
+use crate::lang::schema::{Attribute, Kind, RECEIVER};
 use crate::lang::value::{Capsule, Number, Value};
 use crate::pipeline::component::live::{Entry, ProfileFacts};
-use crate::pipeline::component::{
-    ArgumentError, Component, ComponentError, Context, Definition, HealthState, Stability,
-};
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::profile::sink::Receiver;
 use crate::profile::{ProfileSink, RawProfile, SinkError, SinkErrorKind};
 
@@ -40,16 +38,15 @@ use sender::{EndpointState, Sender};
 const SYNC_EVERY: Duration = Duration::from_millis(100);
 
 /// The component's definition.
-pub const DEFINITION: Definition = Definition {
+pub(crate) const DEFINITION: Definition<WriteArguments> = Definition {
     name: "pyroscope.write",
     stability: Stability::GenerallyAvailable,
-    arguments: &arguments::SCHEMA,
     exports: &[Attribute::required(
         "receiver",
         Kind::Capsule(RECEIVER),
         "Takes profiles for all endpoints.",
     )],
-    validate: |arguments| WriteArguments::from_arguments(arguments, "".into()).map(drop),
+    metrics: |scope| drop((WriteMetrics::new(scope), QueueGauges::new(scope))),
     build: Some(build),
     doc: "`pyroscope.write` sends profiles to Pyroscope or Alluvium servers and keeps them in a durable queue until they have arrived.",
 };
@@ -61,7 +58,7 @@ struct Write {
     state: RwLock<State>,
     /// Wakes the run loop: the endpoints changed.
     changed: Notify,
-    /// One update at a time.
+    /// Held during an update: only one at a time.
     updating: Mutex<()>,
 }
 
@@ -77,7 +74,10 @@ struct Endpoint {
     sender: Arc<Sender>,
 }
 
-fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, ComponentError> {
+fn build(
+    context: Context,
+    arguments: Arc<WriteArguments>,
+) -> Result<Arc<dyn Component<WriteArguments>>, ComponentError> {
     let component = Arc::new(Write {
         metrics: WriteMetrics::new(&context.metrics),
         gauges: QueueGauges::new(&context.metrics),
@@ -101,38 +101,43 @@ fn build(context: Context, arguments: Arguments) -> Result<Arc<dyn Component>, C
 
 impl Write {
     /// Opens queues and clients of the new endpoints, all or nothing; queues of endpoints that stay are kept open.
-    fn set_arguments(self: &Arc<Self>, arguments: &Arguments) -> Result<(), ComponentError> {
+    fn set_arguments(self: &Arc<Self>, arguments: &WriteArguments) -> Result<(), ComponentError> {
         let _updating = self.updating.lock();
-        let arguments = WriteArguments::from_arguments(arguments, self.context.user_agent.clone())
-            .map_err(|ArgumentError { path, message }| ComponentError(format!("{path}: {message}")))?;
         let mut endpoints: Vec<Endpoint> = Vec::new();
-        for endpoint in arguments.endpoints {
+        for endpoint in &arguments.endpoint {
             let taken: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.folder.as_str()).collect();
-            let folder = folder_name(&endpoint, &taken);
-            let sender = self.sender(endpoint, &folder)?;
+            let folder = folder_name(endpoint, &taken);
+            let sender = self.sender(endpoint.clone(), &folder)?;
             endpoints.push(Endpoint {
                 folder,
                 sender: Arc::new(sender),
             });
         }
         for endpoint in &endpoints {
-            endpoint.sender.queue.set_limits(endpoint.sender.arguments.limits);
+            endpoint
+                .sender
+                .queue
+                .set_limits(endpoint.sender.arguments.queue.limits());
         }
         self.gauges.show(endpoints.iter().map(|endpoint| {
             let sender = &endpoint.sender;
-            (sender.arguments.url_text.to_string(), Arc::downgrade(&sender.queue))
+            (
+                sender.arguments.url.written().to_string(),
+                Arc::downgrade(&sender.queue),
+            )
         }));
         *self.state.write() = State {
-            external_labels: arguments.external_labels,
+            external_labels: arguments.external_labels.0.clone(),
             endpoints,
         };
         Ok(())
     }
 
     fn sender(self: &Arc<Self>, arguments: EndpointArguments, folder: &str) -> Result<Sender, ComponentError> {
-        let url = arguments.url_text.clone();
+        let url = arguments.url.written().clone();
         let failed = |error: &dyn std::fmt::Display| ComponentError(format!("endpoint {url}: {error}"));
-        let client = crate::wire::client::HttpClient::new(&arguments.client).map_err(|error| failed(&error))?;
+        let options = arguments.client_options(&self.context.user_agent);
+        let client = crate::wire::client::HttpClient::new(&options).map_err(|error| failed(&error))?;
         let metrics = self.metrics.endpoint(&url);
         let open = {
             let state = self.state.read();
@@ -146,8 +151,12 @@ impl Write {
         let queue = match &open {
             Some(sender) => sender.queue.clone(),
             None => Arc::new(
-                Queue::open(&self.queue_root().join(folder), arguments.limits, metrics.clone())
-                    .map_err(|error| failed(&format!("cannot open its queue: {error}")))?,
+                Queue::open(
+                    &self.queue_root().join(folder),
+                    arguments.queue.limits(),
+                    metrics.clone(),
+                )
+                .map_err(|error| failed(&format!("cannot open its queue: {error}")))?,
             ),
         };
         let weak = Arc::downgrade(self);
@@ -157,7 +166,7 @@ impl Write {
             metrics,
             client,
             state: Mutex::new(open.map_or_else(EndpointState::default, |sender| sender.state.lock().clone())),
-            batch_bytes: arguments.batch.max_bytes.into(),
+            batch_bytes: arguments.queue.batch_bytes().into(),
             arguments,
             refusals: Mutex::default(),
             on_health: Arc::new(move || {
@@ -199,7 +208,11 @@ impl Write {
                 state.is_unhealthy().then(|| {
                     format!(
                         "endpoint {} failed {} times, {} profiles wait ({} bytes): {}",
-                        sender.arguments.url_text, state.failures, waiting.profiles, waiting.bytes, state.last_error
+                        sender.arguments.url.written(),
+                        state.failures,
+                        waiting.profiles,
+                        waiting.bytes,
+                        state.last_error
                     )
                 })
             };
@@ -317,7 +330,7 @@ async fn sync_always(sender: Arc<Sender>) {
         let queue = sender.queue.clone();
         if let Ok(Err(error)) = tokio::task::spawn_blocking(move || queue.sync()).await {
             tracing::error!(
-                component = %sender.live.id(), endpoint = %sender.arguments.url_text, error = %error,
+                component = %sender.live.id(), endpoint = %sender.arguments.url.written(), error = %error,
                 "cannot bring the queue to the disk"
             );
         }
@@ -333,7 +346,7 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
         if let Err(error) = sender.queue.append(&encoded) {
             let bytes = profiles.iter().map(|profile| profile.pprof.len() as u64).sum();
             sender.metrics.dropped(DropReason::Disk, profiles.len() as u64, bytes);
-            let message = format!("cannot queue for endpoint {}: {error}", sender.arguments.url_text);
+            let message = format!("cannot queue for endpoint {}: {error}", sender.arguments.url.written());
             first_error.get_or_insert(SinkError::new(SinkErrorKind::Unavailable, message));
         }
     }
@@ -365,8 +378,8 @@ impl ProfileSink for WriteReceiver {
 
 struct RunningWrite(Arc<Write>);
 
-impl Component for RunningWrite {
-    fn update(&self, arguments: Arguments) -> Result<(), ComponentError> {
+impl Component<WriteArguments> for RunningWrite {
+    fn update(&self, arguments: Arc<WriteArguments>) -> Result<(), ComponentError> {
         self.0.set_arguments(&arguments)?;
         self.0.changed.notify_one();
         Ok(())
@@ -392,7 +405,7 @@ impl Component for RunningWrite {
                 Value::string(time.to_rfc3339())
             });
             Value::object([
-                ("url", Value::String(sender.arguments.url_text.clone())),
+                ("url", Value::String(sender.arguments.url.written().clone())),
                 ("name", Value::String(sender.arguments.name.clone())),
                 ("queue_folder", Value::string(endpoint.folder.clone())),
                 ("queued_profiles", number(waiting.profiles)),
@@ -416,7 +429,7 @@ impl Component for RunningWrite {
 /// time-out keeps what waits.
 fn folder_name(endpoint: &EndpointArguments, taken: &BTreeSet<&str>) -> String {
     let readable = match endpoint.name.as_ref() {
-        "" => endpoint.url.host_str().unwrap_or("endpoint"),
+        "" => endpoint.url.url().host_str().unwrap_or("endpoint"),
         name => name,
     };
     let readable: String = readable
@@ -430,7 +443,7 @@ fn folder_name(endpoint: &EndpointArguments, taken: &BTreeSet<&str>) -> String {
             }
         })
         .collect();
-    let identity = format!("{}\0{}", endpoint.name, endpoint.url);
+    let identity = format!("{}\0{}", endpoint.name, endpoint.url.url());
     let base = format!("{readable}-{:016x}", xxhash_rust::xxh3::xxh3_64(identity.as_bytes()));
     // Two endpoints with the same name and URL (for two tenants) are told apart by their order.
     let mut name = base.clone();

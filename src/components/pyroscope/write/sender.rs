@@ -37,7 +37,7 @@ const EXPIRE_EVERY: Duration = Duration::from_secs(10);
 /// What people see of an endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct EndpointState {
-    /// Failures in a row.
+    /// Requests that failed since the last success.
     pub failures: u64,
     /// The last failure; empty when there was none or a request passed since.
     pub last_error: String,
@@ -56,13 +56,13 @@ impl EndpointState {
 pub struct Sender {
     /// The component, for logs and for those who look at it.
     pub live: LiveHandle,
-    /// The endpoint.
+    /// How the endpoint is configured.
     pub arguments: EndpointArguments,
-    /// Its queue.
+    /// The queue that holds its profiles.
     pub queue: Arc<Queue>,
-    /// Its metrics.
+    /// The metrics of this endpoint.
     pub metrics: EndpointMetrics,
-    /// Its client.
+    /// The HTTP client for its requests.
     pub client: HttpClient,
     /// Its state, shown to people.
     pub state: Mutex<EndpointState>,
@@ -74,13 +74,13 @@ pub struct Sender {
     pub on_health: Arc<dyn Fn() + Send + Sync>,
 }
 
-/// How a request ended.
+/// How a request with a batch ended.
 enum Outcome {
-    /// The endpoint took all.
+    /// The endpoint took the whole batch.
     Taken,
     /// The endpoint names the profiles that it refused; it took the others.
     Partly(Vec<Refused>, Failure),
-    /// Nothing was taken.
+    /// The endpoint took no profile.
     Failed(Failure),
 }
 
@@ -90,7 +90,7 @@ impl Sender {
     pub async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
         while self.wait_for_work(&stop).await {
             let is_shorter = tokio::select! {
-                is_shorter = self.send_batch(self.arguments.remote_timeout) => is_shorter,
+                is_shorter = self.send_batch(self.arguments.remote_timeout.get()) => is_shorter,
                 // Given up here, the batch is in the queue and is sent again.
                 () = after(&stop, DRAIN) => return,
             };
@@ -119,11 +119,11 @@ impl Sender {
             }
             self.queue.expire();
             let waiting = self.queue.waiting();
-            let batch = &self.arguments.batch;
+            let queue = &self.arguments.queue;
             if waiting.profiles > 0 {
                 let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
-                let is_full = waiting.bytes >= max_bytes || waiting.profiles >= batch.max_profiles as u64;
-                let patience = batch.wait.saturating_sub(waiting.oldest_age);
+                let is_full = waiting.bytes >= max_bytes || waiting.profiles >= queue.batch_max_profiles.get() as u64;
+                let patience = queue.batch_wait.saturating_sub(waiting.oldest_age);
                 if is_full || patience.is_zero() {
                     return true;
                 }
@@ -143,7 +143,8 @@ impl Sender {
 
     /// Waits before the next attempt; false at the end.
     async fn back_off(&self, shutdown: &Shutdown) -> bool {
-        let (least, most) = self.arguments.backoff;
+        let least = self.arguments.min_backoff_period.get();
+        let most = self.arguments.max_backoff_period.get();
         let failures = self.state.lock().failures.max(1);
         let doubled = least.saturating_mul(1 << (failures - 1).min(20)).min(most);
         // Half fixed, half random, so that many collectors do not come back at once.
@@ -166,7 +167,7 @@ impl Sender {
     async fn send_batch(&self, timeout: Duration) -> bool {
         let queue = self.queue.clone();
         let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
-        let max_profiles = self.arguments.batch.max_profiles;
+        let max_profiles = self.arguments.queue.batch_max_profiles.get();
         let Ok(batch) = tokio::task::spawn_blocking(move || queue.take(max_bytes, max_profiles)).await else {
             return false;
         };
@@ -193,7 +194,7 @@ impl Sender {
                     let half = (batch.bytes / 2).max(1);
                     self.batch_bytes.store(half, Ordering::Relaxed);
                     tracing::info!(
-                        component = %self.live.id(), endpoint = %self.arguments.url_text, bytes = half,
+                        component = %self.live.id(), endpoint = %self.arguments.url.written(), bytes = half,
                         "endpoint takes smaller requests only, batches are made smaller"
                     );
                     self.finish(Vec::new()).await;
@@ -227,7 +228,7 @@ impl Sender {
         let mut is_explained = true;
         for Refused { index, error } in refused {
             match error {
-                Some(error) if is_final(error.kind, self.arguments.retry_on_429) => {
+                Some(error) if is_final(error.kind, self.arguments.retry_on_http_429) => {
                     self.reject(std::slice::from_ref(&batch.profiles[index]), &error.message);
                     done.insert(index);
                 }
@@ -311,11 +312,11 @@ impl Sender {
     }
 
     fn is_patience_over(&self) -> bool {
-        let retries = self.arguments.max_retries;
+        let retries = self.arguments.max_backoff_retries.get();
         retries > 0 && self.state.lock().failures >= retries
     }
 
-    /// One request.
+    /// Sends one request and judges its answer.
     async fn push(&self, profiles: &[RawProfile], timeout: Duration) -> Outcome {
         let headers = match self.client.headers().await {
             Ok(headers) => headers,
@@ -323,7 +324,7 @@ impl Sender {
                 return Outcome::Failed(Failure::of_endpoint(error.to_string()));
             }
         };
-        let caller = Caller::new(self.client.client().clone(), self.arguments.url.clone())
+        let caller = Caller::new(self.client.client().clone(), self.arguments.url.url().clone())
             .with_headers(headers)
             .with_timeout(timeout);
         let started = Instant::now();
@@ -338,7 +339,7 @@ impl Sender {
             }
             Err(error) => error,
         };
-        let failure = Failure::of_call(&error, self.arguments.retry_on_429);
+        let failure = Failure::of_call(&error, self.arguments.retry_on_http_429);
         if let Some(refused) = refusals::of_error(&error, profiles) {
             self.metrics.request("partial");
             self.tell(profiles, duration, || {
@@ -358,7 +359,7 @@ impl Sender {
     /// Tells whoever looks at the component how a request ended.
     fn tell(&self, profiles: &[RawProfile], duration: Duration, outcome: impl FnOnce() -> LiveOutcome) {
         self.live.tell(|| Entry::Write {
-            endpoint: self.arguments.url_text.clone(),
+            endpoint: self.arguments.url.written().clone(),
             profiles: profiles.len(),
             bytes: bytes_of(profiles) as usize,
             duration,
@@ -369,7 +370,7 @@ impl Sender {
     /// Waits as long as the server asked for, within the configured bound.
     async fn honour(&self, failure: &Failure) {
         if let Some(wait) = failure.retry_after {
-            tokio::time::sleep(wait.min(self.arguments.backoff.1).min(DRAIN)).await;
+            tokio::time::sleep(wait.min(self.arguments.max_backoff_period.get()).min(DRAIN)).await;
         }
     }
 
@@ -397,7 +398,7 @@ impl Sender {
         };
         if let Some(profile) = profiles.first() {
             tracing::warn!(
-                component = %self.live.id(), endpoint = %self.arguments.url_text, refused, labels = %profile.labels,
+                component = %self.live.id(), endpoint = %self.arguments.url.written(), refused, labels = %profile.labels,
                 error = %reason, "endpoint refused profiles, they are dropped"
             );
         }
@@ -414,7 +415,7 @@ impl Sender {
             was_unhealthy
         };
         if was_unhealthy {
-            tracing::info!(component = %self.live.id(), endpoint = %self.arguments.url_text, "endpoint takes profiles again");
+            tracing::info!(component = %self.live.id(), endpoint = %self.arguments.url.written(), "endpoint takes profiles again");
             (self.on_health)();
         }
     }
@@ -427,7 +428,7 @@ impl Sender {
             state.failures
         };
         tracing::warn!(
-            component = %self.live.id(), endpoint = %self.arguments.url_text, failures, error = %failure.message,
+            component = %self.live.id(), endpoint = %self.arguments.url.written(), failures, error = %failure.message,
             "cannot send profiles, they stay in the queue"
         );
         if failures >= UNHEALTHY_FAILURES {

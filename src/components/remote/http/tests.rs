@@ -9,7 +9,7 @@ use axum::http::{Request, StatusCode};
 use parking_lot::Mutex;
 
 use crate::components::common::testing::{Body, Recorder, Running, Server, eventually, serve};
-use crate::components::remote::http::DEFINITION;
+use crate::components::remote::http::{DEFINITION, HttpArguments};
 use crate::lang::value::Value;
 use crate::pipeline::component::HealthState;
 
@@ -66,14 +66,14 @@ fn often(url: &str) -> Body {
 }
 
 /// Builds on a thread that may block, as the engine does.
-async fn start(recorder: &Recorder, body: Body) -> Running {
+async fn start(recorder: &Recorder, body: Body) -> Running<HttpArguments> {
     let recorder = recorder.clone();
     tokio::task::spawn_blocking(move || Running::start(&DEFINITION, &recorder, &body))
         .await
         .unwrap()
 }
 
-async fn update(running: &Running, body: Body) -> Result<(), String> {
+async fn update(running: &Running<HttpArguments>, body: Body) -> Result<(), String> {
     let component = running.component.clone();
     let update = move || component.update(body.arguments(&DEFINITION));
     tokio::task::spawn_blocking(update)
@@ -180,8 +180,8 @@ async fn a_server_that_does_not_answer_in_time_is_given_up() {
 #[test]
 fn the_arguments_are_checked() {
     let check = |body: Body| {
-        let found = (DEFINITION.validate)(&body.arguments(&DEFINITION));
-        found.err().map(|error| error.path)
+        let error = body.read(&DEFINITION).err()?;
+        error.split_once(": ").map(|(path, _)| path.to_owned())
     };
     let good = || body("http://localhost/x");
     assert_eq!(check(good()), None);

@@ -12,7 +12,7 @@ use super::path::{Filter, Selector, Step};
 /// Deepest nesting of parentheses and negations.
 const MAX_DEPTH: usize = 50;
 
-/// Reads a path.
+/// Reads a path into its steps.
 pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
     let mut rest = path.trim();
     rest = rest.strip_prefix('$').unwrap_or(rest);

@@ -20,13 +20,13 @@ pub(super) enum Filter {
 pub(super) enum Selector {
     Name(String),
     Index(i64),
-    /// Start, end and stride.
+    /// Elements by start, end and stride.
     Slice(Option<i64>, Option<i64>, i64),
     All,
     Filter(Box<Filter>),
 }
 
-/// A part of a path.
+/// A part of a path that selects children.
 #[derive(Debug)]
 pub(super) struct Step {
     /// Applies to every value below as well.

@@ -7,72 +7,82 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::lang::Diagnostics;
-use crate::lang::decode::{Resolve, decode};
-use crate::lang::schema::{Arguments, Attribute, Block, Kind, Schema};
-use crate::pipeline::check::arguments::argument_error;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::Secret;
+use crate::lang::body::arguments;
+use crate::lang::decode::Resolve;
+use crate::pipeline::check::arguments::{argument_error, known};
 use crate::pipeline::check::graph::SourceBlock;
-use crate::pipeline::component::ArgumentError;
 
-const STRINGS: Kind = Kind::List(&Kind::String);
+arguments! {
+    /// The body of `http { }`.
+    struct HttpBody {}
+    blocks {
+        /// User and password that requests must show.
+        auth: Option<AuthBody>,
+        /// Certificates of the listener.
+        tls: Option<TlsBody>,
+    }
+}
 
-/// `http { }`.
-pub const SCHEMA: Schema = Schema {
-    attributes: &[],
-    blocks: &[
-        Block::optional("auth", &AUTH, "Who is let in."),
-        Block::optional("tls", &TLS, "Certificates of the listener."),
-    ],
-};
+arguments! {
+    /// The body of `http > auth { }`.
+    struct AuthBody {}
+    blocks {
+        /// The user name and the password.
+        basic: Option<BasicBody>,
+        /// Paths that need them; without it, all.
+        filter: Option<FilterBody>,
+    }
+}
 
-const AUTH: Schema = Schema {
-    attributes: &[],
-    blocks: &[
-        Block::optional("basic", &BASIC, "User and password."),
-        Block::optional("filter", &FILTER, "Paths that need them."),
-    ],
-};
+arguments! {
+    /// The body of `http > auth > basic { }`.
+    struct BasicBody {
+        /// Password that requests must show.
+        password: Secret,
+        /// User name that requests must show.
+        username: Arc<str>,
+    }
+}
 
-const BASIC: Schema = Schema {
-    attributes: &[
-        Attribute::required("password", Kind::Secret, "Password."),
-        Attribute::required("username", Kind::String, "User."),
-    ],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `http > auth > filter { }`.
+    struct FilterBody {
+        /// Whether it is the paths named that need them, or all others.
+        authenticate_matching_paths: bool = true,
+        /// Beginnings of paths, such as `/metrics`.
+        paths: Vec<Arc<str>> = [],
+    }
+}
 
-const FILTER: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "authenticate_matching_paths",
-            Kind::Bool,
-            "true",
-            "Whether it is the paths named that need them, or all others.",
-        ),
-        Attribute::with_default("paths", STRINGS, "[]", "Beginnings of paths."),
-    ],
-    blocks: &[],
-};
-
-const TLS: Schema = Schema {
-    attributes: &[
-        Attribute::optional("cert_file", Kind::String, "File with the certificate."),
-        Attribute::optional("cert_pem", Kind::String, "The certificate, as PEM text."),
-        Attribute::with_default("cipher_suites", STRINGS, "[]", "Cipher suites of TLS 1.2 to use."),
-        Attribute::optional("client_auth_type", Kind::String, "Whether clients show certificates."),
-        Attribute::optional("client_ca_file", Kind::String, "File with the authorities of clients."),
-        Attribute::optional(
-            "client_ca_pem",
-            Kind::String,
-            "The authorities of clients, as PEM text.",
-        ),
-        Attribute::with_default("curve_preferences", STRINGS, "[]", "Curves to use."),
-        Attribute::optional("key_file", Kind::String, "File with the key."),
-        Attribute::optional("key_pem", Kind::Secret, "The key, as PEM text."),
-        Attribute::optional("max_version", Kind::String, "Highest version of TLS."),
-        Attribute::optional("min_version", Kind::String, "Lowest version of TLS."),
-    ],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `http > tls { }`.
+    struct TlsBody {
+        /// File with the certificate of the listener.
+        cert_file: Option<PathBuf>,
+        /// The certificate of the listener, as PEM text.
+        cert_pem: Option<Arc<str>>,
+        /// Cipher suites of TLS 1.2 to use.
+        cipher_suites: Vec<Arc<str>> = [],
+        /// Whether clients show certificates, and which.
+        client_auth_type: Option<Arc<str>>,
+        /// File with the authorities of clients.
+        client_ca_file: Option<PathBuf>,
+        /// The authorities of clients, as PEM text.
+        client_ca_pem: Option<Arc<str>>,
+        /// Curves to use, the most wanted first.
+        curve_preferences: Vec<Arc<str>> = [],
+        /// File with the key of the certificate.
+        key_file: Option<PathBuf>,
+        /// The key of the certificate, as PEM text.
+        key_pem: Option<Secret>,
+        /// Highest version of TLS: TLS12 or TLS13.
+        max_version: Option<Arc<str>>,
+        /// Lowest version of TLS: TLS10, TLS11, TLS12 or TLS13.
+        min_version: Option<Arc<str>>,
+    }
+}
 
 /// What the block asks for. Holds secrets, and is therefore never printed.
 #[derive(Clone, Default)]
@@ -88,7 +98,7 @@ pub struct HttpSettings {
 pub struct TlsSettings {
     /// The listener's certificate chain.
     pub certificate: PemText,
-    /// Its key.
+    /// The key of the certificate.
     pub key: PemText,
     /// Authorities of clients.
     pub client_ca: Option<PemText>,
@@ -107,16 +117,16 @@ pub struct TlsSettings {
 /// PEM text, or the file that holds it.
 #[derive(Clone)]
 pub enum PemText {
-    /// The text.
+    /// The PEM text, as it was given.
     Text(Arc<str>),
-    /// The file.
+    /// The file that holds PEM text.
     File(PathBuf),
 }
 
 /// What is asked of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAuth {
-    /// Nothing.
+    /// No certificate is asked for.
     None,
     /// A certificate, if they have one, whoever signed it.
     Request,
@@ -128,14 +138,14 @@ pub enum ClientAuth {
     RequireAndVerify,
 }
 
-/// Who is let in.
+/// What requests must show to be answered.
 #[derive(Clone)]
 pub struct AuthSettings {
-    /// User.
+    /// User name that requests must show.
     pub username: Arc<str>,
-    /// Password.
+    /// Password that requests must show.
     pub password: Arc<str>,
-    /// Beginnings of paths.
+    /// Beginnings of the paths that it is about.
     pub paths: Vec<Arc<str>>,
     /// Whether `paths` need the password, or all others do.
     pub matching: bool,
@@ -173,66 +183,44 @@ const CURVES: [&str; 4] = ["CurveP256", "CurveP384", "CurveP521", "X25519"];
 
 /// Reads the block. Where values are not known yet, what depends on them is not checked.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<HttpSettings, Diagnostics> {
-    let SourceBlock { source, block } = text;
-    let decoded = decode(source, block.header(), &block.body, &SCHEMA, resolve);
-    if !decoded.complete {
-        return decoded.diagnostics.into_result(HttpSettings::default());
-    }
-    let mut diagnostics = decoded.diagnostics;
-    let settings = read(&decoded.arguments).unwrap_or_else(|wrong| {
-        diagnostics.push(argument_error(text, &wrong));
-        HttpSettings::default()
-    });
-    diagnostics.into_result(settings)
-}
-
-fn error(path: &str, message: impl Into<String>) -> ArgumentError {
-    ArgumentError {
-        path: path.to_owned(),
-        message: message.into(),
-    }
-}
-
-fn read(arguments: &Arguments) -> Result<HttpSettings, ArgumentError> {
-    Ok(HttpSettings {
-        tls: arguments.block("tls").map(tls).transpose()?,
-        auth: arguments.block("auth").and_then(auth),
-    })
-}
-
-fn auth(arguments: &Arguments) -> Option<AuthSettings> {
-    let basic = arguments.block("basic")?;
-    let filter = arguments.block("filter");
-    let paths = filter.map(|filter| filter.strings("paths")).unwrap_or_default();
-    // Alloy lets everybody in everywhere when no path is named; who writes a password means it.
-    let matching = match paths.is_empty() {
-        true => false,
-        false => filter.is_none_or(|filter| filter.bool("authenticate_matching_paths")),
+    let Some(body) = known::<HttpBody>(text, resolve)? else {
+        return Ok(HttpSettings::default());
     };
-    Some(AuthSettings {
-        username: basic.string("username"),
-        password: basic.string("password"),
-        paths,
-        matching,
+    let tls = body.tls.as_ref().map(tls).transpose();
+    Ok(HttpSettings {
+        tls: tls.map_err(|wrong| argument_error(text, &wrong))?,
+        auth: body.auth.and_then(auth),
     })
 }
 
-fn tls(arguments: &Arguments) -> Result<TlsSettings, ArgumentError> {
-    let one = |text: &str, file: &str| -> Result<Option<PemText>, ArgumentError> {
-        let (given, path) = (arguments.string(text), arguments.string(file));
-        match (given.is_empty(), path.is_empty()) {
-            (true, true) => Ok(None),
-            (false, true) => Ok(Some(PemText::Text(given))),
-            (true, false) => Ok(Some(PemText::File(PathBuf::from(&*path)))),
-            (false, false) => Err(error("tls", format!("cannot specify both {text} and {file}"))),
-        }
+fn auth(body: AuthBody) -> Option<AuthSettings> {
+    let BasicBody { username, password } = body.basic?;
+    let filter = body.filter;
+    let is_for_named = filter.as_ref().is_none_or(|filter| filter.authenticate_matching_paths);
+    let paths = filter.map(|filter| filter.paths).unwrap_or_default();
+    Some(AuthSettings {
+        username,
+        password: password.0,
+        // Alloy lets everybody in everywhere when no path is named; who writes a password means it.
+        matching: is_for_named && !paths.is_empty(),
+        paths,
+    })
+}
+
+fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
+    let one = |text: Option<&Arc<str>>, file: &Option<PathBuf>, name: &str| match (text, file) {
+        (None, None) => Ok(None),
+        (Some(text), None) => Ok(Some(PemText::Text(text.clone()))),
+        (None, Some(file)) => Ok(Some(PemText::File(file.clone()))),
+        (Some(_), Some(_)) => Err(error("tls", format!("cannot specify both {name}_pem and {name}_file"))),
     };
     let needed = |pem: Option<PemText>, name: &str| {
         pem.ok_or_else(|| error("tls", format!("must specify either {name}_pem or {name}_file")))
     };
-    let client_ca = one("client_ca_pem", "client_ca_file")?;
-    let (certificate, key) = (one("cert_pem", "cert_file")?, one("key_pem", "key_file")?);
-    let client_auth = choice(arguments, "client_auth_type", &CLIENT_AUTHS)?.unwrap_or(ClientAuth::None);
+    let client_ca = one(body.client_ca_pem.as_ref(), &body.client_ca_file, "client_ca")?;
+    let certificate = one(body.cert_pem.as_ref(), &body.cert_file, "cert")?;
+    let key = one(body.key_pem.as_ref().map(|key| &key.0), &body.key_file, "key")?;
+    let client_auth = choice(&body.client_auth_type, "client_auth_type", &CLIENT_AUTHS)?.unwrap_or(ClientAuth::None);
     let verifies = matches!(client_auth, ClientAuth::VerifyIfGiven | ClientAuth::RequireAndVerify);
     if client_ca.is_some() && client_auth == ClientAuth::None {
         let message = "cannot specify client_ca_pem or client_ca_file when client_auth_type is NoClientCert";
@@ -244,8 +232,8 @@ fn tls(arguments: &Arguments) -> Result<TlsSettings, ArgumentError> {
         return Err(error("tls.client_auth_type", message));
     }
     let (min_version, max_version) = (
-        choice(arguments, "min_version", &VERSIONS)?,
-        choice(arguments, "max_version", &VERSIONS)?,
+        choice(&body.min_version, "min_version", &VERSIONS)?,
+        choice(&body.max_version, "max_version", &VERSIONS)?,
     );
     if max_version.is_some_and(|most| most < 12) {
         return Err(error(
@@ -261,19 +249,20 @@ fn tls(arguments: &Arguments) -> Result<TlsSettings, ArgumentError> {
         key: needed(key, "key")?,
         client_ca,
         client_auth,
-        cipher_suites: among(arguments, "cipher_suites", &SUITES)?,
-        curves: among(arguments, "curve_preferences", &CURVES)?,
+        cipher_suites: among(&body.cipher_suites, "cipher_suites", &SUITES)?,
+        curves: among(&body.curve_preferences, "curve_preferences", &CURVES)?,
         min_version,
         max_version,
     })
 }
 
-fn choice<T: Copy>(arguments: &Arguments, name: &str, choices: &[(&str, T)]) -> Result<Option<T>, ArgumentError> {
-    let given = arguments.string(name);
-    if given.is_empty() {
-        return Ok(None);
-    }
-    let found = choices.iter().find(|(choice, _)| *choice == &*given);
+fn error(path: &str, message: impl Into<String>) -> ArgumentError {
+    ArgumentError::new(path, message)
+}
+
+fn choice<T: Copy>(given: &Option<Arc<str>>, name: &str, choices: &[(&str, T)]) -> Result<Option<T>, ArgumentError> {
+    let Some(given) = given else { return Ok(None) };
+    let found = choices.iter().find(|(choice, _)| *choice == &**given);
     found.map(|(_, value)| Some(*value)).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
         let message = format!("unknown {name} \"{given}\"; one of: {}", names.join(", "));
@@ -281,13 +270,12 @@ fn choice<T: Copy>(arguments: &Arguments, name: &str, choices: &[(&str, T)]) -> 
     })
 }
 
-fn among(arguments: &Arguments, name: &str, known: &[&str]) -> Result<Vec<Arc<str>>, ArgumentError> {
-    let given = arguments.strings(name);
+fn among(given: &[Arc<str>], name: &str, known: &[&str]) -> Result<Vec<Arc<str>>, ArgumentError> {
     match given.iter().find(|given| !known.contains(&&***given)) {
         Some(unknown) => {
             let message = format!("unknown \"{unknown}\"; known are: {}", known.join(", "));
             Err(error(&format!("tls.{name}"), message))
         }
-        None => Ok(given),
+        None => Ok(given.to_vec()),
     }
 }

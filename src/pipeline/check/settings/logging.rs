@@ -1,16 +1,23 @@
 //! The `logging` block: what it may hold, and its settings. Applying them is the caller's business.
 
-use crate::lang::decode::{Resolve, decode};
-use crate::lang::schema::{Arguments, Attribute, Kind, Schema};
+use std::sync::Arc;
+
+use crate::lang::body::arguments;
+use crate::lang::decode::{Resolve, locate};
+use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, codes};
+use crate::pipeline::check::arguments::known;
 use crate::pipeline::check::graph::SourceBlock;
+
+const LEVELS: [&str; 4] = ["debug", "info", "warn", "error"];
+const FORMATS: [&str; 2] = ["logfmt", "json"];
 
 /// What the block asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggingSettings {
     /// `debug`, `info`, `warn` or `error`.
     pub level: String,
-    /// `logfmt` or `json`.
+    /// Format of lines: `logfmt` or `json`.
     pub format: String,
 }
 
@@ -23,78 +30,58 @@ impl Default for LoggingSettings {
     }
 }
 
-/// The attributes of the block, as Alloy has them.
-pub const SCHEMA: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "destination",
-            Kind::String,
-            "\"stderr\"",
-            "Where log lines go; only `stderr`.",
-        ),
-        Attribute::with_default(
-            "format",
-            Kind::String,
-            "\"logfmt\"",
-            "Format of log lines: `logfmt` or `json`.",
-        ),
-        Attribute::with_default(
-            "level",
-            Kind::String,
-            "\"info\"",
-            "Least level of lines written: `debug`, `info`, `warn` or `error`.",
-        ),
-        Attribute::with_default(
-            "write_to",
-            Kind::List(&Kind::Any),
-            "[]",
-            "Receivers of log lines; there are no components that receive logs, so it has to be empty.",
-        ),
-    ],
-    blocks: &[],
-};
-
-/// Reads the block. Values that are not known yet count as their defaults.
-pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<LoggingSettings, Diagnostics> {
-    let SourceBlock { source, block } = text;
-    let decoded = decode(source, block.header(), &block.body, &SCHEMA, resolve);
-    let mut diagnostics = decoded.diagnostics;
-    let arguments = decoded.arguments;
-    let mut choice = |name: &str, allowed: &[&str]| {
-        let value = arguments.string(name).to_string();
-        if !value.is_empty() && !allowed.contains(&value.as_str()) {
-            let span = crate::lang::decode::locate(&block.body, name, block.header());
-            let message = format!("unrecognized {name} \"{value}\"");
-            diagnostics.push(
-                Diagnostic::error(codes::BAD_ARGUMENT, source, span, message)
-                    .hint(format!("one of: {}", allowed.join(", "))),
-            );
-        }
-        value
-    };
-    let level = choice("level", &["debug", "info", "warn", "error"]);
-    let format = choice("format", &["logfmt", "json"]);
-    choice("destination", &["stderr"]);
-    refuse_receivers(text, &arguments, &mut diagnostics);
-    let defaults = LoggingSettings::default();
-    let or = |value: String, default: String| if value.is_empty() { default } else { value };
-    diagnostics.into_result(LoggingSettings {
-        level: or(level, defaults.level),
-        format: or(format, defaults.format),
-    })
+arguments! {
+    /// `logging { }`, as Alloy has it. An empty text means the default.
+    struct Logging {
+        /// Where log lines go; only `stderr`.
+        destination: Option<Arc<str>> = "stderr",
+        /// Format of log lines: `logfmt` or `json`.
+        format: Option<Arc<str>> = "logfmt",
+        /// Least level of lines written: `debug`, `info`, `warn` or `error`.
+        level: Option<Arc<str>> = "info",
+        /// Receivers of log lines; there are no components that receive logs, so it has to be empty.
+        write_to: Vec<Value> = [],
+    }
 }
 
-fn refuse_receivers(text: &SourceBlock, arguments: &Arguments, diagnostics: &mut Diagnostics) {
+/// Reads the block. Where a value is not known yet, the settings are the defaults.
+pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<LoggingSettings, Diagnostics> {
+    let Some(Logging {
+        destination,
+        format,
+        level,
+        write_to,
+    }) = known(text, resolve)?
+    else {
+        return Ok(LoggingSettings::default());
+    };
     let SourceBlock { source, block } = text;
-    if let crate::lang::value::Value::Array(items) = arguments.value("write_to")
-        && !items.is_empty()
-    {
-        let span = crate::lang::decode::locate(&block.body, "write_to", block.header());
-        diagnostics.push(Diagnostic::error(
+    let wrong = |name: &str, message: String| {
+        Diagnostic::error(
             codes::BAD_ARGUMENT,
             source,
-            span,
-            "logs are written to stderr only; write_to has to be empty",
-        ));
+            locate(&block.body, name, block.header()),
+            message,
+        )
+    };
+    let mut found = Diagnostics::new();
+    for (name, given, allowed) in [
+        ("level", &level, &LEVELS[..]),
+        ("format", &format, &FORMATS),
+        ("destination", &destination, &["stderr"]),
+    ] {
+        if let Some(given) = given.as_deref().filter(|given| !allowed.contains(given)) {
+            let diagnostic = wrong(name, format!("unrecognized {name} \"{given}\""));
+            found.push(diagnostic.hint(format!("one of: {}", allowed.join(", "))));
+        }
     }
+    if !write_to.is_empty() {
+        let message = "logs are written to stderr only; write_to has to be empty";
+        found.push(wrong("write_to", message.to_owned()));
+    }
+    let defaults = LoggingSettings::default();
+    found.into_result(LoggingSettings {
+        level: level.map_or(defaults.level, |level| level.to_string()),
+        format: format.map_or(defaults.format, |format| format.to_string()),
+    })
 }

@@ -3,8 +3,13 @@
 //! In: the block. Out: what is wrong with it. `tracing` is about the program's own traces, of which there are none: it
 //! is taken, so that a user's file stays one file for both programs, has no effect, and a run says so.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::lang::body::{FromBody as _, arguments};
 use crate::lang::decode::{Resolve, decode};
-use crate::lang::schema::{Attribute, Block, Kind, Schema};
+use crate::lang::schema::Schema;
+use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, codes};
 use crate::pipeline::check::graph::SourceBlock;
 
@@ -13,39 +18,42 @@ pub mod livedebugging;
 pub mod logging;
 pub mod remote;
 
-/// `tracing { }`.
-pub const TRACING: Schema = Schema {
-    attributes: &[
-        Attribute::with_default("sampling_fraction", Kind::Float, "0.1", "Share of traces kept."),
-        Attribute::with_default(
-            "send_traceparent",
-            Kind::Bool,
-            "false",
-            "Whether requests carry the trace on.",
-        ),
-        Attribute::with_default("write_to", Kind::List(&Kind::Any), "[]", "Consumers of traces."),
-    ],
-    blocks: &[Block::optional("sampler", &SAMPLER, "Another sampler.")],
-};
+arguments! {
+    /// The body of `tracing { }`.
+    struct TracingBody {
+        /// Share of traces that are kept, from 0 to 1.
+        sampling_fraction: f64 = 0.1,
+        /// Whether requests carry the trace on.
+        send_traceparent: bool = false,
+        /// Consumers of the traces.
+        write_to: Vec<Value> = [],
+    }
+    blocks {
+        /// A sampler in place of the fraction.
+        sampler: Option<Sampler>,
+    }
+}
 
-const SAMPLER: Schema = Schema {
-    attributes: &[],
-    blocks: &[Block::optional("jaeger_remote", &JAEGER, "Jaeger's remote sampler.")],
-};
+arguments! {
+    /// The body of `tracing > sampler { }`.
+    struct Sampler {}
+    blocks {
+        /// Sampling as a Jaeger server says.
+        jaeger_remote: Option<JaegerRemote>,
+    }
+}
 
-const JAEGER: Schema = Schema {
-    attributes: &[
-        Attribute::with_default("max_operations", Kind::Int, "256", "Operations kept."),
-        Attribute::with_default("refresh_interval", Kind::Duration, "\"1m\"", "Time between two looks."),
-        Attribute::with_default(
-            "url",
-            Kind::String,
-            "\"http://127.0.0.1:5778/sampling\"",
-            "Where to look.",
-        ),
-    ],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `tracing > sampler > jaeger_remote { }`.
+    struct JaegerRemote {
+        /// Operations whose sampling is remembered.
+        max_operations: i64 = 256,
+        /// Time from one request to the next.
+        refresh_interval: Duration = "1m",
+        /// URL that is asked for the sampling.
+        url: Arc<str> = "http://127.0.0.1:5778/sampling",
+    }
+}
 
 /// What is wrong with one of these blocks; `run` when the configuration is to run and not only to be checked. `client`
 /// are the arguments of HTTP clients.
@@ -61,7 +69,7 @@ pub(crate) fn check(
     match name {
         "http" => http::settings(text, resolve).err().unwrap_or_default(),
         "tracing" => {
-            let mut found = body(&TRACING);
+            let mut found = body(TracingBody::SCHEMA);
             if run && !found.has_errors() {
                 let message = "the `tracing` block has no effect: this program makes no traces of itself";
                 found.push(Diagnostic::warning(codes::NO_EFFECT, source, block.header(), message));

@@ -7,30 +7,32 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
 use crate::lang::ast::Statement;
+use crate::lang::body::{FromBody as _, arguments};
 use crate::lang::decode::{Resolve, decode, locate};
-use crate::lang::schema::{Arguments, Attribute, Kind, Schema};
+use crate::lang::schema::{Arguments, Schema};
 use crate::lang::{Diagnostic, Diagnostics, codes};
 use crate::pipeline::check::graph::SourceBlock;
 
-/// `remotecfg { }` without the arguments of HTTP clients, which stand among these.
-pub const SCHEMA: Schema = Schema {
-    attributes: &[
-        Attribute::with_default(
-            "attributes",
-            Kind::Map(&Kind::String),
-            "{}",
-            "What the server is told of this collector.",
-        ),
-        Attribute::with_default("id", Kind::String, "\"\"", "Id of this collector."),
-        Attribute::with_default("name", Kind::String, "\"\"", "Name of this collector for people."),
-        Attribute::with_default("poll_frequency", Kind::Duration, "\"1m\"", "Time between two looks."),
-        Attribute::with_default("url", Kind::String, "\"\"", "Server of the configuration."),
-    ],
-    blocks: &[],
-};
+arguments! {
+    /// The body of `remotecfg { }` without the arguments of HTTP clients, which stand among these.
+    struct RemoteConfig {
+        /// What the server is told of this collector; it may choose by them.
+        attributes: BTreeMap<Arc<str>, Arc<str>> = {},
+        /// Id of this collector; empty for one that is made once and kept.
+        id: Arc<str> = "",
+        /// Name of this collector for people.
+        name: Arc<str> = "",
+        /// Time from one request to the next; at least 10s.
+        poll_frequency: Duration = "1m",
+        /// URL of the server; empty when none is asked.
+        url: Arc<str> = "",
+    }
+    check RemoteConfig::check;
+}
 
-/// Shortest time between two looks.
+/// Shortest time from one request to the next.
 const SHORTEST_POLL: Duration = Duration::from_secs(10);
 /// Keys that begin so are the collector's own.
 const RESERVED: &str = "collector.";
@@ -42,7 +44,7 @@ pub struct RemoteSettings {
     pub url: Arc<str>,
     /// Id of this collector; empty for one that is made once and kept.
     pub id: Arc<str>,
-    /// Name for people.
+    /// Name of this collector for people.
     pub name: Arc<str>,
     /// What the server chooses by.
     pub attributes: BTreeMap<Arc<str>, Arc<str>>,
@@ -61,11 +63,14 @@ pub(crate) fn settings(
 ) -> Result<Option<RemoteSettings>, Diagnostics> {
     let SourceBlock { source, block } = text;
     let is_own = |statement: &Statement| match statement {
-        Statement::Attribute(attribute) => SCHEMA.attributes.iter().any(|own| own.name == &*attribute.name.name),
+        Statement::Attribute(attribute) => {
+            let mut own = RemoteConfig::SCHEMA.attributes.iter();
+            own.any(|own| own.name == &*attribute.name.name)
+        }
         Statement::Block(_) => false,
     };
     let (own, others): (Vec<Statement>, Vec<Statement>) = block.body.iter().cloned().partition(is_own);
-    let decoded = decode(source, block.header(), &own, &SCHEMA, resolve);
+    let decoded = decode(source, block.header(), &own, RemoteConfig::SCHEMA, resolve);
     let mut found = decoded.diagnostics;
     let mut client_arguments = Arguments::default();
     if let Some(client) = client {
@@ -73,34 +78,48 @@ pub(crate) fn settings(
         found.extend(decoded.diagnostics);
         client_arguments = decoded.arguments;
     }
-    let arguments = decoded.arguments;
     if found.has_errors() {
         return Err(found);
     }
-    let mut wrong = |name: &str, message: String| {
-        let span = locate(&block.body, name, block.header());
-        found.push(Diagnostic::error(codes::BAD_ARGUMENT, source, span, message));
-    };
-    let attributes = arguments.string_map("attributes");
-    if let Some(key) = attributes.keys().find(|key| key.starts_with(RESERVED)) {
-        wrong(
-            "attributes",
-            format!("\"{key}\" is reserved: keys may not begin with `{RESERVED}`"),
-        );
+    match RemoteConfig::from_body(&decoded.arguments) {
+        Ok(body) if !body.url.is_empty() => Ok(Some(RemoteSettings {
+            url: body.url,
+            id: body.id,
+            name: body.name,
+            attributes: body.attributes,
+            poll_frequency: body.poll_frequency,
+            client: client_arguments,
+        })),
+        Ok(_) => Ok(None),
+        // Errors go by the message alone: each says which argument it is about.
+        Err(ArgumentErrors(errors)) => {
+            let diagnostic = |ArgumentError { path, message }: ArgumentError| {
+                let span = locate(&block.body, &path, block.header());
+                Diagnostic::error(codes::BAD_ARGUMENT, source, span, message)
+            };
+            let found: Diagnostics = errors.into_iter().map(diagnostic).collect();
+            found.into_result(None)
+        }
     }
-    let poll_frequency = arguments.duration("poll_frequency");
-    // Not known yet is zero.
-    if poll_frequency < SHORTEST_POLL && decoded.complete {
-        wrong("poll_frequency", "poll_frequency must be at least 10s".to_owned());
+}
+
+impl RemoteConfig {
+    fn check(&self) -> Result<(), ArgumentErrors> {
+        let mut errors = Vec::new();
+        if let Some(key) = self.attributes.keys().find(|key| key.starts_with(RESERVED)) {
+            let message = format!("\"{key}\" is reserved: keys may not begin with `{RESERVED}`");
+            errors.push(ArgumentError::new("attributes", message));
+        }
+        if self.poll_frequency < SHORTEST_POLL {
+            errors.push(ArgumentError::new(
+                "poll_frequency",
+                "poll_frequency must be at least 10s",
+            ));
+        }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(ArgumentErrors(errors))
+        }
     }
-    let settings = RemoteSettings {
-        url: arguments.string("url"),
-        id: arguments.string("id"),
-        name: arguments.string("name"),
-        attributes,
-        poll_frequency,
-        client: client_arguments,
-    };
-    let asked = (!settings.url.is_empty()).then_some(settings);
-    found.into_result(asked)
 }

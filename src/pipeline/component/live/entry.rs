@@ -17,15 +17,15 @@ use crate::profile::{Labels, RawProfile, pprof};
 /// An entry, when it was, and whose it is.
 #[derive(Debug, Clone)]
 pub struct Stamped {
-    /// When.
+    /// When the component sent it.
     pub time: SystemTime,
-    /// Id of the component.
+    /// Id of the component that sent it.
     pub component: Arc<str>,
-    /// What.
+    /// What happened in the component.
     pub entry: Arc<Entry>,
 }
 
-/// Labels of a target.
+/// The labels of a target, by name.
 pub type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
 
 /// A profile that is larger than this is not looked into.
@@ -49,32 +49,32 @@ pub enum Entry {
         /// The labels after all rules; `None` when the last step dropped them.
         after: Option<LabelSet>,
     },
-    /// A profile passed.
+    /// A profile passed through the component.
     Profile(ProfileFacts),
-    /// A target was scraped.
+    /// A target was scraped for one profile.
     Scrape {
-        /// URL.
+        /// URL that was asked for the profile.
         url: String,
-        /// Kind of profile.
+        /// Kind of the profile, as `process_cpu`.
         profile: Arc<str>,
-        /// How long it took.
+        /// How long the request took.
         duration: Duration,
-        /// How it ended.
+        /// Whether it went well, and why not.
         outcome: Outcome,
         /// Size of the answer's body; 0 when there was none.
         bytes: usize,
     },
-    /// A batch was sent.
+    /// A batch was sent to an endpoint.
     Write {
-        /// URL, as configured.
+        /// URL of the endpoint, as configured.
         endpoint: Arc<str>,
-        /// Profiles in the batch.
+        /// How many profiles the batch held.
         profiles: usize,
         /// Bytes of pprof in them.
         bytes: usize,
         /// How long the request took.
         duration: Duration,
-        /// How it ended.
+        /// Whether it went well, and why not.
         outcome: Outcome,
     },
 }
@@ -82,7 +82,7 @@ pub enum Entry {
 /// What is known of a profile on its way.
 #[derive(Debug)]
 pub struct ProfileFacts {
-    /// Its labels.
+    /// The labels of its series.
     pub labels: Labels,
     /// Size of its pprof as it is carried.
     pub bytes: usize,
@@ -90,7 +90,7 @@ pub struct ProfileFacts {
     pprof: Option<Bytes>,
 }
 
-/// How something ended.
+/// How a scrape or a batch ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// As it should; a word about it, such as `forwarded`.
@@ -99,18 +99,18 @@ pub enum Outcome {
     Bad(&'static str, String),
 }
 
-/// What one rule did.
+/// What one relabel rule did to labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// Its place among the rules, from 0.
     pub rule: usize,
     /// Its action, as written.
     pub action: &'static str,
-    /// What it did.
+    /// The change that it made.
     pub change: Change,
 }
 
-/// A change of labels.
+/// A change of a set of labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The labels go no further.
@@ -119,7 +119,7 @@ pub enum Change {
     Changed {
         /// Name and new value, by name.
         set: Vec<(Arc<str>, Arc<str>)>,
-        /// Names, in order.
+        /// Names of labels that are gone, sorted.
         removed: Vec<Arc<str>>,
     },
 }

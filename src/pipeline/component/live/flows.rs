@@ -19,7 +19,7 @@ pub struct Edge {
 /// A reading of an [`Edge`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowCount {
-    /// Id of who hands over.
+    /// Id of the component that hands profiles over.
     pub from: Arc<str>,
     /// Id of who takes; empty when it has none.
     pub to: Arc<str>,
@@ -32,7 +32,7 @@ pub struct FlowCount {
 /// The targets of a component that exports some.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetCount {
-    /// Its id.
+    /// Id of the component that is counted.
     pub component: Arc<str>,
     /// Targets that it exports now.
     pub current: u64,

@@ -127,7 +127,7 @@ impl LiveHandle {
         Self(Arc::new(channel))
     }
 
-    /// Id of the component.
+    /// Id of the component that it belongs to.
     pub fn id(&self) -> &Arc<str> {
         &self.0.id
     }

@@ -1,0 +1,130 @@
+//! Attributes that are parts of HTTP requests: URLs, headers, methods.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use url::Url;
+
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, text, wrong};
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
+
+/// A URL with `http` or `https` and a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HttpUrl {
+    url: Url,
+    written: Arc<str>,
+}
+
+impl HttpUrl {
+    /// The URL as it is asked.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The URL as the configuration has it, for names of metrics and messages.
+    pub(crate) fn written(&self) -> &Arc<str> {
+        &self.written
+    }
+}
+
+impl FromValue for HttpUrl {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let written = Arc::<str>::from_value(name, value)?;
+        let url = http_url(&written).map_err(wrong)?;
+        Ok(Self { url, written })
+    }
+}
+
+/// Headers of requests: a map from names to lists of values, which are secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Headers(HeaderMap);
+
+impl Headers {
+    /// The headers; their values are marked as sensitive.
+    pub(crate) fn map(&self) -> &HeaderMap {
+        &self.0
+    }
+}
+
+impl FromValue for Headers {
+    const KIND: Kind = Kind::Map(&Kind::List(&Kind::Secret));
+    const IS_OPTIONAL: bool = true;
+
+    fn from_value(_: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let mut headers = HeaderMap::new();
+        let Value::Object(fields) = value else {
+            return Ok(Self(headers));
+        };
+        for (name, values) in fields.iter() {
+            let Value::Array(values) = values else { continue };
+            for value in values.iter().filter_map(text) {
+                let (name, value) = header(name, &value).map_err(wrong)?;
+                headers.append(name, value);
+            }
+        }
+        Ok(Self(headers))
+    }
+}
+
+/// Headers of requests: a map from names to one value each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PlainHeaders(HeaderMap);
+
+impl PlainHeaders {
+    /// The headers; their values are marked as sensitive.
+    pub(crate) fn map(&self) -> &HeaderMap {
+        &self.0
+    }
+}
+
+impl FromValue for PlainHeaders {
+    const KIND: Kind = Kind::Map(&Kind::String);
+
+    fn from_value(_: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let Value::Object(fields) = value else {
+            return Ok(Self::default());
+        };
+        let fields = fields.iter().filter_map(|(name, value)| Some((name, text(value)?)));
+        let headers: Result<HeaderMap, String> = fields.map(|(name, value)| header(name, &value)).collect();
+        headers.map(Self).map_err(wrong)
+    }
+}
+
+/// A method of HTTP, in any case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HttpMethod(pub(crate) Method);
+
+impl FromValue for HttpMethod {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let written = Arc::<str>::from_value(name, value)?;
+        let method = Method::from_bytes(written.to_uppercase().as_bytes());
+        method
+            .map(Self)
+            .map_err(|_| wrong(format!("\"{written}\" is not a method of HTTP")))
+    }
+}
+
+/// Reads a URL that HTTP can reach.
+pub(crate) fn http_url(text: &str) -> Result<Url, String> {
+    let url: Url = text
+        .parse()
+        .map_err(|error| format!("`{text}` is not a URL: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(format!("`{text}` is not an http:// or https:// URL"));
+    }
+    Ok(url)
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let checked = HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a header name"))?;
+    let mut value =
+        HeaderValue::try_from(value).map_err(|_| format!("the value of header `{name}` holds forbidden characters"))?;
+    value.set_sensitive(true);
+    Ok((checked, value))
+}

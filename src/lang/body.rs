@@ -1,0 +1,451 @@
+//! Typed bodies: the one table in which a body is declared, and how a decoded body becomes the struct that the table declares.
+//!
+//! In: [`Arguments`], which fit their schema. Out: a struct, or every mistake with its path. The macro [`arguments!`] makes struct,
+//! schema, defaults, documentation and conversion from one table. The types of single attributes are in [`crate::lang::attribute`].
+
+use std::sync::Arc;
+
+use crate::lang::argument_error::ArgumentErrors;
+use crate::lang::attribute::FromValue;
+use crate::lang::schema::{ArgumentBlock, Arguments, Schema};
+
+/// A body as a typed value. Made by [`arguments!`]; written by hand where what is kept differs from what is written.
+pub trait FromBody: Sized {
+    /// What the body may hold.
+    const SCHEMA: &'static Schema;
+    /// True when the block of this body takes a label.
+    const IS_LABELLED: bool = false;
+
+    /// Reads a body that fits [`FromBody::SCHEMA`]. An attribute that is absent from it is not known yet.
+    fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors>;
+
+    /// Reads a block with this body.
+    fn from_block(block: &ArgumentBlock) -> Result<Self, ArgumentErrors> {
+        Self::from_body(&block.body)
+    }
+}
+
+/// A block that has a label, with its body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Labelled<T> {
+    /// The label as written, without quotes.
+    pub label: Arc<str>,
+    /// The typed body of the block.
+    pub body: T,
+}
+
+impl<T: FromBody> FromBody for Labelled<T> {
+    const SCHEMA: &'static Schema = T::SCHEMA;
+    const IS_LABELLED: bool = true;
+
+    fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors> {
+        T::from_body(body).map(|body| Self {
+            label: Arc::from(""),
+            body,
+        })
+    }
+
+    fn from_block(block: &ArgumentBlock) -> Result<Self, ArgumentErrors> {
+        T::from_body(&block.body).map(|body| Self {
+            label: block.label.clone().unwrap_or_default(),
+            body,
+        })
+    }
+}
+
+/// A body that is shared and compared as one.
+impl<T: FromBody> FromBody for Arc<T> {
+    const SCHEMA: &'static Schema = T::SCHEMA;
+
+    fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors> {
+        T::from_body(body).map(Self::new)
+    }
+}
+
+/// The blocks of one name, by how many there may be: a body that is always there with its defaults, one that may be left out
+/// (`Option`), or any number of them (`Vec`).
+pub trait FromBlocks: Sized {
+    /// What each block may hold.
+    const BODY: &'static Schema;
+    /// True when each takes a label.
+    const IS_LABELLED: bool;
+    /// True when there may be several.
+    const IS_MANY: bool = false;
+    /// True when it is there even when it is not written.
+    const IS_IMPLIED: bool = false;
+
+    /// Reads the blocks called `name` of a body.
+    fn from_blocks(name: &str, blocks: &[&ArgumentBlock]) -> Result<Self, ArgumentErrors>;
+}
+
+impl<T: FromBody> FromBlocks for T {
+    const BODY: &'static Schema = T::SCHEMA;
+    const IS_LABELLED: bool = T::IS_LABELLED;
+    const IS_IMPLIED: bool = true;
+
+    fn from_blocks(name: &str, blocks: &[&ArgumentBlock]) -> Result<Self, ArgumentErrors> {
+        let block = blocks.first().ok_or_else(ArgumentErrors::default)?;
+        T::from_block(block).map_err(|errors| errors.within(name))
+    }
+}
+
+impl<T: FromBody> FromBlocks for Option<T> {
+    const BODY: &'static Schema = T::SCHEMA;
+    const IS_LABELLED: bool = T::IS_LABELLED;
+
+    fn from_blocks(name: &str, blocks: &[&ArgumentBlock]) -> Result<Self, ArgumentErrors> {
+        let first = blocks.first().map(|block| T::from_block(block)).transpose();
+        first.map_err(|errors| errors.within(name))
+    }
+}
+
+impl<T: FromBody> FromBlocks for Vec<T> {
+    const BODY: &'static Schema = T::SCHEMA;
+    const IS_LABELLED: bool = T::IS_LABELLED;
+    const IS_MANY: bool = true;
+
+    fn from_blocks(name: &str, blocks: &[&ArgumentBlock]) -> Result<Self, ArgumentErrors> {
+        let mut all = Vec::with_capacity(blocks.len());
+        let mut wrong = ArgumentErrors::default();
+        for (index, block) in blocks.iter().enumerate() {
+            match T::from_block(block) {
+                Ok(read) => all.push(read),
+                Err(errors) => wrong.0.extend(errors.within(&format!("{name}[{index}]")).0),
+            }
+        }
+        if all.len() == blocks.len() { Ok(all) } else { Err(wrong) }
+    }
+}
+
+/// Reads the parts of one body and collects what is wrong with any of them. Used by [`arguments!`].
+pub struct Reader<'a> {
+    body: &'a Arguments,
+    errors: ArgumentErrors,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads from this body, which fits its schema.
+    pub fn new(body: &'a Arguments) -> Self {
+        Self {
+            body,
+            errors: ArgumentErrors::default(),
+        }
+    }
+
+    /// The attribute `name`; `None` when it is wrong or not known yet.
+    pub fn attribute<T: FromValue>(&mut self, name: &str) -> Option<T> {
+        let value = self.body.attributes.get(name)?;
+        let read = T::from_value(name, value).map_err(|error| error.within(name).into());
+        self.keep(read)
+    }
+
+    /// The blocks called `name`; `None` when something in them is wrong or not known yet.
+    pub fn blocks<T: FromBlocks>(&mut self, name: &str) -> Option<T> {
+        let blocks: Vec<&ArgumentBlock> = self.body.blocks.iter().filter(|block| &*block.name == name).collect();
+        let read = T::from_blocks(name, &blocks);
+        self.keep(read)
+    }
+
+    /// Attributes and blocks that other bodies have too.
+    pub fn shared<T: FromBody>(&mut self) -> Option<T> {
+        let read = T::from_body(self.body);
+        self.keep(read)
+    }
+
+    /// The body made of what was read, when all of it could be.
+    pub fn finish<T>(self, body: Option<T>) -> Result<T, ArgumentErrors> {
+        body.filter(|_| self.errors.0.is_empty()).ok_or(self.errors)
+    }
+
+    fn keep<T>(&mut self, read: Result<T, ArgumentErrors>) -> Option<T> {
+        read.map_err(|errors| self.errors.0.extend(errors.0)).ok()
+    }
+}
+
+/// Declares a body: a struct, its schema with defaults and documentation, and the conversion, from one table.
+///
+/// ```text
+/// arguments! {
+///     /// What the struct is.
+///     pub(crate) struct ExampleArguments {
+///         /// The sentence of the reference page. An attribute without a default is required,
+///         files: Vec<Arc<str>>,
+///         /// one with a default is not,
+///         interval: Interval = "5m",
+///         /// an `Option` may be left out; `as` gives a name that is no Rust identifier.
+///         kind as "type": Option<Arc<str>>,
+///     }
+///     blocks {
+///         /// `Option` for a block that may be left out, `Vec` for any number, else it is there with its defaults.
+///         memory as "profile.memory": Profile { path = "/debug/pprof/allocs" },
+///     }
+///     shared { client: HttpClientArguments }
+///     check ExampleArguments::check;
+/// }
+/// ```
+///
+/// A default is a literal of the configuration language, which is one of Rust too. `check` names a function that takes the
+/// struct and judges what attributes say together.
+macro_rules! arguments {
+    (
+        $(#[doc = $about:literal])*
+        $vis:vis struct $name:ident {
+            $( $(#[doc = $doc:literal])+ $field:ident $(as $key:literal)? : $type:ty $(= $default:tt)? ),* $(,)?
+        }
+        $(blocks {
+            $( $(#[doc = $block_doc:literal])+ $block:ident $(as $block_key:literal)? : $block_type:ty
+                $({ $( $override:ident = $value:tt ),* $(,)? })? ),* $(,)?
+        })?
+        $(shared { $( $shared:ident : $shared_type:ty ),* $(,)? })?
+        $(check $check:path;)?
+    ) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $name {
+            $( $(#[doc = $doc])+ pub(crate) $field: $type, )*
+            $($( $(#[doc = $block_doc])+ pub(crate) $block: $block_type, )*)?
+            $($( pub(crate) $shared: $shared_type, )*)?
+        }
+
+        impl $crate::lang::body::FromBody for $name {
+            const SCHEMA: &'static $crate::lang::schema::Schema = {
+                const OWN: &[$crate::lang::schema::Attribute] = &[ $( $crate::lang::schema::Attribute {
+                    name: $crate::lang::body::key!($field $($key)?),
+                    kind: <$type as $crate::lang::attribute::FromValue>::KIND,
+                    required: $crate::lang::body::is_required!($type $(, $default)?),
+                    default: $crate::lang::body::default!($($default)?),
+                    doc: concat!($($doc),+).trim_ascii_start(),
+                } ),* ];
+                const OWN_BLOCKS: &[$crate::lang::schema::Block] = &[ $($( $crate::lang::schema::Block {
+                    name: $crate::lang::body::key!($block $($block_key)?),
+                    labelled: <$block_type as $crate::lang::body::FromBlocks>::IS_LABELLED,
+                    many: <$block_type as $crate::lang::body::FromBlocks>::IS_MANY,
+                    required: false,
+                    implied: <$block_type as $crate::lang::body::FromBlocks>::IS_IMPLIED,
+                    schema: <$block_type as $crate::lang::body::FromBlocks>::BODY,
+                    defaults: &[ $($( (stringify!($override), stringify!($value)) ),*)? ],
+                    doc: concat!($($block_doc),+).trim_ascii_start(),
+                } ),*)? ];
+                &$crate::lang::schema::Schema {
+                    attributes: $crate::lang::schema::attributes!(
+                        OWN $($(, <$shared_type as $crate::lang::body::FromBody>::SCHEMA.attributes)*)?
+                    ),
+                    blocks: $crate::lang::schema::blocks!(
+                        OWN_BLOCKS $($(, <$shared_type as $crate::lang::body::FromBody>::SCHEMA.blocks)*)?
+                    ),
+                }
+            };
+
+            fn from_body(
+                body: &$crate::lang::schema::Arguments,
+            ) -> Result<Self, $crate::lang::argument_error::ArgumentErrors> {
+                #[allow(unused_mut, reason = "a body may be empty")]
+                let mut reader = $crate::lang::body::Reader::new(body);
+                $( let $field = reader.attribute::<$type>($crate::lang::body::key!($field $($key)?)); )*
+                $($( let $block = reader.blocks::<$block_type>($crate::lang::body::key!($block $($block_key)?)); )*)?
+                $($( let $shared = reader.shared::<$shared_type>(); )*)?
+                let whole = || Some(Self {
+                    $( $field: $field?, )*
+                    $($( $block: $block?, )*)?
+                    $($( $shared: $shared?, )*)?
+                });
+                let whole = reader.finish(whole())?;
+                $( $check(&whole)?; )?
+                Ok(whole)
+            }
+        }
+    };
+}
+pub(crate) use arguments;
+
+/// The name of a field in the configuration.
+macro_rules! key {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $key:literal) => {
+        $key
+    };
+}
+pub(crate) use key;
+
+/// Whether an attribute must be given: it has no default, and its type needs a value.
+macro_rules! is_required {
+    ($type:ty) => {
+        !<$type as $crate::lang::attribute::FromValue>::IS_OPTIONAL
+    };
+    ($type:ty, $default:tt) => {
+        false
+    };
+}
+pub(crate) use is_required;
+
+/// A default as an expression of the configuration language.
+macro_rules! default {
+    () => {
+        None
+    };
+    ($default:tt) => {
+        Some(stringify!($default))
+    };
+}
+pub(crate) use default;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lang::argument_error::ArgumentError;
+    use crate::lang::ast::{Expression, Statement};
+    use crate::lang::attribute::{Interval, choices};
+    use crate::lang::convert::convert;
+    use crate::lang::decode::{Resolve, decode};
+    use crate::lang::diagnostic::Diagnostic;
+    use crate::lang::eval::{NoScope, evaluate};
+    use crate::lang::schema::Kind;
+    use crate::lang::value::Value;
+    use crate::lang::{Source, parse};
+
+    choices! {
+        /// What is looked for in the example.
+        enum Role {
+            Pod = "pod",
+            Node = "node",
+        }
+    }
+
+    arguments! {
+        /// All that a table can say.
+        struct Example {
+            /// Names to look up,
+            /// one at least.
+            names: Vec<Arc<str>>,
+            /// Time between two looks.
+            interval: Interval = "5m",
+            /// What kind of thing is looked for.
+            kind as "type": Role = "pod",
+            /// Text that may be left out.
+            note: Option<Arc<str>>,
+        }
+        blocks {
+            /// One that is always there.
+            inner as "inner.one": Inner { size = 7 },
+            /// Any number of them, labelled.
+            more: Vec<Labelled<Inner>>,
+        }
+        shared { other: Other }
+        check Example::check;
+    }
+
+    arguments! {
+        /// The body of a block of the example.
+        struct Inner {
+            /// A number with a default.
+            size: i64 = 1,
+        }
+    }
+
+    arguments! {
+        /// Attributes that several bodies have.
+        struct Other {
+            /// Whether something is so.
+            enabled: bool = true,
+        }
+    }
+
+    impl Example {
+        fn check(&self) -> Result<(), ArgumentError> {
+            if self.names.len() < 2 && self.other.enabled {
+                return Err(ArgumentError::new("names", "with enabled two names are needed"));
+            }
+            Ok(())
+        }
+    }
+
+    /// Evaluates; a name has no value yet.
+    struct Partly;
+
+    impl Resolve for Partly {
+        fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic> {
+            let Ok(value) = evaluate(source, expression, &NoScope) else {
+                return Ok(None);
+            };
+            Ok(convert(&value, kind).ok())
+        }
+    }
+
+    fn read(text: &str) -> Result<Example, String> {
+        let source = Source::new("example", format!("example {{\n{text}\n}}"));
+        let (file, _) = parse(&source);
+        let Some(Statement::Block(block)) = file.body.first() else {
+            panic!("no block");
+        };
+        let decoded = decode(&source, block.header(), &block.body, Example::SCHEMA, &Partly);
+        assert!(
+            !decoded.diagnostics.has_errors(),
+            "{}",
+            decoded.diagnostics.render(false)
+        );
+        Example::from_body(&decoded.arguments).map_err(|ArgumentErrors(errors)| {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            errors.join("; ")
+        })
+    }
+
+    #[test]
+    fn a_table_is_a_sorted_schema_with_defaults_and_documentation() {
+        let attributes: Vec<String> = Example::SCHEMA
+            .attributes
+            .iter()
+            .map(|own| {
+                format!(
+                    "{} {:?} {} {:?} {}",
+                    own.name, own.kind, own.required, own.default, own.doc
+                )
+            })
+            .collect();
+        assert_eq!(
+            attributes,
+            [
+                "enabled Bool false Some(\"true\") Whether something is so.",
+                "interval Duration false Some(\"\\\"5m\\\"\") Time between two looks.",
+                "names List(String) true None Names to look up, one at least.",
+                "note String false None Text that may be left out.",
+                "type String false Some(\"\\\"pod\\\"\") What kind of thing is looked for.",
+            ]
+        );
+        let [inner, more] = Example::SCHEMA.blocks else {
+            panic!("two blocks");
+        };
+        assert!(inner.implied && !inner.many && more.many && more.labelled && !more.implied);
+        assert_eq!((inner.name, inner.defaults), ("inner.one", &[("size", "7")][..]));
+    }
+
+    #[test]
+    fn a_body_becomes_a_struct() {
+        let example = read("names = [\"a\", \"b\"]\ntype = \"node\"\nmore \"x\" { size = 3 }").unwrap();
+        assert_eq!((example.kind, example.inner.size, example.note), (Role::Node, 7, None));
+        assert_eq!((&*example.more[0].label, example.more[0].body.size), ("x", 3));
+        assert_eq!(example.interval.get(), std::time::Duration::from_secs(300));
+    }
+
+    #[test]
+    fn every_mistake_is_told_with_its_path_and_the_check_comes_last() {
+        assert_eq!(
+            read("names = []\ninterval = \"0s\"\ntype = \"x\"").unwrap_err(),
+            "interval: interval must be greater than 0; type: unknown type \"x\": must be one of pod, node"
+        );
+        assert_eq!(
+            read("names = [\"a\"]").unwrap_err(),
+            "names: with enabled two names are needed"
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_yet_is_not_wrong_and_the_rest_is_judged() {
+        assert_eq!(read("names = other.export").unwrap_err(), "");
+        assert_eq!(
+            read("names = other.export\ntype = \"x\"").unwrap_err(),
+            "type: unknown type \"x\": must be one of pod, node"
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Kinds of components and built components without the types of their arguments: what the list of components holds and the
+//! engine works with.
+//!
+//! The type is lost here and found again here: a definition makes the typed value once, [`ValidArguments`] keeps it, and the
+//! component gets it back at its build and at every update.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::lang::argument_error::ArgumentErrors;
+use crate::lang::body::FromBody;
+use crate::lang::schema::{Arguments, Attribute, Schema};
+use crate::lang::value::Value;
+use crate::pipeline::component::contract::{Component, ComponentError, Context};
+use crate::pipeline::component::definition::{Definition, Stability};
+use crate::pipeline::component::live::LiveHandle;
+use crate::telemetry::metrics::Scope;
+
+/// A kind of component, whatever the type of its arguments.
+pub trait AnyDefinition: fmt::Debug + Send + Sync {
+    /// Full name: `pyroscope.scrape`.
+    fn name(&self) -> &'static str;
+
+    /// How settled its arguments and behaviour are.
+    fn stability(&self) -> Stability;
+
+    /// What its block may hold.
+    fn arguments(&self) -> &'static Schema;
+
+    /// Its exports: name, type and meaning.
+    fn exports(&self) -> &'static [Attribute];
+
+    /// Registers the component's metrics, for the reference page to list them.
+    fn register_metrics(&self, scope: &Scope);
+
+    /// First paragraph of the reference page.
+    fn doc(&self) -> &'static str;
+
+    /// False for a component that the language knows and that cannot run yet.
+    fn can_run(&self) -> bool;
+
+    /// Makes the typed value of arguments that fit the schema, or says all that is wrong with them. Pure.
+    fn validate(&self, values: Arguments) -> Result<ValidArguments, ArgumentErrors>;
+
+    /// Builds an instance with arguments that this definition validated.
+    fn build(&self, context: Context, arguments: &ValidArguments) -> Result<Arc<dyn AnyComponent>, ComponentError>;
+
+    /// What is said of a component that cannot run yet.
+    fn not_built(&self) -> String {
+        format!("component \"{}\" is known to Alluvium but not built yet", self.name())
+    }
+}
+
+/// Arguments that a definition has validated: the values as they were evaluated, and the typed value made of them once.
+#[derive(Clone)]
+pub struct ValidArguments {
+    values: Arguments,
+    typed: Arc<dyn Any + Send + Sync>,
+}
+
+impl ValidArguments {
+    /// The values, to be compared and shown.
+    pub fn values(&self) -> &Arguments {
+        &self.values
+    }
+
+    /// The typed value; fails for arguments of another kind of component.
+    fn typed<A: Send + Sync + 'static>(&self) -> Result<Arc<A>, ComponentError> {
+        let typed = self.typed.clone().downcast::<A>();
+        typed.map_err(|_| ComponentError("the arguments are those of another component".to_owned()))
+    }
+}
+
+/// A built component, whatever the type of its arguments: what the engine runs. The methods are those of [`Component`].
+pub trait AnyComponent: Send + Sync {
+    /// [`Component::update`]; the arguments are validated by the component's definition.
+    fn update(&self, arguments: &ValidArguments) -> Result<(), ComponentError>;
+
+    /// Runs it, as [`Component::run`].
+    fn run(&self, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>>;
+
+    /// As [`Component::debug_info`].
+    fn debug_info(&self) -> Value;
+
+    /// As [`Component::serve`].
+    fn serve(&self, request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>>;
+
+    /// As [`Component::is_exclusive`].
+    fn is_exclusive(&self) -> bool;
+
+    /// As [`Component::is_passive`].
+    fn is_passive(&self) -> bool;
+
+    /// As [`Component::show_live`].
+    fn show_live(&self, arguments: &ValidArguments, live: &LiveHandle);
+}
+
+/// A component of a known type of arguments, as the engine runs it.
+struct Typed<A: 'static>(Arc<dyn Component<A>>);
+
+impl<A: Send + Sync + 'static> AnyComponent for Typed<A> {
+    fn update(&self, arguments: &ValidArguments) -> Result<(), ComponentError> {
+        self.0.update(arguments.typed()?)
+    }
+
+    fn run(&self, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        self.0.clone().run(shutdown)
+    }
+
+    fn debug_info(&self) -> Value {
+        self.0.debug_info()
+    }
+
+    fn serve(&self, request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
+        self.0.serve(request)
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.0.is_exclusive()
+    }
+
+    fn is_passive(&self) -> bool {
+        self.0.is_passive()
+    }
+
+    fn show_live(&self, arguments: &ValidArguments, live: &LiveHandle) {
+        if let Ok(typed) = arguments.typed() {
+            self.0.show_live(&typed, live);
+        }
+    }
+}
+
+impl<A: FromBody + fmt::Debug + Send + Sync + 'static> AnyDefinition for Definition<A> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn stability(&self) -> Stability {
+        self.stability
+    }
+
+    fn arguments(&self) -> &'static Schema {
+        A::SCHEMA
+    }
+
+    fn exports(&self) -> &'static [Attribute] {
+        self.exports
+    }
+
+    fn register_metrics(&self, scope: &Scope) {
+        (self.metrics)(scope);
+    }
+
+    fn doc(&self) -> &'static str {
+        self.doc
+    }
+
+    fn can_run(&self) -> bool {
+        self.build.is_some()
+    }
+
+    fn validate(&self, values: Arguments) -> Result<ValidArguments, ArgumentErrors> {
+        let typed = self.read(&values)?;
+        Ok(ValidArguments { values, typed })
+    }
+
+    fn build(&self, context: Context, arguments: &ValidArguments) -> Result<Arc<dyn AnyComponent>, ComponentError> {
+        let build = self.build.ok_or_else(|| ComponentError(self.not_built()))?;
+        let component = build(context, arguments.typed()?)?;
+        Ok(Arc::new(Typed(component)))
+    }
+}
