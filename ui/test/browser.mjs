@@ -161,7 +161,7 @@ describe('the profile view', () => {
   });
 
   it('changes the range by drag and by preset', async () => {
-    const { page, param, done } = await open(profilePath());
+    const { page, param, done } = await open(profilePath({ from: 'now-1h' }));
     await drawn(page);
     const over = await page.locator('.chart .u-over').boundingBox();
     await page.mouse.move(over.x + over.width * 0.4, over.y + 40);

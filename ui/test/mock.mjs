@@ -533,11 +533,12 @@ async function serveFile(path, response) {
 
 /**
  * Starts the stand-in on a free port of 127.0.0.1. While it runs, `mode` may be changed, methods put into `fails`, `nodes` made
- * small (what a flame graph has at most, unless more detail is asked for), and a method held back by `hold`.
+ * small (what a flame graph has at most, unless more detail is asked for), the present set, and a method held back by `hold`.
  */
-export async function startMock({ mode = 'normal', port = 0, now = () => Date.now() } = {}) {
+export async function startMock({ mode = 'normal', port = 0 } = {}) {
+  const now = () => mock.now ?? Date.now();
   const held = new Map();
-  const mock = { mode, nodes: Infinity, fails: new Set(), calls: [], url: '', close: () => {} };
+  const mock = { mode, now: undefined, nodes: Infinity, fails: new Set(), calls: [], url: '', close: () => {} };
   /** Holds back the answers of a method; gives what lets them go. */
   mock.hold = (method) => {
     let release;
@@ -547,7 +548,7 @@ export async function startMock({ mode = 'normal', port = 0, now = () => Date.no
   };
   /** As it was at the start. */
   mock.reset = () => {
-    Object.assign(mock, { mode, nodes: Infinity });
+    Object.assign(mock, { mode, now: undefined, nodes: Infinity });
     mock.fails.clear();
     for (const { release } of held.values()) release();
     held.clear();

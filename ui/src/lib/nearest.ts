@@ -1,11 +1,14 @@
 // Where data is when the asked range has none: the nearest stretch within the last month, found by two coarse questions.
+// And where all data begins, when that is not long ago.
 
-import { ApiError, selectSeries, storedRange } from './api.ts';
+import { ApiError, profileTypes, selectSeries, storedRange } from './api.ts';
+import { isCpu } from './profile-types.ts';
 import type { Range } from './time.ts';
 
 const MONTH = 30 * 86_400_000;
 const COARSE = 6 * 3600;
 const FINE = 300;
+const CLOSE = 15;
 
 /**
  * A range as long as the asked one that holds the data nearest to it; null when there is none, undefined when the server
@@ -21,6 +24,27 @@ export async function nearestRange(type: string, selector: string, asked: Range,
   const stored = await storedRange(signal).catch(() => null);
   if (!stored) return undefined;
   return around(Math.min(stored.end, Math.max(stored.start, (asked.start + asked.end) / 2)), asked);
+}
+
+/**
+ * When the first profile of all came, when that is less than `within` ago, to a few seconds; undefined when there is none
+ * yet, null when it is longer ago or the server does not let us look.
+ */
+export async function began(within: number, now: number, signal?: AbortSignal): Promise<number | null | undefined> {
+  try {
+    const edge = now - within;
+    if ((await profileTypes({ start: now - MONTH, end: edge }, signal)).length > 0) return null;
+    const types = await profileTypes({ start: edge, end: now }, signal);
+    const type = types.find(isCpu) ?? types[0];
+    if (type === undefined) return undefined;
+    const series = await selectSeries({ type, selector: '{}', range: { start: edge, end: now }, step: CLOSE }, signal);
+    const first = Math.min(...series.flatMap(({ points }) => points.slice(0, 1).map(([ms]) => ms)));
+    // A point is at the right edge of its step.
+    return Number.isFinite(first) ? first - CLOSE * 1000 : undefined;
+  } catch (error) {
+    if (error instanceof ApiError) return null;
+    throw error;
+  }
 }
 
 async function search(type: string, selector: string, asked: Range, now: number, signal?: AbortSignal): Promise<Range | null> {

@@ -3,10 +3,10 @@
 // A URL that names none gets the last hour, or what there is of it: a server that has just started shows a full chart,
 // which grows by itself.
 
-import { createEffect, createMemo, createSignal, onCleanup, type Accessor } from 'solid-js';
-import { storedRange } from '../lib/api.ts';
+import { createEffect, createMemo, createSignal, onCleanup, untrack, type Accessor } from 'solid-js';
 import { formatAge } from '../lib/format.ts';
 import { createLoader } from '../lib/loader.ts';
+import { began } from '../lib/nearest.ts';
 import { DEFAULT_FROM, resolveRange, type Range } from '../lib/time.ts';
 
 const HOUR = 3_600_000;
@@ -39,33 +39,33 @@ export function createRange({ from, until, refresh: asked }: RangeText): RangeMo
   const [tick, setTick] = createSignal(0);
   const refresh = (): void => void setTick((count) => count + 1);
   const open = createMemo(() => from() === '' && until() === 'now');
-  const stored = createLoader<true, Range | null>(() => (open() ? true : null), (_, signal) => storedRange(signal));
+  const first = createLoader<true, number | null | undefined>(() => (open() ? true : null), (_, signal) => began(HOUR, Date.now(), signal));
   /** When profiling began, while that is less than an hour ago. */
-  const began = createMemo(() => {
+  const start = createMemo(() => {
     tick();
-    const oldest = stored.data()?.start;
-    return oldest !== undefined && oldest > Date.now() - HOUR ? oldest : null;
+    const found = first.data() ?? null;
+    return found !== null && found > Date.now() - HOUR ? found : null;
   });
   const range = createMemo((): Range => {
     tick();
     const now = Date.now();
-    const first = began();
-    if (first !== null) return { start: Math.min(first, now - SHORTEST), end: now };
+    const oldest = start();
+    if (oldest !== null) return { start: Math.min(oldest, now - SHORTEST), end: now };
     return resolveRange(from() || DEFAULT_FROM, until(), now);
   });
   // Until something is stored, the first profile is waited for.
   createEffect(() => {
-    if (tick() > 0 && stored.data() === null && open() && !stored.pending()) stored.retry();
+    if (tick() > 0 && untrack(() => open() && first.data() === undefined && !first.pending())) first.retry();
   });
-  const seconds = createMemo(() => asked() ?? (began() === null ? 0 : YOUNG_SECONDS));
+  const seconds = createMemo(() => asked() ?? (start() === null ? 0 : YOUNG_SECONDS));
   createEffect(() => {
     if (seconds() === 0) return;
     const timer = setInterval(() => document.visibilityState === 'visible' && refresh(), seconds() * 1000);
     onCleanup(() => clearInterval(timer));
   });
   const since = (): string | undefined => {
-    const first = began();
-    return first === null ? undefined : `Profiling since ${formatAge(range().end - first)}`;
+    const oldest = start();
+    return oldest === null ? undefined : `Profiling since ${formatAge(range().end - oldest)}`;
   };
-  return { range, refresh, seconds, young: () => began() !== null, since };
+  return { range, refresh, seconds, young: () => start() !== null, since };
 }
