@@ -1,7 +1,7 @@
 // The page in a real Chromium: starts it and a server, opens pages whose every trouble is remembered, and looks at them.
 
 import assert from 'node:assert/strict';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, it } from 'node:test';
 import { chromium } from 'playwright-core';
 import { startMock } from './mock.mjs';
@@ -80,7 +80,7 @@ export async function open(path = '', { allowErrors = false, ...options } = {}) 
     const url = new URL(request.url());
     if (url.protocol.startsWith('http') && url.origin !== new URL(base).origin) troubles.push(`foreign request: ${url}`);
   });
-  await page.goto(path.startsWith('http') ? path : base + path);
+  await page.goto(/^(http|about):/.test(path) ? path : base + path);
   return {
     page,
     context,
@@ -134,3 +134,37 @@ export async function accessible(page, what) {
   assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.slice(0, 2).map(({ html, failureSummary }) => `${html} ${failureSummary}`).join(' | ')}`), []);
 }
 
+/** Of 256: smaller differences of a channel are those of another version of a font or a browser. */
+const TOLERANCE = 48;
+/** Share of the pixels that may differ by more. */
+const DIFFERENT = 0.01;
+
+/**
+ * Compares what the page shows with the picture of that name. UPDATE_PICTURES=1 writes it anew: look at it before it is
+ * committed. Where a picture differs, the new one is left beside it for someone to look at.
+ */
+export async function samePicture(page, name) {
+  const path = new URL(`pictures/${name}.png`, import.meta.url);
+  const now = await page.screenshot({ animations: 'disabled' });
+  if (process.env.UPDATE_PICTURES === '1') return writeFile(path, now);
+  const before = await readFile(path);
+  const share = await page.evaluate(async ([one, two, tolerance]) => {
+    const pixels = async (text) => {
+      const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+      const bitmap = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
+      const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+      context.drawImage(bitmap, 0, 0);
+      return context.getImageData(0, 0, bitmap.width, bitmap.height);
+    };
+    const [a, b] = await Promise.all([pixels(one), pixels(two)]);
+    if (a.width !== b.width || a.height !== b.height) return 1;
+    let different = 0;
+    for (let at = 0; at < a.data.length; at += 4) {
+      if ([0, 1, 2].some((channel) => Math.abs(a.data[at + channel] - b.data[at + channel]) > tolerance)) different += 1;
+    }
+    return different / (a.width * a.height);
+  }, [before.toString('base64'), now.toString('base64'), TOLERANCE]);
+  if (share > DIFFERENT) await writeFile(new URL(`pictures/${name}.new.png`, import.meta.url), now);
+  assert.ok(share <= DIFFERENT, `${name}: ${(share * 100).toFixed(2)}% of the picture is different; the new one is test/pictures/${name}.new.png`);
+  return share;
+}

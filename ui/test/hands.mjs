@@ -1,0 +1,152 @@
+// Everything without a pointer, in another time zone, with other names, in the dark: what a person needs who does not use
+// the page as most do. And each view as a picture, compared with the one that somebody has looked at.
+
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { accessible, drawn, mock, open, profilePath, samePicture } from './page.mjs';
+
+const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
+const checkout = (more = {}) => profilePath({ service: 'checkout', type: CPU, ...more });
+
+beforeEach(() => mock.reset());
+
+/** Presses Tab until the element that is wanted has the focus. */
+async function tabTo(page, selector) {
+  for (let tab = 0; tab < 60; tab += 1) {
+    if (await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`Tab does not lead to ${selector}`);
+}
+
+describe('by keyboard alone', () => {
+  it('a range of the chart is selected, read out, and zoomed to', async () => {
+    const { page, param, done } = await open(checkout());
+    await drawn(page);
+    await tabTo(page, '#chart');
+    for (let step = 0; step < 40; step += 1) await page.keyboard.press('ArrowLeft');
+    await page.locator('.chart-tip').waitFor();
+    const spoken = page.locator('.chart [aria-live]');
+    assert.match(await spoken.textContent(), /^\d+ \w+ \d\d:\d\d.*: CPU .*cores$/);
+    for (let step = 0; step < 20; step += 1) await page.keyboard.press('Shift+ArrowLeft');
+    await page.getByRole('group', { name: 'Selected range' }).waitFor();
+    assert.match(await spoken.textContent(), /10 min selected, Enter zooms$/);
+    await accessible(page, 'a selected range');
+    await page.keyboard.press('Escape');
+    assert.equal(await page.getByRole('group', { name: 'Selected range' }).count(), 0);
+    await page.keyboard.press('End');
+    for (let step = 0; step < 20; step += 1) await page.keyboard.press('Shift+ArrowLeft');
+    await page.keyboard.press('Enter');
+    assert.equal(Number(param('until')) - Number(param('from')), 600_000);
+    await done();
+  });
+
+  it('the chart is read as a table', async () => {
+    const { page, param, done } = await open(checkout({ by: 'pod' }));
+    await drawn(page);
+    await page.getByRole('button', { name: 'Chart as a table' }).press('Enter');
+    const table = page.getByRole('grid', { name: 'CPU over time' });
+    await table.waitFor();
+    assert.equal(param('chart'), 'table');
+    assert.equal(await table.getByRole('columnheader').count(), 5);
+    assert.match(await table.getByRole('row').nth(1).textContent(), /^\d+ \w+ \d\d:\d\d:\d\d.*cores/);
+    await accessible(page, 'the chart as a table');
+    await tabTo(page, '.chart-table .grid-body .grid-row');
+    await page.keyboard.press('End');
+    await page.waitForFunction(() => Number(document.activeElement?.dataset.index) > 100);
+    await done();
+  });
+
+  it('an operator is chosen by arrows, and is one stop of Tab', async () => {
+    const { page, param, done } = await open(checkout());
+    await drawn(page);
+    await page.locator('#add-filter').press('Enter');
+    await page.getByRole('combobox', { name: 'Label' }).fill('pod');
+    await page.getByRole('option', { name: 'pod' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('combobox', { name: 'Value' }).waitFor();
+    await accessible(page, 'the editor of a filter');
+    await page.keyboard.press('Shift+Tab');
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('aria-label')), 'is');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('aria-label')), 'matches');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('checkout.*');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => location.search.includes('q='));
+    assert.equal(param('q'), 'pod=~"checkout.*"');
+    await done();
+  });
+});
+
+describe('single letters', () => {
+  it('are no keys once they are switched off, and the choice is remembered', async () => {
+    const { page, param, done } = await open(checkout());
+    await drawn(page);
+    await page.keyboard.press('3');
+    assert.equal(param('view'), 'table');
+    await page.keyboard.press('1');
+    await page.keyboard.press('?');
+    await accessible(page, 'the list of keys');
+    await page.getByRole('checkbox', { name: 'Single letters and signs are keys' }).uncheck();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.reload();
+    await drawn(page);
+    for (const key of ['3', 'f', 't', '?', 's', '[']) await page.keyboard.press(key);
+    assert.deepEqual([param('view'), param('orient'), param('from')], [null, null, null]);
+    assert.equal(await page.getByRole('dialog').count(), 0);
+    await page.locator('.flame').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => location.search.includes('focus='));
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(() => !location.search.includes('focus='));
+    await done();
+  });
+});
+
+describe('the time zone', () => {
+  it('is shown, and is UTC on a switch', async () => {
+    const { page, done } = await open(checkout({ from: '1700000000000', until: '1700003600000' }), { timezoneId: 'Asia/Kolkata' });
+    const button = page.locator('#time-range');
+    await page.waitForFunction(() => document.querySelector('#time-range')?.textContent.includes('UTC+5:30'));
+    assert.match(await button.textContent(), /15 Nov 2023 03:43 – 04:43/);
+    await button.click();
+    await accessible(page, 'the picker of a range');
+    await page.getByRole('radio', { name: 'UTC' }).click();
+    assert.equal(await page.getByLabel('From').inputValue(), '2023-11-14T22:13:20');
+    await page.getByRole('button', { name: 'Apply' }).click();
+    assert.match(await button.textContent(), /14 Nov 2023 22:13 – 23:13 UTC$/);
+    await page.reload();
+    await page.waitForFunction(() => document.querySelector('#time-range')?.textContent.endsWith('23:13 UTC'));
+    await done();
+  });
+});
+
+describe('the pictures', () => {
+  // A moment at which the seeded data is always the same.
+  const now = Date.UTC(2026, 6, 1, 12, 0, 0);
+  const of = async (name, path, options = {}) => {
+    mock.now = now;
+    const { page, done } = await open('about:blank', options);
+    await page.clock.setFixedTime(now);
+    await page.goto(mock.url + path);
+    await page.locator('.card, .flame canvas[data-nodes]').first().waitFor();
+    await page.waitForFunction(() => document.querySelector('.progress')?.dataset.on === 'false');
+    await page.waitForTimeout(400);
+    await samePicture(page, name);
+    await done();
+  };
+  const wide = { viewport: { width: 1280, height: 720 }, timezoneId: 'UTC' };
+
+  it('are those that were looked at', async () => {
+    await of('services', '', wide);
+    await of('services-dark', '', { ...wide, colorScheme: 'dark' });
+    await of('profile', checkout(), wide);
+    await of('profile-dark', checkout({ by: 'pod' }), { ...wide, colorScheme: 'dark' });
+    await of('profile-narrow', checkout(), { ...wide, viewport: { width: 390, height: 844 } });
+  });
+});
