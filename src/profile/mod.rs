@@ -13,6 +13,7 @@ pub mod package;
 pub mod pprof;
 pub mod profile_type;
 pub mod raw;
+pub mod record;
 pub mod selector;
 pub mod sink;
 pub mod synthetic;

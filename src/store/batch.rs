@@ -87,7 +87,11 @@ impl<'a> Batch<'a> {
                     room,
                 });
             }
-            Err(reason) => self.unreadable.push(BadRecord { place, payload, reason }),
+            Err(error) => self.unreadable.push(BadRecord {
+                place,
+                payload,
+                reason: error.to_string(),
+            }),
         }
         if self.bytes >= BATCH_BYTES {
             self.apply()?;

@@ -200,8 +200,8 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
         let mut records = 0;
         let read = log_read::read(&path, |payload| {
             records += 1;
-            if let Err(reason) = record::decode(&payload) {
-                bad_records.push(reason);
+            if let Err(error) = record::decode(&payload) {
+                bad_records.push(error.to_string());
             }
         });
         let ending = match read {

@@ -76,7 +76,7 @@ pub fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
     let trial = || {
         let head = Head::new(Arc::default());
         for (_, payload) in records {
-            let record = record::decode(payload)?;
+            let record = record::decode(payload).map_err(|error| error.to_string())?;
             head.apply(&record.tenant, &batch::prepare(&record)?);
         }
         files::encode_nowhere(&head, faults)

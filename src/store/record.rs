@@ -1,18 +1,15 @@
 //! One record of the write-ahead log: who sent a profile, when it came, and its bytes as they came.
 //!
-//! Layout, little endian: version u8 (1), receive time in milliseconds i64, the limits of stack depth and symbol length in force (u32
-//! each, so that a replay makes the same rows under another configuration), then tenant, id, and the count of labels u32
-//! followed by name and value of each, every text as length u32 and UTF-8; the pprof bytes fill the rest. Framing and checksum
-//! are `base::segment`'s.
+//! [`crate::profile::record`] has the layout. The fields of the log are the limits of stack depth and symbol length in
+//! force, u32 each, so that a replay makes the same rows under another configuration, and the tenant.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::profile::{Labels, RawProfile};
+use crate::profile::RawProfile;
+use crate::profile::record::{Reader, RecordError, Writer};
 use crate::store::limits::Limits;
-
-const VERSION: u8 = 1;
 
 /// A profile as the log keeps it.
 #[derive(Debug, Clone)]
@@ -40,113 +37,48 @@ impl Record {
 
 /// Everything of a record before the pprof bytes.
 pub fn encode_header(tenant: &str, received_ms: i64, limits: &Limits, profile: &RawProfile) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256);
-    out.push(VERSION);
-    out.extend_from_slice(&received_ms.to_le_bytes());
+    let mut writer = Writer::new(received_ms);
     for cut in [
         limits.max_profile_stacktrace_depth,
         limits.max_profile_symbol_value_length,
     ] {
-        out.extend_from_slice(&u32::try_from(cut).unwrap_or(u32::MAX).to_le_bytes());
+        writer.number(u32::try_from(cut).unwrap_or(u32::MAX));
     }
-    put_text(&mut out, tenant);
-    put_text(&mut out, &profile.id);
-    out.extend_from_slice(&(profile.labels.len() as u32).to_le_bytes());
-    for (name, value) in profile.labels.iter() {
-        put_text(&mut out, name);
-        put_text(&mut out, value);
-    }
-    out
+    writer.text(tenant);
+    writer.finish(profile)
 }
 
-/// Reads a record; the pprof bytes share `payload`. The error says what is wrong with it.
-pub fn decode(payload: &Bytes) -> Result<Record, String> {
-    let mut reader = Reader {
-        data: payload,
-        position: 0,
-    };
-    let version = reader.take(1)?[0];
-    if version != VERSION {
-        return Err(format!("record version {version} is not known"));
-    }
-    let received_ms = i64::from_le_bytes(reader.array()?);
-    let cuts = [u32::from_le_bytes(reader.array()?), u32::from_le_bytes(reader.array()?)];
-    let tenant = Arc::from(reader.text()?);
-    let id = Arc::from(reader.text()?);
-    let count = u32::from_le_bytes(reader.array()?);
-    let mut pairs: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-    for _ in 0..count {
-        pairs.push((Arc::from(reader.text()?), Arc::from(reader.text()?)));
-    }
-    let pprof = payload.slice(reader.position..);
+/// Reads a record; the pprof bytes share `payload`.
+pub fn decode(payload: &Bytes) -> Result<Record, RecordError> {
+    let mut reader = Reader::new(payload)?;
     Ok(Record {
-        tenant,
-        received_ms,
-        cuts,
-        profile: RawProfile {
-            labels: Labels::from_pairs(pairs),
-            id,
-            pprof,
-        },
+        received_ms: reader.time_ms,
+        cuts: [reader.number()?, reader.number()?],
+        tenant: Arc::from(reader.text()?),
+        profile: reader.finish()?,
     })
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
-}
-
-struct Reader<'a> {
-    data: &'a [u8],
-    position: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
-        let end = self.position.checked_add(length).ok_or("record is too short")?;
-        let bytes = self.data.get(self.position..end).ok_or("record is too short")?;
-        self.position = end;
-        Ok(bytes)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
-        self.take(N)?.try_into().map_err(|_| "record is too short".to_owned())
-    }
-
-    fn text(&mut self) -> Result<&'a str, String> {
-        let length = u32::from_le_bytes(self.array()?);
-        std::str::from_utf8(self.take(length as usize)?).map_err(|_| "record holds text that is not utf-8".to_owned())
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::profile::Labels;
 
-    proptest! {
-        #[test]
-        fn a_record_survives_the_round_trip(
-            tenant in "[a-z]{1,8}", id in ".{0,12}", received_ms: i64,
-            pairs in proptest::collection::vec(("[a-z]{1,5}", ".{1,9}"), 0..5),
-            body in proptest::collection::vec(any::<u8>(), 0..64),
-        ) {
-            let profile = RawProfile { labels: Labels::from_pairs(pairs), id: id.as_str().into(), pprof: body.into() };
-            let mut payload = encode_header(&tenant, received_ms, &Limits::default(), &profile);
-            payload.extend_from_slice(&profile.pprof);
-            let record = decode(&payload.into()).unwrap();
-            prop_assert_eq!(&*record.tenant, tenant.as_str());
-            prop_assert_eq!(record.received_ms, received_ms);
-            prop_assert_eq!(record.cuts, [1_000, 65_535]);
-            prop_assert_eq!(record.profile.labels, profile.labels);
-            prop_assert_eq!(&*record.profile.id, id.as_str());
-            prop_assert_eq!(record.profile.pprof, profile.pprof);
-        }
+    /// Written by the first release of the format, when the log had a codec of its own.
+    const OLD: &[u8] = b"\x01{h\xe5\xcf\x8b\x01\0\0\xe8\x03\0\0\xff\xff\0\0\x04\0\0\0team\x04\0\0\x007b1d\
+        \x02\0\0\0\x08\0\0\0__name__\x0b\0\0\0process_cpu\x0c\0\0\0service_name\x03\0\0\0a/b\x1f\x8b\0";
 
-        #[test]
-        fn arbitrary_bytes_never_panic(payload in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let _ = decode(&payload.into());
-        }
+    #[test]
+    fn records_of_older_programs_are_read_and_written_byte_for_byte() {
+        let record = decode(&Bytes::from_static(OLD)).unwrap();
+        assert_eq!((&*record.tenant, record.received_ms), ("team", 1_700_000_000_123));
+        assert_eq!(record.cuts, [1_000, 65_535]);
+        let labels = Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "a/b")]);
+        assert_eq!(record.profile.labels, labels);
+        assert_eq!(&*record.profile.id, "7b1d");
+        assert_eq!(record.profile.pprof, b"\x1f\x8b\0".as_slice());
+        let mut again = encode_header("team", 1_700_000_000_123, &record.limits(), &record.profile);
+        again.extend_from_slice(&record.profile.pprof);
+        assert_eq!(again, OLD);
     }
 }

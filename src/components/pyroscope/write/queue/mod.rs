@@ -382,7 +382,7 @@ impl State {
                 continue;
             }
             let length = payload.len() + segment::RECORD_HEADER_BYTES;
-            let Some(queued_ms) = record::queued_ms(payload) else {
+            let Ok(queued_ms) = record::queued_ms(payload) else {
                 metrics.dropped(DropReason::Damaged, 1, length as u64);
                 continue;
             };
@@ -490,7 +490,7 @@ fn read(file: &File, entry: &Entry) -> Option<RawProfile> {
     if crc32fast::hash(&payload) != checksum {
         return None;
     }
-    record::decode(&payload).map(|(_, profile)| profile)
+    record::decode(&payload).ok()
 }
 
 /// Unix time in milliseconds.

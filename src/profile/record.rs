@@ -1,0 +1,169 @@
+//! A profile as one record of a file: the format that the store's log and the collector's queue share.
+//!
+//! `version u8 = 1 | time i64 (Unix ms) | fields of the file | id | label count u32 | (name, value)* | pprof to the
+//! end`. Numbers are little endian, a text is `length u32 | UTF-8`. A file may put numbers and texts of its own between
+//! time and id: the log has two limits and the tenant there, the queue nothing. Framing and checksum are
+//! [`crate::base::segment`]'s. The layout is on disk: a change takes a new version and keeps reading the old one.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::profile::{Labels, RawProfile};
+
+const VERSION: u8 = 1;
+
+/// Why a payload is not a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// Written by a later release, or not by us.
+    #[error("record version {0} is not known")]
+    Version(u8),
+    /// A length points behind the end.
+    #[error("record is too short")]
+    TooShort,
+    /// A name, a value, the id or a field of the file.
+    #[error("record holds text that is not utf-8")]
+    Text,
+}
+
+/// Writes what comes before the pprof bytes.
+pub struct Writer(Vec<u8>);
+
+impl Writer {
+    /// Starts a record of the time `time_ms`, milliseconds since 1970.
+    pub fn new(time_ms: i64) -> Self {
+        let mut out = Vec::with_capacity(256);
+        out.push(VERSION);
+        out.extend_from_slice(&time_ms.to_le_bytes());
+        Self(out)
+    }
+
+    /// Adds a number of the file.
+    pub fn number(&mut self, number: u32) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    /// Adds a text of the file.
+    pub fn text(&mut self, text: &str) {
+        self.number(text.len() as u32);
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// The header of the record: the pprof bytes of `profile` follow it in the file.
+    pub fn finish(mut self, profile: &RawProfile) -> Vec<u8> {
+        self.text(&profile.id);
+        self.number(profile.labels.len() as u32);
+        for (name, value) in profile.labels.iter() {
+            self.text(name);
+            self.text(value);
+        }
+        self.0
+    }
+}
+
+/// Reads a record in the order in which it was written.
+pub struct Reader<'a> {
+    payload: &'a Bytes,
+    position: usize,
+    /// Milliseconds since 1970.
+    pub time_ms: i64,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads version and time.
+    pub fn new(payload: &'a Bytes) -> Result<Self, RecordError> {
+        let mut reader = Self {
+            payload,
+            position: 0,
+            time_ms: 0,
+        };
+        let [version] = reader.array()?;
+        if version != VERSION {
+            return Err(RecordError::Version(version));
+        }
+        reader.time_ms = i64::from_le_bytes(reader.array()?);
+        Ok(reader)
+    }
+
+    /// The next number of the file.
+    pub fn number(&mut self) -> Result<u32, RecordError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// The next text of the file.
+    pub fn text(&mut self) -> Result<&'a str, RecordError> {
+        let length = self.number()? as usize;
+        std::str::from_utf8(self.take(length)?).map_err(|_| RecordError::Text)
+    }
+
+    /// The profile; its pprof bytes share the payload.
+    pub fn finish(mut self) -> Result<RawProfile, RecordError> {
+        let id = Arc::from(self.text()?);
+        let count = self.number()?;
+        let mut pairs = Vec::new();
+        for _ in 0..count {
+            pairs.push((self.text()?, self.text()?));
+        }
+        Ok(RawProfile {
+            labels: Labels::from_pairs(pairs),
+            id,
+            pprof: self.payload.slice(self.position..),
+        })
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
+        self.take(N)?.try_into().map_err(|_| RecordError::TooShort)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], RecordError> {
+        let end = self.position.checked_add(length).ok_or(RecordError::TooShort)?;
+        let bytes = self.payload.get(self.position..end).ok_or(RecordError::TooShort)?;
+        self.position = end;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_record_survives_the_round_trip(
+            time_ms: i64, number: u32, text in ".{0,8}", id in ".{0,12}",
+            pairs in proptest::collection::vec(("[a-z]{1,5}", ".{1,9}"), 0..5),
+            pprof in proptest::collection::vec(any::<u8>(), 0..64),
+        ) {
+            let profile = RawProfile { labels: Labels::from_pairs(pairs), id: id.into(), pprof: pprof.into() };
+            let mut writer = Writer::new(time_ms);
+            writer.number(number);
+            writer.text(&text);
+            let mut payload = writer.finish(&profile);
+            payload.extend_from_slice(&profile.pprof);
+            let payload = payload.into();
+            let mut reader = Reader::new(&payload).unwrap();
+            prop_assert_eq!(reader.time_ms, time_ms);
+            prop_assert_eq!(reader.number(), Ok(number));
+            prop_assert_eq!(reader.text(), Ok(text.as_str()));
+            let back = reader.finish().unwrap();
+            prop_assert_eq!((back.labels, back.id, back.pprof), (profile.labels, profile.id, profile.pprof));
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(payload in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = Reader::new(&payload.into()).and_then(Reader::finish);
+        }
+    }
+
+    #[test]
+    fn a_record_says_why_it_cannot_be_read() {
+        let read = |payload: &'static [u8]| Reader::new(&Bytes::from_static(payload)).and_then(Reader::finish).err();
+        assert_eq!(read(b""), Some(RecordError::TooShort));
+        assert_eq!(read(b"\x02"), Some(RecordError::Version(2)));
+        assert_eq!(read(b"\x0112345678\xff\xff\xff\xff"), Some(RecordError::TooShort));
+        assert_eq!(read(b"\x0112345678\x01\0\0\0\xff"), Some(RecordError::Text));
+    }
+}
