@@ -1,7 +1,8 @@
 //! The server's configuration file: YAML with Pyroscope's keys.
 //!
-//! A key that we honour is applied; a key of Pyroscope's that has no meaning here is named in a warning; any other key is an
-//! error with the valid ones, because a misspelt limit must not pass in silence. Command line flags win over the file.
+//! A key that we honour is applied; a key of Pyroscope's that has no meaning here is named in a warning; any other key
+//! is an error with the valid ones, because a misspelt limit must not pass in silence. Command line flags win over the
+//! file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,23 +15,23 @@ use crate::app::storage::StorageSection;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ServerFile {
-    /// `server:` listener.
+    // `server:` listener.
     pub server: ServerSection,
-    /// `api:` prefix.
+    // `api:` prefix.
     pub api: ApiSection,
     /// `pyroscopedb:` data folder.
     pub pyroscopedb: DatabaseSection,
-    /// `storage:` backend.
+    // `storage:` backend.
     pub storage: StorageSection,
-    /// `limits:` per tenant.
+    // `limits:` per tenant.
     pub limits: LimitsSection,
     /// `maintenance:` merging, ageing and deletion of files; ours, Pyroscope has no such section.
     pub maintenance: MaintenanceSection,
-    /// `sql:` limits of SQL.
+    // `sql:` limits of SQL.
     pub sql: SqlSection,
     /// `postgres:` the port for PostgreSQL clients.
     pub postgres: PostgresSection,
-    /// `admin:` who may delete profiles over HTTP.
+    /// `admin:` tokens for deletion over HTTP.
     pub admin: AdminSection,
     /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
     pub multitenancy_enabled: Option<bool>,
@@ -39,20 +40,15 @@ pub struct ServerFile {
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
 
-/// The listener.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ServerSection {
-    /// Address without port.
     pub http_listen_address: Option<String>,
-    /// Port.
     pub http_listen_port: Option<u16>,
-    /// Every other key.
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
 
-/// The API.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApiSection {
@@ -61,13 +57,10 @@ pub struct ApiSection {
     pub base_url: Option<String>,
 }
 
-/// The data folder.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct DatabaseSection {
-    /// Folder.
     pub data_path: Option<PathBuf>,
-    /// Every other key.
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
@@ -84,7 +77,6 @@ pub struct LimitsSection {
     pub max_profile_stacktrace_samples: Option<usize>,
     /// Most labels of a sample.
     pub max_profile_stacktrace_sample_labels: Option<usize>,
-    /// Deepest stack.
     pub max_profile_stacktrace_depth: Option<usize>,
     /// Longest symbol in bytes.
     pub max_profile_symbol_value_length: Option<usize>,
@@ -108,20 +100,19 @@ pub struct LimitsSection {
     pub max_flamegraph_nodes_default: Option<i64>,
     /// Most nodes that a question may ask for.
     pub max_flamegraph_nodes_max: Option<i64>,
-    /// Every other key.
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
 
-/// Maintenance of the store. Keys that nobody knows are errors.
+/// Maintenance of the store. Unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MaintenanceSection {
     /// Whether files are merged.
     pub compaction: Option<bool>,
-    /// Time between looks for work.
+    /// Time between searches for work, a duration.
     pub interval: Option<String>,
-    /// Time between looks for files to delete.
+    /// Time between searches for files to delete, a duration.
     pub vacuum_interval: Option<String>,
     /// Share of one core, above 0 and at most 1.
     pub cpu_share: Option<f64>,
@@ -153,19 +144,15 @@ pub enum TenantRetention {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdminSection {
-    /// Who may use them.
     pub tokens: Vec<AdminTokenSection>,
 }
 
-/// Who may delete profiles over HTTP.
+/// A token for deletion over HTTP.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdminTokenSection {
-    /// Name, for the log.
     pub name: String,
-    /// The token.
     pub token: Option<String>,
-    /// File with the token.
     pub token_file: Option<PathBuf>,
     /// Tenants whose profiles may be deleted.
     pub tenants: Vec<String>,
@@ -208,9 +195,7 @@ pub struct PostgresSection {
     pub max_connections: Option<usize>,
     /// A connection that asks nothing for so long is closed, a duration.
     pub idle_timeout: Option<String>,
-    /// Certificate and key.
     pub tls: PostgresTlsSection,
-    /// Who may connect.
     pub users: Vec<PostgresUserSection>,
 }
 
@@ -220,7 +205,6 @@ pub struct PostgresSection {
 pub struct PostgresTlsSection {
     /// PEM file of the certificate chain.
     pub cert_file: Option<PathBuf>,
-    /// PEM file of the key.
     pub key_file: Option<PathBuf>,
     /// `require` (connections without TLS are refused) or `allow`.
     pub mode: Option<String>,
@@ -230,9 +214,7 @@ pub struct PostgresTlsSection {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PostgresUserSection {
-    /// Name.
     pub name: String,
-    /// Password.
     pub password: Option<String>,
     /// File with the password.
     pub password_file: Option<PathBuf>,
@@ -299,7 +281,8 @@ pub fn parse(text: &str) -> anyhow::Result<ServerFile> {
     for key in file.other.keys() {
         if !WITHOUT_MEANING.contains(&key.as_str()) {
             bail!(
-                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, maintenance, sql, postgres, admin and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
+                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, maintenance, sql, postgres, \
+                 admin and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
             );
         }
         tracing::warn!(key, "configuration key has no meaning here and is ignored");
@@ -326,7 +309,11 @@ mod tests {
 
     #[test]
     fn the_keys_of_pyroscope_are_read() {
-        let file = parse("server:\n  http_listen_port: 4041\nlimits:\n  max_profile_size_bytes: 1000\npyroscopedb:\n  data_path: /tmp/x\ntarget: all\n").unwrap();
+        let file = parse(
+            "server:\n  http_listen_port: 4041\nlimits:\n  max_profile_size_bytes: 1000\npyroscopedb:\
+            \n  data_path: /tmp/x\ntarget: all\n",
+        )
+        .unwrap();
         assert_eq!(file.server.http_listen_port, Some(4041));
         assert_eq!(file.limits.max_profile_size_bytes, Some(1000));
         assert_eq!(file.pyroscopedb.data_path.as_deref(), Some(Path::new("/tmp/x")));

@@ -1,4 +1,5 @@
-//! The composition root: the only module that sees every layer. It builds what a command needs, joins it, and stops it in order.
+//! The composition root: the only module that sees every layer. It builds what a command needs, joins it, and stops it
+//! in order.
 
 #[cfg(feature = "server")]
 pub mod config;
@@ -8,6 +9,8 @@ pub mod demo;
 pub mod maintenance;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "server")]
+pub(crate) mod size;
 #[cfg(feature = "server")]
 pub mod storage;
 

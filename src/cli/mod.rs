@@ -1,7 +1,7 @@
 //! The command line: parses it, sets up logs, runs one command, and turns its end into an exit code.
 //!
-//! Exit codes: 0 done; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command line itself was wrong.
-//! Each command has a file; what a command composes of the layers below is in `app`.
+//! Exit codes: 0 done; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command line
+//! itself was wrong. Each command has a file; what a command composes of the layers below is in `app`.
 
 pub mod completions;
 pub mod convert;
@@ -14,7 +14,6 @@ pub mod record;
 pub mod remote;
 pub mod run;
 #[cfg(feature = "server")]
-mod size;
 pub mod sql;
 #[cfg(feature = "server")]
 pub mod storage;
@@ -44,7 +43,8 @@ use crate::telemetry::logs;
     name = "alluvium",
     version,
     about = "Continuous profiling: collector and store in one program",
-    long_about = "Continuous profiling: a collector that reads Grafana Alloy configuration, and a store that speaks Pyroscope's \
+    long_about = "Continuous profiling: a collector that reads Grafana Alloy configuration, and a store that speaks \
+        Pyroscope's \
                   protocols, keeps profiles as Parquet in Delta tables and answers SQL.\n\nStart with `alluvium demo`.",
     after_help = "Example:\n  alluvium demo --target localhost:9090",
     propagate_version = true
@@ -63,10 +63,16 @@ pub struct Cli {
 #[command(next_help_heading = "Logging")]
 pub struct LogArgs {
     /// Least severe level that is logged: debug, info, warn or error.
-    #[arg(id = "log.level", long = "log.level", global = true, value_parser = clap::value_parser!(logs::Level), default_value = "info", env = "ALLUVIUM_LOG_LEVEL")]
+    #[arg(
+        id = "log.level", long = "log.level", global = true, value_parser = clap::value_parser!(logs::Level),
+        default_value = "info", env = "ALLUVIUM_LOG_LEVEL"
+    )]
     pub level: logs::Level,
     /// Form of the log lines on standard error: logfmt or json.
-    #[arg(id = "log.format", long = "log.format", global = true, value_parser = clap::value_parser!(logs::Format), default_value = "logfmt", env = "ALLUVIUM_LOG_FORMAT")]
+    #[arg(
+        id = "log.format", long = "log.format", global = true, value_parser = clap::value_parser!(logs::Format),
+        default_value = "logfmt", env = "ALLUVIUM_LOG_FORMAT"
+    )]
     pub format: logs::Format,
 }
 
@@ -106,7 +112,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// True for those that keep profiles and configurations on the disk for later, which are nobody else's business.
+    /// True for those that keep profiles and configurations on the disk for later, which other users may not read.
     fn keeps_data(&self) -> bool {
         match self {
             #[cfg(feature = "server")]
@@ -168,7 +174,6 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line for people.
 #[expect(clippy::print_stderr, reason = "the last word of a command line program")]
 fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("alluvium: error: {}", joined(error));

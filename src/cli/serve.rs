@@ -9,10 +9,10 @@ use clap::Args;
 use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::config::{self, AdminSection, LimitsSection, PostgresSection, SqlSection};
 use crate::app::server::{self, ServeOptions};
+use crate::app::size::bytes;
+use crate::app::storage::StorageSection;
 use crate::app::{maintenance, signals};
 use crate::base::duration;
-use crate::cli::size::bytes;
-use crate::cli::storage::{self, StorageArgs};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
 use crate::server::{AdminToken, DEFAULT_TENANT, ServerOptions};
@@ -85,7 +85,7 @@ pub struct ServeArgs {
     pub multi_tenant: Option<bool>,
     /// Where the tables lie.
     #[command(flatten)]
-    pub storage: StorageArgs,
+    pub storage: StorageSection,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -120,7 +120,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         .data
         .or(file.storage.filesystem.dir.clone())
         .or(file.pyroscopedb.data_path);
-    let bucket = storage::bucket(file.storage, &args.storage)?;
+    let bucket = args.storage.over(file.storage).bucket()?;
     let mut http = ServerOptions {
         multi_tenant: args.multi_tenant.or(file.multitenancy_enabled).unwrap_or(false),
         admin: admin_tokens(file.admin)?,
@@ -167,7 +167,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     })
 }
 
-/// Who may delete profiles over HTTP.
+/// Tokens for deletion over HTTP.
 fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
     let mut tokens: Vec<AdminToken> = Vec::new();
     for token in file.tokens {
@@ -180,9 +180,10 @@ fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
                 .to_owned(),
             _ => bail!("admin.tokens: `{name}` needs a token or a token_file"),
         };
-        let tenants = match token.tenants.is_empty() {
-            true => vec![DEFAULT_TENANT.to_owned()],
-            false => token.tenants,
+        let tenants = if token.tenants.is_empty() {
+            vec![DEFAULT_TENANT.to_owned()]
+        } else {
+            token.tenants
         };
         for tenant in &tenants {
             if let Err(rejection) = check_tenant(tenant) {
@@ -262,9 +263,10 @@ fn postgres_options(
                 user.name
             ),
         };
-        let tenants = match user.tenants.is_empty() {
-            true => vec![DEFAULT_TENANT.to_owned()],
-            false => user.tenants,
+        let tenants = if user.tenants.is_empty() {
+            vec![DEFAULT_TENANT.to_owned()]
+        } else {
+            user.tenants
         };
         options.users.push(PostgresUser {
             name: user.name,
@@ -343,7 +345,8 @@ mod tests {
     #[test]
     fn limits_and_the_postgresql_port_are_read_from_the_file() {
         let file = config::parse(
-            "sql:\n  timeout: 5s\n  max_query_memory: 64MiB\n  max_rows: 10\npostgres:\n  listen: 127.0.0.1:0\n  users:\n    - name: ada\n      password: x\n      tenants: [one]\n",
+            "sql:\n  timeout: 5s\n  max_query_memory: 64MiB\n  max_rows: 10\npostgres:\n  listen: 127.0.0.1:0\n  users:\
+             \n    - name: ada\n      password: x\n      tenants: [one]\n",
         )
         .unwrap();
         let mut limits = QueryLimits::default();

@@ -1,0 +1,290 @@
+//! Storage of the tables: the one declaration of its options, for the section `storage` of the server's file and for
+//! flags.
+//!
+//! A field is a key of the file, under its name; with an `arg` it is a flag too, and with `env` a variable. Names are
+//! Pyroscope's. A key of Pyroscope that means nothing here is [`Unused`]: it is taken and named in a warning. Any other
+//! key is an error with its line. What the options mean together is [`bucket`](StorageSection::bucket).
+
+mod bucket;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::store::bucket::Secret;
+
+/// What all options have in common, sections of them too.
+trait Options {
+    /// These options, and what they leave out taken from `file`.
+    fn or(self, file: Self) -> Self;
+
+    /// Collects the names of keys that were given and mean nothing here; `name` is that of these options.
+    fn unused(&self, name: &str, found: &mut Vec<String>);
+}
+
+impl<T> Options for Option<T> {
+    fn or(self, file: Self) -> Self {
+        Option::or(self, file)
+    }
+
+    fn unused(&self, _: &str, _: &mut Vec<String>) {}
+}
+
+/// A key of Pyroscope that means nothing here, and whether it was given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unused(bool);
+
+impl Options for Unused {
+    fn or(self, file: Self) -> Self {
+        Self(self.0 || file.0)
+    }
+
+    fn unused(&self, name: &str, found: &mut Vec<String>) {
+        if self.0 {
+            found.push(name.to_owned());
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Unused {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(from).map(|_| Self(true))
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(Self)
+    }
+}
+
+/// Declares sections: the struct, how it is read, and [`Options`] field by field.
+macro_rules! sections {
+    ($($(#[$meta:meta])* struct $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)* })*) => { $(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+
+        impl Options for $name {
+            fn or(self, file: Self) -> Self {
+                Self { $($field: Options::or(self.$field, file.$field),)* }
+            }
+
+            fn unused(&self, name: &str, found: &mut Vec<String>) {
+                $(self.$field.unused(&format!("{name}.{}", stringify!($field)), found);)*
+            }
+        }
+    )* };
+}
+
+sections! {
+    /// Where the tables lie. Names are Pyroscope's.
+    #[derive(Args)]
+    #[command(next_help_heading = "Storage")]
+    struct StorageSection {
+        /// Where the tables lie: filesystem (in the data folder), s3, gcs or azure.
+        #[arg(id = "storage.backend", long = "storage.backend", value_name = "KIND", env = "ALLUVIUM_STORAGE_BACKEND")]
+        backend: Option<String>,
+        /// Folder inside of the bucket.
+        #[arg(id = "storage.prefix", long = "storage.prefix", value_name = "PATH", env = "ALLUVIUM_STORAGE_PREFIX")]
+        prefix: Option<String>,
+        /// The same under its name of Pyroscope 1; `prefix` wins.
+        #[arg(skip)]
+        storage_prefix: Option<String>,
+        /// Size of the local cache of a bucket, 1GiB unless told otherwise; 0 for none. Pyroscope has no such key.
+        #[arg(id = "storage.cache-size", long = "storage.cache-size", value_name = "SIZE")]
+        cache_size: Option<String>,
+        /// How often the commits of other servers are looked for, a duration. Pyroscope has no such key.
+        #[arg(skip)]
+        sync_interval: Option<String>,
+        #[arg(skip)]
+        filesystem: FilesystemSection,
+        #[command(flatten)]
+        s3: S3Section,
+        #[command(flatten)]
+        gcs: GcsSection,
+        #[command(flatten)]
+        azure: AzureSection,
+        #[arg(skip)]
+        swift: Unused,
+        #[arg(skip)]
+        cos: Unused,
+    }
+
+    /// The local folder.
+    struct FilesystemSection {
+        dir: Option<PathBuf>,
+    }
+
+    /// S3 and what speaks its protocol.
+    #[derive(Args)]
+    struct S3Section {
+        /// S3: host:port or URL; Amazon's without it.
+        #[arg(id = "storage.s3.endpoint", long = "storage.s3.endpoint", value_name = "ADDR")]
+        endpoint: Option<String>,
+        /// S3: bucket.
+        #[arg(id = "storage.s3.bucket-name", long = "storage.s3.bucket-name", value_name = "NAME")]
+        bucket_name: Option<String>,
+        /// S3: region.
+        #[arg(id = "storage.s3.region", long = "storage.s3.region", value_name = "NAME")]
+        region: Option<String>,
+        /// S3: access key; without it AWS_ACCESS_KEY_ID and the other sources of Amazon's tools.
+        #[arg(id = "storage.s3.access-key-id", long = "storage.s3.access-key-id", value_name = "ID")]
+        access_key_id: Option<String>,
+        /// S3: secret of the access key; others on the machine can see a command line, so prefer the file or
+        /// AWS_SECRET_ACCESS_KEY.
+        #[arg(id = "storage.s3.secret-access-key", long = "storage.s3.secret-access-key", value_name = "SECRET")]
+        secret_access_key: Option<Secret>,
+        /// Token of temporary credentials. Pyroscope has no such key.
+        #[arg(skip)]
+        session_token: Option<Secret>,
+        /// S3: HTTP instead of HTTPS.
+        #[arg(
+            id = "storage.s3.insecure", long = "storage.s3.insecure", value_name = "BOOL",
+            num_args = 0..=1, default_missing_value = "true"
+        )]
+        insecure: Option<bool>,
+        /// Credentials are taken from the environment, as without keys.
+        #[arg(skip)]
+        native_aws_auth_enabled: Option<bool>,
+        /// `auto`, `path-style` or `virtual-hosted`.
+        #[arg(skip)]
+        bucket_lookup_type: Option<String>,
+        /// Path style: the older form of `bucket_lookup_type`.
+        #[arg(skip)]
+        force_path_style: Option<bool>,
+        #[arg(skip)]
+        sse: SseSection,
+        #[arg(skip)]
+        http: HttpSection,
+        /// Version 4 always.
+        #[arg(skip)]
+        signature_version: Unused,
+        #[arg(skip)]
+        storage_class: Unused,
+        #[arg(skip)]
+        send_content_md5: Unused,
+        #[arg(skip)]
+        dualstack_enabled: Unused,
+        #[arg(skip)]
+        part_size: Unused,
+        #[arg(skip)]
+        list_objects_version: Unused,
+        #[arg(skip)]
+        max_retries: Unused,
+    }
+
+    /// Encryption by the server.
+    struct SseSection {
+        /// `SSE-S3` or `SSE-KMS`.
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        /// Key of the key management service.
+        kms_key_id: Option<String>,
+        kms_encryption_context: Unused,
+    }
+
+    /// Google Cloud Storage.
+    #[derive(Args)]
+    struct GcsSection {
+        /// GCS: bucket.
+        #[arg(id = "storage.gcs.bucket-name", long = "storage.gcs.bucket-name", value_name = "NAME")]
+        bucket_name: Option<String>,
+        /// GCS: file with the JSON of a service account; without it GOOGLE_APPLICATION_CREDENTIALS and the machine's
+        /// own.
+        #[arg(
+            id = "storage.gcs.service-account-file", long = "storage.gcs.service-account-file",
+            value_name = "FILE"
+        )]
+        #[serde(skip)]
+        service_account_file: Option<PathBuf>,
+        /// JSON of a service account, as a text of several lines.
+        #[arg(skip)]
+        service_account: Option<Secret>,
+        /// URL of an emulator, which is then asked without a signature. Pyroscope has no such key.
+        #[arg(skip)]
+        endpoint: Option<String>,
+        #[arg(skip)]
+        http: HttpSection,
+        #[arg(skip)]
+        max_retries: Unused,
+    }
+
+    /// Azure Blob Storage.
+    #[derive(Args)]
+    struct AzureSection {
+        /// Azure: storage account.
+        #[arg(id = "storage.azure.account-name", long = "storage.azure.account-name", value_name = "NAME")]
+        account_name: Option<String>,
+        #[arg(skip)]
+        account_key: Option<Secret>,
+        /// Account, key and address in one text.
+        #[arg(skip)]
+        connection_string: Option<Secret>,
+        /// Azure: container.
+        #[arg(id = "storage.azure.container-name", long = "storage.azure.container-name", value_name = "NAME")]
+        container_name: Option<String>,
+        /// Azure: end of the host name of another cloud.
+        #[arg(id = "storage.azure.endpoint-suffix", long = "storage.azure.endpoint-suffix", value_name = "HOST")]
+        endpoint_suffix: Option<String>,
+        /// URL of the account at an emulator. Pyroscope has no such key.
+        #[arg(skip)]
+        endpoint: Option<String>,
+        /// Tenant of a service principal; `client_id` and `client_secret` are its too.
+        #[arg(skip)]
+        az_tenant_id: Option<String>,
+        #[arg(skip)]
+        client_id: Option<String>,
+        #[arg(skip)]
+        client_secret: Option<Secret>,
+        /// Client of a managed identity.
+        #[arg(skip)]
+        user_assigned_id: Option<String>,
+        #[arg(skip)]
+        http: HttpSection,
+        #[arg(skip)]
+        max_retries: Unused,
+        #[arg(skip)]
+        msi_resource: Unused,
+    }
+
+    /// Connections to an object store.
+    struct HttpSection {
+        /// PEM file of a further certificate authority.
+        tls_ca_path: Option<PathBuf>,
+        /// Certificates are not checked.
+        insecure_skip_verify: Option<bool>,
+        /// Client certificates are not there: an error when it is not empty.
+        tls_cert_path: Option<String>,
+        /// An error when it is not empty, as `tls_cert_path`.
+        tls_key_path: Option<String>,
+        /// The name to check is that of the endpoint: an error when it is not empty.
+        tls_server_name: Option<String>,
+        idle_conn_timeout: Unused,
+        response_header_timeout: Unused,
+        tls_handshake_timeout: Unused,
+        expect_continue_timeout: Unused,
+        max_idle_connections: Unused,
+        max_idle_connections_per_host: Unused,
+        max_connections_per_host: Unused,
+    }
+}
+
+impl StorageSection {
+    /// These flags, and what they leave out taken from `file`.
+    pub fn over(self, file: Self) -> Self {
+        self.or(file)
+    }
+
+    /// Names of keys that were given and mean nothing here.
+    pub fn without_meaning(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.unused("storage", &mut found);
+        found
+    }
+}
