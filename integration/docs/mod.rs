@@ -1,8 +1,11 @@
-//! The documentation against the program: links lead somewhere, every component and command has its page, examples work.
+//! The documentation against the program: links lead somewhere, every component and command has its page, examples
+//! work.
 //!
-//! In: every Markdown file that git tracks. Out: the offending lines. A block marked `alloy` is a whole configuration: it must parse,
-//! pass validation and be formatted; mark a part of one `alloy fragment`. A line `alluvium ...` in a block marked `sh` must be one that the
-//! program would take. Does not judge prose.
+//! In: every Markdown file that git tracks. Out: the offending lines. A block marked `alloy` is a whole configuration:
+//! it must parse, pass validation and be formatted; mark a part of one `alloy fragment`. A line `alluvium ...` in a
+//! block marked `sh` must be one that the program would take. Does not judge prose.
+
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -62,6 +65,7 @@ fn every_link_leads_to_a_file_and_its_heading() {
 fn every_component_has_a_page_and_every_page_a_component() {
     let mut found = Findings::default();
     let mut names = BTreeSet::new();
+    let architecture = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     for definition in components::ALL.iter().filter(|definition| definition.can_run()) {
         let path = format!("docs/components/{}.md", definition.name());
         match std::fs::read_to_string(root().join(&path)) {
@@ -75,6 +79,14 @@ fn every_component_has_a_page_and_every_page_a_component() {
                 );
             }
             Ok(_) => {}
+        }
+        if !architecture.contains(&format!("(components/{}.md)", definition.name())) {
+            found.add(
+                "docs/architecture.md",
+                1,
+                "a component that is not listed",
+                definition.name(),
+            );
         }
         names.insert(path);
     }
@@ -217,7 +229,8 @@ fn every_command_line_in_the_documentation_is_one_that_the_program_takes() {
     found.none();
 }
 
-/// The words of a line that calls our program, up to a pipe, a redirection, a comment or the next command; quotes are taken off.
+/// The words of a line that calls our program, up to a pipe, a redirection, a comment or the next command; quotes are
+/// taken off.
 fn command_line(line: &str) -> Option<Vec<String>> {
     let line = line.trim().trim_start_matches("$ ");
     if line.ends_with('\\') || !line.starts_with("alluvium ") {
