@@ -18,7 +18,8 @@ pub struct Import {
     pub is_re_export: bool,
 }
 
-/// The code with what is only for tests blanked out, and the names of the modules of tests that stand in files of their own.
+/// The code with what is only for tests blanked out, and the names of the modules of tests that stand in files of their
+/// own.
 pub fn without_tests(code: &str) -> (String, Vec<String>) {
     let mut kept = String::with_capacity(code.len());
     let mut modules = Vec::new();
@@ -38,7 +39,8 @@ pub fn without_tests(code: &str) -> (String, Vec<String>) {
     (kept, modules)
 }
 
-/// Where an item ends that begins with an attribute: behind its first `;` or its braces, or before the end of what is around it.
+/// Where an item ends that begins with an attribute: behind its first `;` or its braces, or before the end of what is
+/// around it.
 fn end_of_item(item: &str) -> usize {
     let mut depth = 0_usize;
     for (at, c) in item.char_indices() {
