@@ -1,7 +1,7 @@
-//! Requests that a page of a stranger makes a browser send: refused, on every port that listens with `listen`.
+//! Requests that a foreign web page makes a browser send: refused, on every port that listens with `listen`.
 //!
 //! In: a request, and the address at which its connection arrived. Out: the request goes on, or 403 and why. A page may
-//! send its visitor's browser to `localhost`, where nobody asks for a password, in two ways:
+//! send its visitor's browser to `localhost`, where no password is asked for, in two ways:
 //!
 //! - **Across sites**: it posts a form, or loads an address as an image. The browser says so in `Sec-Fetch-Site`, or in
 //!   `Origin` or `Referer`. Links to our pages are followed.
@@ -9,7 +9,7 @@
 //!   that site. The name is in `Host`. So on a loopback address a browser may only use names of this machine,
 //!   addresses, and what `--http.allowed-host` allows.
 //!
-//! Programs send none of this and are let through; who sends a header of a browser without being one gains nothing by
+//! Programs send none of this and are let through; a program that sends a header of a browser gains nothing by
 //! it.
 
 use std::net::{IpAddr, SocketAddr};
@@ -54,7 +54,7 @@ pub fn host_name(text: &str) -> Result<String, String> {
     Ok(text.trim_end_matches('.').to_ascii_lowercase())
 }
 
-/// These routes without what pages of strangers ask for.
+/// These routes without what foreign pages ask for.
 pub fn guard(routes: Router, allowed: AllowedHosts) -> Router {
     routes.layer(from_fn_with_state(allowed, refuse_strangers))
 }
@@ -66,7 +66,7 @@ async fn refuse_strangers(State(allowed): State<AllowedHosts>, request: Request,
             tracing::debug!(
                 path = request.uri().path(),
                 reason,
-                "request of a page of a stranger refused"
+                "request of a foreign web page refused"
             );
             (StatusCode::FORBIDDEN, format!("{reason}\n")).into_response()
         }
@@ -84,7 +84,7 @@ fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), String> {
         && !allowed.has(name(authority.host()))
     {
         return Err(format!(
-            "`{authority}` is no name of this machine: a page of a stranger may have given it our address. \
+            "`{authority}` is no name of this machine: a foreign web page may have given it our address. \
              If the name is yours, start with --http.allowed-host {}",
             name(authority.host())
         ));
@@ -99,7 +99,7 @@ fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), String> {
 }
 
 /// True when a browser sent it. Scripts of a page can leave out `Origin` and `Referer` and plain HTTP has no
-/// `Sec-Fetch-Site`, but every browser tells its languages.
+/// `Sec-Fetch-Site`, but every browser sends its languages.
 fn is_of_browser(headers: &HeaderMap) -> bool {
     let telling = [header::ORIGIN, header::REFERER, header::ACCEPT_LANGUAGE];
     headers.contains_key("sec-fetch-site") || telling.iter().any(|name| headers.contains_key(name))
@@ -109,7 +109,7 @@ fn host_header(headers: &HeaderMap) -> Option<Authority> {
     headers.get(header::HOST)?.to_str().ok()?.parse().ok()
 }
 
-/// `localhost`, a name under it, or an address: none of them can be given to us by a stranger.
+/// `localhost`, a name under it, or an address: a foreign name server can give none of them to us.
 fn is_of_this_machine(host: &str) -> bool {
     let host = name(host);
     let is_local = host.eq_ignore_ascii_case("localhost") || ends_with(host, ".localhost");

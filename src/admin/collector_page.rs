@@ -1,7 +1,7 @@
 //! The collector's page: the files of `ui/dist/collector`, embedded, and the routes under which they are served.
 //!
-//! In: the prefix of the collector's paths. Out: a router with `/graph`, its files, and the ways of Alloy's page that lead there. In debug builds the files are
-//! read from the source tree at run time.
+//! In: the prefix of the collector's paths. Out: a router with `/graph`, its files, and the ways of Alloy's page that
+//! lead there. In debug builds the files are read from the source tree at run time.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The port of the server and of the collector: HTTP/1.1 and HTTP/2 on one listener, with TLS or without, with limits
 //! on what a peer may hold.
 //!
-//! In: an address, a router, the shutdown signal. Out: served connections, without what pages of strangers ask for
+//! In: an address, a router, the shutdown signal. Out: served connections, without what foreign web pages ask for
 //! (`browser`). When the signal comes no connection is accepted any more, requests in work are finished, and what is
 //! left at the deadline is cut off.
 
@@ -29,14 +29,14 @@ use crate::base::net::listen_reason;
 /// What an HTTP/2 client says first (RFC 9113, 3.4).
 const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Bytes of an HTTP/1.1 connection that are read before somebody wants them; headers must fit.
+/// Bytes of an HTTP/1.1 connection that are read ahead; headers must fit.
 const HTTP1_BUFFER_BYTES: usize = 64 << 10;
 
-/// Bytes of all requests of an HTTP/2 connection that are taken before somebody wants them: bodies wait outside for
+/// Bytes of all requests of an HTTP/2 connection that are read ahead: bodies wait outside for
 /// their share of the memory.
 const HTTP2_WINDOW_BYTES: u32 = 128 << 10;
 
-/// Pause between two looks at a connection that has sent a part of the preface.
+/// Pause between two checks of a connection that has sent a part of the preface.
 const PREFACE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Pause after a failed accept (no file descriptors left), so that the loop does not spin.
@@ -48,12 +48,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct ListenError {
     /// Address as it was given.
     pub address: String,
-    /// Why.
     #[source]
     pub source: std::io::Error,
 }
 
-/// Limits of connections.
 #[derive(Debug, Clone)]
 pub struct ListenOptions {
     /// Connections at one time; more wait in the kernel's queue.
@@ -92,7 +90,6 @@ impl Default for ListenOptions {
     }
 }
 
-/// An open port.
 pub struct Listener {
     tcp: TcpListener,
     local: SocketAddr,
@@ -236,7 +233,7 @@ impl Port {
             let is_http2 = in_time(self.options.header_timeout, is_http2(&stream)).await?;
             return Ok((Either::Left(stream), is_http2));
         };
-        // Who says nothing has no place among the handshakes.
+        // A silent client takes no place among the handshakes.
         in_time(self.options.header_timeout, stream.peek(&mut [0])).await?;
         let _place = self.handshakes.acquire().await.map_err(std::io::Error::other)?;
         let stream = in_time(self.options.handshake_timeout, tls.accept(stream)).await?;
@@ -269,7 +266,8 @@ fn builder(options: &ListenOptions) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// Looks at the first bytes without taking them. hyper's own detection has no time limit; this one runs under the header timeout.
+/// Peeks at the first bytes. hyper's own detection has no time limit; this one runs under the
+/// header timeout.
 async fn is_http2(stream: &TcpStream) -> std::io::Result<bool> {
     let mut start = [0u8; HTTP2_PREFACE.len()];
     loop {

@@ -1,7 +1,8 @@
 //! Routes of live debugging: what passes through a component, what flows in a module, and how the controller is.
 //!
-//! In: closures that know the engine. Out: Alloy's streams (`/api/v0/web/debug/{id}` and `/api/v0/web/graph`), whose entries end with `|;|`, and
-//! `/api/v0/web/controller`, which is ours. Checks parameters; knows neither components nor entries.
+//! In: closures that know the engine. Out: Alloy's streams (`/api/v0/web/debug/{id}` and `/api/v0/web/graph`), whose
+//! entries end with `|;|`, and `/api/v0/web/controller`, which is ours. Checks parameters; knows neither components nor
+//! entries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +32,6 @@ pub enum Form {
     /// A line of text, as Alloy's.
     #[default]
     Text,
-    /// An object of JSON.
     Json,
 }
 
@@ -48,10 +48,8 @@ pub enum Refusal {
 pub type WatchStream = Arc<dyn Fn(&str, f64, Form) -> Result<BoxStream<'static, Bytes>, Refusal> + Send + Sync>;
 /// Flow counts of a module (empty for the root), one item a window.
 pub type FlowStream = Arc<dyn Fn(&str, Duration) -> BoxStream<'static, Bytes> + Send + Sync>;
-/// How the controller is.
 pub type Overview = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 
-/// What the routes need.
 #[derive(Clone)]
 pub struct LiveState {
     /// `/api/v0/web/debug/{id}`

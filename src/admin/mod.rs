@@ -1,5 +1,5 @@
-//! What the ports of the collector and of the server share: the listener with its limits, who may ask from a browser,
-//! and routes: metrics, health, reload, the support bundle, profiles of ourselves.
+//! What the ports of the collector and of the server share: the listener with its limits, which browser requests are
+//! refused, and routes: metrics, health, reload, the support bundle, profiles of ourselves.
 //!
 //! In: a handful of closures, so that this layer knows neither the engine nor the store. Out: one router, to be merged
 //! into another; a route whose closure is absent is absent. Paths, status codes and texts are those that Alloy's users
@@ -38,10 +38,9 @@ pub type Note = Arc<dyn Fn() -> String + Send + Sync>;
 /// Reads the configuration again: `Err` has the diagnostics.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// What the routes need.
 #[derive(Clone)]
 pub struct AdminState {
-    /// `/metrics`.
+    // `/metrics`.
     pub metrics: Scope,
     /// `/-/ready`: 200, or 503 with the reason.
     pub ready: Check,
@@ -49,7 +48,7 @@ pub struct AdminState {
     pub healthy: Check,
     /// A further line of `/-/healthy` when all is well.
     pub note: Note,
-    /// `/debug/pprof/*`.
+    // `/debug/pprof/*`.
     pub profiling: Option<Profiling>,
     /// `/-/reload`: 200, or 400 with the diagnostics.
     pub reload: Option<Reload>,

@@ -1,8 +1,8 @@
 //! An embedded page: its files, and the headers that let browsers keep them and keep them safe.
 //!
-//! In: a path without the prefix. Out: a file, the document for the page's own routes, or nothing. Files with a hash in their name never change
-//! and are kept for ever; everything else is asked for again with its tag. Which files there are is the owner's business: the collector and the
-//! server embed a folder of `ui/dist` each.
+//! In: a path without the prefix. Out: a file, the document for the page's own routes, or nothing. Files with a hash in
+//! their name never change and are kept for ever; everything else is asked for again with its tag. Which files there
+//! are is the owner's business: the collector and the server embed a folder of `ui/dist` each.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use rust_embed::EmbeddedFile;
 
 use crate::base::encoding;
 
-/// Nothing may come from another host, and nobody may frame the page.
+/// Nothing may come from another host, and no page may frame ours.
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
@@ -37,7 +37,6 @@ pub struct Page {
 pub struct PageSource {
     /// The file of a path, if there is one.
     pub file: fn(&str) -> Option<EmbeddedFile>,
-    /// The document.
     pub document: &'static str,
     /// Paths that are views of the page: each is the document. Anything else that is no file is not found.
     pub views: &'static [&'static str],
@@ -59,7 +58,8 @@ impl Page {
         }
     }
 
-    /// The answer to GET of `path`, which has no prefix and no `/` at its start; `None` when there is no such file or view.
+    /// The answer to GET of `path`, which has no prefix and no `/` at its start; `None` when there is no such file or
+    /// view.
     pub fn get(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
         let path = path.trim_end_matches('/');
         if path != self.source.document
@@ -104,9 +104,10 @@ impl Page {
             .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(','))
             .any(|tag| tag.trim().trim_start_matches("W/") == quoted);
-        let mut response = match is_known {
-            true => StatusCode::NOT_MODIFIED.into_response(),
-            false => self.encoded(path, asset, headers),
+        let mut response = if is_known {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            self.encoded(path, asset, headers)
         };
         if let Ok(value) = HeaderValue::from_str(&quoted) {
             response.headers_mut().insert(ETAG, value);
@@ -144,7 +145,8 @@ impl Page {
     }
 }
 
-/// In debug builds the path reaches the file system; rust-embed keeps it inside the folder, and this keeps oddities away from it.
+/// In debug builds the path reaches the file system; rust-embed keeps it inside the folder, and this keeps oddities
+/// away from it.
 fn is_clean(path: &str) -> bool {
     !path.is_empty()
         && path

@@ -1,7 +1,7 @@
 //! `/debug/pprof/*`: profiles of this process where and how Go programs serve theirs.
 //!
-//! In: `?seconds=N`. Out: gzip pprof as `application/octet-stream`, errors as text. What only Go has (goroutine, block, mutex,
-//! threadcreate) is 404 with the reason, so that a scraper's user knows to switch it off.
+//! In: `?seconds=N`. Out: gzip pprof as `application/octet-stream`, errors as text. What only Go has (goroutine, block,
+//! mutex, threadcreate) is 404 with the reason, so that a scraper's user knows to switch it off.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ const INDEX: &str = "<!doctype html>
 <h1>/debug/pprof/</h1>
 <p>Profiles of this process as gzip pprof, for <code>go tool pprof</code> and for <code>pyroscope.scrape</code>.</p>
 <ul>
-<li><a href=\"profile?seconds=5\">profile</a>: CPU time, 100 samples a second; <code>?seconds=N</code>, 30 if not given</li>
+<li><a href=\"profile?seconds=5\">profile</a>: CPU time, 100 samples a second; <code>?seconds=N</code>, 30 if not \
+    given</li>
 <li><a href=\"heap\">heap</a>: memory in use, by the stack that allocated it</li>
 <li><a href=\"allocs\">allocs</a>: the same, under the path that scrapers ask for</li>
 <li><a href=\"cmdline\">cmdline</a>: the command line, without secrets</li>
@@ -30,7 +31,6 @@ const INDEX: &str = "<!doctype html>
 </body></html>
 ";
 
-/// The routes.
 pub fn router(profiling: Profiling) -> Router {
     Router::new()
         .route("/debug/pprof", get(async || Redirect::permanent("/debug/pprof/")))
@@ -86,7 +86,7 @@ fn answer(name: &str, profile: Result<Vec<u8>, ProfilingError>) -> Response {
     (status, format!("{error}\n")).into_response()
 }
 
-/// Arguments joined by NUL bytes, as Go does, but for what nobody should read.
+/// Arguments joined by NUL bytes, as Go does, secrets masked.
 async fn cmdline() -> String {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     without_secrets(arguments).join("\0")

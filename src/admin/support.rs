@@ -1,6 +1,7 @@
-//! `/-/support`: a zip file with what somebody who helps from afar wants to see.
+//! `/-/support`: a zip file with what remote support wants to see.
 //!
-//! In: `?duration=SECONDS`. Out: what the closure made, as a download. One at a time, because taking it costs a profile of the process. What is in it is decided by `app`.
+//! In: `?duration=SECONDS`. Out: what the closure made, as a download. One at a time, because taking it costs a profile
+//! of the process. What is in it is decided by `app`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,6 @@ pub enum SupportError {
     /// Another one is being taken.
     #[error("a support bundle is being taken already: try again when it is done")]
     Busy,
-    /// It should have worked.
     #[error("the support bundle failed: {0}")]
     Failed(String),
 }
@@ -37,7 +37,6 @@ struct Asked {
     duration: Option<String>,
 }
 
-/// The route.
 pub fn router<S: Clone + Send + Sync + 'static>(support: Support) -> Router<S> {
     Router::new().route("/-/support", get(bundle).with_state(support))
 }

@@ -1,7 +1,9 @@
-//! The collector's JSON API in Alloy's shape: `/api/v0/web/*` for pages and tools, `/api/v0/component/ID/*` for what a component serves itself.
+//! The collector's JSON API in Alloy's shape: `/api/v0/web/*` for pages and tools, `/api/v0/component/ID/*` for what a
+//! component serves itself.
 //!
-//! In: a [`Web`], so that this layer does not know the engine. Out: two routers, because Alloy puts only the first under `--server.http.ui-path-prefix`. An id of a
-//! component inside a module has slashes; the last one parts the module from the component.
+//! In: a [`Web`], so that this layer does not know the engine. Out: two routers, because Alloy puts only the first
+//! under `--server.http.ui-path-prefix`. An id of a component inside a module has slashes; the last one parts the
+//! module from the component.
 
 use std::sync::Arc;
 
@@ -49,7 +51,7 @@ pub trait Web: Send + Sync + 'static {
 
 type Api = State<Arc<dyn Web>>;
 
-/// `/api/v0/web/*`.
+// `/api/v0/web/*`.
 pub fn router(web: Arc<dyn Web>) -> Router {
     Router::new()
         .route("/api/v0/web/components", get(components))
@@ -69,7 +71,7 @@ pub fn router(web: Arc<dyn Web>) -> Router {
         .with_state(web)
 }
 
-/// `/api/v0/component/*`.
+// `/api/v0/component/*`.
 pub fn component_router(web: Arc<dyn Web>) -> Router {
     Router::new()
         .route("/api/v0/component/{*path}", any(serve))

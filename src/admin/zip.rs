@@ -1,7 +1,7 @@
 //! Writes zip archives: names and bytes in, the bytes of an archive out.
 //!
-//! Deflate for every file, UTF-8 names, no zip64: an archive or a file of 4 GiB is refused. What is written is what every unpacker reads (APPNOTE 6.3, local
-//! headers with sizes, one central directory). Does not read archives.
+//! Deflate for every file, UTF-8 names, no zip64: an archive or a file of 4 GiB is refused. What is written is what
+//! every unpacker reads (APPNOTE 6.3, local headers with sizes, one central directory). Does not read archives.
 
 use std::io::Write as _;
 
@@ -22,16 +22,15 @@ pub enum ZipError {
     /// Beyond what the format holds without its extensions.
     #[error("the archive is too large: at most 4 GiB and 65535 files")]
     TooLarge,
-    /// The compressor failed.
     #[error("cannot compress `{0}`: {1}")]
     Compress(String, std::io::Error),
 }
 
 /// 1980-01-01, the first day that the format knows; archives of the same content are the same bytes.
 const DATE: u16 = 0x21;
-/// Version 2.0: deflate.
+// Version 2.0: deflate.
 const VERSION: u16 = 20;
-/// Names are UTF-8.
+// Names are UTF-8.
 const UTF8: u16 = 1 << 11;
 const DEFLATED: u16 = 8;
 
@@ -70,7 +69,6 @@ impl ZipWriter {
         Ok(())
     }
 
-    /// The whole archive.
     pub fn finish(mut self) -> Result<Vec<u8>, ZipError> {
         let offset = small(self.bytes.len())?;
         let size = small(self.directory.len())?;

@@ -1,7 +1,8 @@
 //! The collector: a controller over all components, its HTTP endpoints, reload by signal, by HTTP and by the files.
 //!
-//! The first load must succeed; a later one that fails changes nothing and is told in the log, in the answer, and in the metrics. The page and its API are under the
-//! prefix of `--server.http.ui-path-prefix`, everything else at the root, as in Alloy.
+//! The first load must succeed; a later one that fails changes nothing and is reported in the log, in the answer, and
+//! in the metrics. The page and its API are under the prefix of `--server.http.ui-path-prefix`, everything else at the
+//! root, as in Alloy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +40,6 @@ pub const MEMORY_ADDRESS: &str = "alloy.internal:12345";
 /// What a collector is started with.
 #[derive(Debug, Clone)]
 pub struct CollectorOptions {
-    /// File or folder.
     pub config_path: PathBuf,
     /// `host:port` of its endpoints.
     pub listen: String,
@@ -70,7 +70,6 @@ pub struct CollectorOptions {
 }
 
 impl CollectorOptions {
-    /// Alloy's defaults.
     pub fn new(config_path: impl Into<PathBuf>, storage_path: impl Into<PathBuf>) -> Self {
         Self {
             config_path: config_path.into(),
@@ -101,8 +100,8 @@ pub fn parse_stability(text: &str) -> anyhow::Result<Stability> {
     }
 }
 
-/// A controller over all components whose `logging` block sets `logs`. Without a block, what the command line said stays. It has no listener of its own and asks no server for
-/// a configuration.
+/// A controller over all components whose `logging` block sets `logs`. Without a block, what the command line said
+/// stays. It has no listener of its own and asks no server for a configuration.
 #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "the demo's"))]
 pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
     let settings = Options {
@@ -124,7 +123,8 @@ fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
     }
 }
 
-/// The controller of a collector with endpoints of its own behind `door`, and what runs beside it when a server has a configuration for it.
+/// The controller of a collector with endpoints of its own behind `door`, and what runs beside it when a server has a
+/// configuration for it.
 fn controllers(
     options: &CollectorOptions,
     door: &Door,
@@ -194,7 +194,8 @@ pub async fn run(
     if !is_this_machine(address.ip()) && !door.has_password() {
         tracing::warn!(
             %address,
-            "other machines can reach this port and nobody is asked for a password: configure http > auth, or listen on 127.0.0.1"
+            "other machines can reach this port and nobody is asked for a password: configure http > auth, or listen \
+             on 127.0.0.1"
         );
     }
     let controllers = Controllers {
@@ -258,9 +259,10 @@ impl Routes {
             }),
             healthy: Arc::new(move || {
                 let ids: Vec<String> = healthy.iter().flat_map(Controller::unhealthy).collect();
-                match ids.is_empty() {
-                    true => Ok(()),
-                    false => Err(format!("unhealthy components: {}", ids.join(", "))),
+                if ids.is_empty() {
+                    Ok(())
+                } else {
+                    Err(format!("unhealthy components: {}", ids.join(", ")))
                 }
             }),
             note: Arc::new(move || {
@@ -305,7 +307,8 @@ impl Routes {
     }
 }
 
-/// A line for `/-/healthy` when the last load failed: the components are well, and they are not those that were asked for.
+/// A line for `/-/healthy` when the last load failed: the components are well, and they are not those that were asked
+/// for.
 fn last_load(controller: &Controller, what: &str) -> String {
     let failed = controller.last_load_view().filter(|load| !load.success);
     failed.map_or_else(String::new, |load| {

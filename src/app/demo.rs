@@ -1,7 +1,7 @@
 //! The demo: a server and a collector in one process on one data folder.
 //!
-//! The collector runs a real configuration, written for this process and shown in the data folder, and pushes over the real protocol, so that what
-//! a newcomer sees is what `serve` and `run` do.
+//! The collector runs a real configuration, written for this process and shown in the data folder, and pushes over the
+//! real protocol, so that a demo shows what `serve` and `run` do.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ pub struct DemoOptions {
     pub only_self: bool,
 }
 
-/// Runs until `shutdown`.
+// Runs until `shutdown`.
 pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     for target in &options.targets {
         check_target(target)?;
@@ -128,15 +128,12 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
 
 /// Whether the whole machine can be profiled.
 enum Machine {
-    /// It can.
     Yes,
-    /// It cannot, and why.
     No(String),
 }
 
 /// Waits until the profiler of the configuration runs, or says why it does not.
 async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
-    /// How often it is asked.
     const POLL: Duration = Duration::from_millis(20);
     loop {
         let health = controller.component(PROFILER).map(|component| component.health);
@@ -162,7 +159,7 @@ const MACHINE: &str = r#"discovery.process "machine" { }
 discovery.relabel "programs" {
 	targets = discovery.process.machine.targets
 
-	// This process tells of itself above.
+	// This process profiles itself above.
 	rule {
 		source_labels = ["__process_pid__"]
 		regex         = "PID"
@@ -240,7 +237,7 @@ fn check_target(target: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "tells the newcomer where to look")]
+#[expect(clippy::print_stdout, reason = "the address of the page is for people")]
 fn announce(
     address: &str,
     postgres: Option<std::net::SocketAddr>,

@@ -1,6 +1,8 @@
-//! Joins the engine's live debugging with its routes: entries and flow counts as streams of text that end with the program.
+//! Joins the engine's live debugging with its routes: entries and flow counts as streams of text that end with the
+//! program.
 //!
-//! In: the controllers. Out: the state of `admin::live`. Writing entries (which may look into profiles) happens off the runtime's threads.
+//! In: the controllers. Out: the state of `admin::live`. Writing entries (which may look into profiles) happens off the
+//! runtime's threads.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -98,7 +100,7 @@ fn flow(controller: &Controller, module: &str, window: Duration) -> BoxStream<'s
             push_json(&mut text, &serde_json::to_value(rate).unwrap_or_default());
             text.push_str(SEPARATOR);
         }
-        // Nothing flows: an empty entry shows that somebody is there, as Alloy's does.
+        // Nothing flows: an empty entry shows that the stream is open, as Alloy's does.
         if text.is_empty() {
             text.push_str(SEPARATOR);
         }

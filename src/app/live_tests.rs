@@ -154,7 +154,7 @@ async fn entries_come_as_text_or_json_and_the_stream_ends_with_the_component() {
         (&Json::Null, &json!(true))
     );
 
-    // An update tells what the rules make of the new targets.
+    // An update reports what the rules make of the new targets.
     load(&served.controller, &RELABEL.replace("h:2", "h:3")).await;
     let entries = [json.json().await.unwrap(), json.json().await.unwrap()];
     assert!(entries.iter().any(|entry| entry["before"]["__address__"] == "h:3"));
@@ -169,8 +169,8 @@ async fn a_slow_reader_is_told_how_many_entries_it_lost() {
     let mut entries = Entries(served.get("debug/a.component?format=json").await, String::new());
     // More than the buffers on the way and the queue hold together.
     let value: Arc<str> = "x".repeat(16 << 10).into();
-    let told = 4000;
-    for _ in 0..told {
+    let sent = 4000;
+    for _ in 0..sent {
         live.tell(|| Entry::Target(BTreeMap::from([(Arc::from("label"), value.clone())])));
     }
     drop(live);
@@ -183,7 +183,7 @@ async fn a_slow_reader_is_told_how_many_entries_it_lost() {
         }
     }
     assert!(lost > 0 && read >= 1000, "{read} read, {lost} lost");
-    assert_eq!(read + lost, told, "every entry is read or counted as lost");
+    assert_eq!(read + lost, sent, "every entry is read or counted as lost");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -193,7 +193,7 @@ async fn flow_counts_come_by_window_and_end_with_the_program() {
     assert_eq!(
         empty.next().await.as_deref(),
         Some(""),
-        "nothing flows, somebody is there"
+        "nothing flows, the stream is open"
     );
 
     let live = served.controller.live().handle(&Arc::from("a.b"));

@@ -1,7 +1,8 @@
-//! The section `maintenance` of the server's configuration file, and what `limits` and flags say of retention, as settings of the store.
+//! The section `maintenance` of the server's configuration file, and what `limits` and flags say of retention, as
+//! settings of the store.
 //!
-//! In: texts. Out: settings, or an error that names the key. A value that would do harm in silence (an interval of nothing, a period of a type that cannot
-//! be) is an error.
+//! In: texts. Out: settings, or an error that names the key. A value that would do harm in silence (an interval of
+//! nothing, a period of a type that cannot be) is an error.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -124,7 +125,8 @@ fn by_type(name: &str, texts: &BTreeMap<String, String>) -> anyhow::Result<BTree
         let parts = kind.split(':').filter(|part| !part.is_empty()).count();
         ensure!(
             matches!(parts, 1 | 5) && kind.split(':').count() == parts,
-            "{name}: `{kind}` is no profile type, write its id such as `memory:inuse_space:bytes:space:bytes` or the first part of it"
+            "{name}: `{kind}` is no profile type, write its id such as `memory:inuse_space:bytes:space:bytes` or the \
+             first part of it"
         );
         periods.insert(kind.clone(), parsed(&format!("{name}.{kind}"), text)?);
     }

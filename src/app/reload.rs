@@ -1,7 +1,8 @@
 //! Reading the configuration again: asked by SIGHUP, by HTTP, or by the files themselves (`--config.watch`).
 //!
-//! In: the path. Out: a load by the controller, whose outcome is in the log, in the answer and in the metrics. One at a time from the reading of the files on, so that an
-//! older text never follows a newer one. A watch is only a hint to look: what counts is whether the text is another than the last that was tried.
+//! In: the path. Out: a load by the controller, whose outcome is in the log, in the answer and in the metrics. One at a
+//! time from the reading of the files on, so that an older text never follows a newer one. A watch is only a hint to
+//! check: what counts is whether the text is another than the last that was tried.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,14 +20,14 @@ use crate::lang::Diagnostics;
 use crate::pipeline::Controller;
 use crate::telemetry::memory;
 
-/// How often the files are looked at when nothing told of a change: some file systems never tell.
+/// How often the files are checked when no change was reported: some file systems report none.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// How long after a load what it has left behind is given back.
 const AFTER_LOAD: Duration = Duration::from_millis(500);
 /// Files that change all the time are read after this many settle times at the latest.
 const MOST_SETTLES: u32 = 10;
 
-/// Files with their names; shared with those who run them.
+/// Files with their names; shared with what runs them.
 pub type Texts = Vec<(Arc<str>, Arc<str>)>;
 
 /// Texts as they were read, to share.
@@ -41,14 +42,13 @@ pub struct Reloader {
     path: PathBuf,
     /// Held from the reading of the files to the end of the load.
     working: tokio::sync::Mutex<()>,
-    state: Mutex<State>,
+    texts: Mutex<LoadedTexts>,
 }
 
 #[derive(Default)]
-struct State {
+struct LoadedTexts {
     /// What was read last, good or bad.
     tried: Option<Texts>,
-    /// What is in force.
     in_force: Texts,
 }
 
@@ -59,24 +59,23 @@ impl Reloader {
             controller,
             path: path.to_owned(),
             working: tokio::sync::Mutex::default(),
-            state: Mutex::default(),
+            texts: Mutex::default(),
         }
     }
 
-    /// The texts in force.
     pub fn in_force(&self) -> Texts {
-        self.state.lock().in_force.clone()
+        self.texts.lock().in_force.clone()
     }
 
     /// Loads these texts of the path. On an error nothing has changed.
     pub async fn load(&self, texts: Texts) -> Result<(), Diagnostics> {
-        self.state.lock().tried = Some(texts.clone());
+        self.texts.lock().tried = Some(texts.clone());
         let result = self.controller.load(texts.clone()).await;
         tokio::spawn(give_back_later());
         match result {
             Ok(warnings) => {
                 show(&warnings);
-                self.state.lock().in_force = texts;
+                self.texts.lock().in_force = texts;
                 Ok(())
             }
             Err(diagnostics) => {
@@ -133,7 +132,8 @@ impl Reloader {
         let (changed, mut changes) = mpsc::channel(1);
         let mut watcher = Watch::new(changed);
         loop {
-            // Anew every time: a rename may have put another folder behind a link. Reading comes after it, so that no change falls between.
+            // Anew every time: a rename may have put another folder behind a link. Reading comes after it, so that no
+            // change falls between.
             watcher.look_at(&self.path);
             self.reload_if_changed().await;
             tokio::select! {
@@ -146,12 +146,13 @@ impl Reloader {
 
     async fn reload_if_changed(&self) {
         let _working = self.working.lock().await;
-        // A file that is just being replaced may be missing for a moment; what stays missing is told by whoever reloads.
+        // A file that is just being replaced may be missing for a moment; what stays missing is reported by whatever
+        // reloads.
         let Ok(texts) = sources::read(&self.path).map(shared) else {
             tracing::debug!(config = %self.path.display(), "the configuration cannot be read at the moment");
             return;
         };
-        let is_new = self.state.lock().tried.as_ref() != Some(&texts);
+        let is_new = self.texts.lock().tried.as_ref() != Some(&texts);
         if is_new {
             // The outcome is in the log and in the metrics.
             let _ = self.apply(texts, "watch").await;
@@ -159,10 +160,11 @@ impl Reloader {
     }
 }
 
-/// A load leaves as much behind as it has made. A moment later, when what it started has started and who asked for it has the answer, it is given back.
+/// A load leaves as much behind as it has made. A moment later, when what it started has started and the caller
+/// has the answer, it is given back.
 pub(crate) async fn give_back_later() {
     tokio::time::sleep(AFTER_LOAD).await;
-    // Nobody waits for it.
+    // Not awaited.
     drop(tokio::task::spawn_blocking(memory::give_back));
 }
 
@@ -193,7 +195,8 @@ impl Watch {
         });
         let watcher = watcher
             .inspect_err(|error| {
-                tracing::warn!(%error, every = ?LOOK_EVERY, "changes of files are not told by the system; they are looked for");
+                tracing::warn!(%error, every = ?LOOK_EVERY, "the system reports no changes of files; they are \
+                    looked for");
             })
             .ok();
         Self {
@@ -209,9 +212,12 @@ impl Watch {
             if path.is_dir() {
                 return Some(path.to_owned());
             }
-            path.parent().map(|parent| match parent.as_os_str().is_empty() {
-                true => PathBuf::from("."),
-                false => parent.to_owned(),
+            path.parent().map(|parent| {
+                if parent.as_os_str().is_empty() {
+                    PathBuf::from(".")
+                } else {
+                    parent.to_owned()
+                }
             })
         };
         let real = std::fs::canonicalize(path).ok();
@@ -232,7 +238,8 @@ impl Watch {
             match watcher.watch(&folder, RecursiveMode::NonRecursive) {
                 Ok(()) => self.folders.push(folder),
                 Err(error) => {
-                    tracing::warn!(folder = %folder.display(), %error, every = ?LOOK_EVERY, "cannot watch; changes are looked for");
+                    tracing::warn!(folder = %folder.display(), %error, every = ?LOOK_EVERY, "cannot watch; changes are \
+                        looked for");
                 }
             }
         }

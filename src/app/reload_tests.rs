@@ -172,7 +172,8 @@ async fn a_folder_of_both_languages_is_one_configuration_that_runs() {
     // Refers to the other file, in the other language.
     let second = |stage: &str| {
         format!(
-            "discovery \"relabel\" \"second\" {{\n  targets = discovery.relabel.first.output\n  rule {{\n    target_label = \"stage\"\n    replacement  = \"{stage}\"\n  }}\n}}\n"
+            "discovery \"relabel\" \"second\" {{\n  targets = discovery.relabel.first.output\n  rule {{\
+             \n    target_label = \"stage\"\n    replacement  = \"{stage}\"\n  }}\n}}\n"
         )
     };
     write("b.hcl", &second("one"));

@@ -1,7 +1,7 @@
 //! The server: store, query engine and routes on one port, with health, metrics and profiles of the process itself.
 //!
-//! Order of start: port (so that a taken one is known before any data is touched), store (replay), engine, ready. Order of stop: not ready,
-//! requests in work finish, store flushes; five seconds in all.
+//! Order of start: port (so that a taken one is known before any data is touched), store (replay), engine, ready. Order
+//! of stop: not ready, requests in work finish, store flushes; five seconds in all.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,21 +34,17 @@ const FLUSH_GRACE: Duration = Duration::from_secs(3);
 /// What a server is started with.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// `host:port`.
+    // `host:port`.
     pub listen: String,
     /// Names of that port besides those of this machine, for browsers.
     pub allowed_hosts: AllowedHosts,
-    /// The data folder.
     pub data: PathBuf,
     /// A head so old is flushed.
     pub flush_age: Duration,
-    /// Limits of profiles.
     pub limits: Limits,
     /// Merging, retention and deletion of files.
     pub maintenance: MaintenanceConfig,
-    /// Limits of questions.
     pub query: QueryLimits,
-    /// Routes and tenants.
     pub http: ServerOptions,
     /// The PostgreSQL port, if there is one.
     pub postgres: Option<PostgresOptions>,
@@ -58,7 +54,6 @@ pub struct ServeOptions {
     pub bucket: Option<BucketOptions>,
 }
 
-/// A started server.
 pub struct RunningServer {
     listener: Listener,
     postgres: Option<PostgresServer>,
@@ -80,7 +75,8 @@ impl RunningServer {
             // The PostgreSQL port has users then, or is not opened.
             tracing::warn!(
                 address = %listener.local_addr(),
-                "other machines can reach this port and nobody is asked for a password: put a proxy that asks before it, or listen on 127.0.0.1"
+                "other machines can reach this port and nobody is asked for a password: put a proxy that asks before \
+                 it, or listen on 127.0.0.1"
             );
         }
         let config = StoreConfig {

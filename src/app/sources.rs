@@ -9,7 +9,8 @@ use crate::lang::{Diagnostics, decode_text};
 /// Extensions of configuration files in a folder.
 const EXTENSIONS: [&str; 3] = ["alloy", "river", "hcl"];
 
-/// The texts at `path` with their names, in the order of the names. A text that is not UTF-8 is an error that holds [`Diagnostics`].
+/// The texts at `path` with their names, in the order of the names. A text that is not UTF-8 is an error that holds
+/// [`Diagnostics`].
 pub fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let metadata =
         std::fs::metadata(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
@@ -30,7 +31,8 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// A file itself, or all configuration files in a folder and below it, sorted. Hidden folders and links to folders are passed over.
+/// A file itself, or all configuration files in a folder and below it, sorted. Hidden folders and links to folders are
+/// passed over.
 pub fn files_below(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
     if !metadata.is_dir() {

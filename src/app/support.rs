@@ -1,7 +1,8 @@
-//! The support bundle: what somebody who helps from afar wants to see, as a zip file.
+//! The support bundle: what remote support wants to see, as a zip file.
 //!
-//! In: the running collector. Out: its configuration without secrets, its components, metrics before and after, the log lines and a CPU profile of the time between. Layout as
-//! Alloy's, under our name. Nothing in it is secret: see [`crate::pipeline::redact`]; values of components show secrets as `(secret)`.
+//! In: the running collector. Out: its configuration without secrets, its components, metrics before and after, the log
+//! lines and a CPU profile of the time between. Layout as Alloy's, under our name. Nothing in it is secret: see
+//! [`crate::pipeline::redact`]; values of components show secrets as `(secret)`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,21 +42,17 @@ const ENVIRONMENT: [&str; 13] = [
 
 /// Takes bundles, one at a time.
 pub struct SupportBundle {
-    /// What runs.
     pub controllers: Controllers,
     /// Where the text from a server is.
     pub remote: Remote,
-    /// The texts in force.
     pub reloader: Arc<Reloader>,
     /// Peers and components as the API shows them.
     pub web: Arc<dyn Web>,
-    /// All metrics.
     pub metrics: Scope,
     /// Profiles of this process.
     pub profiling: Profiling,
     /// Where lines are listened to.
     pub logs: LogHandle,
-    /// The flags in force.
     pub flags: Vec<String>,
     /// When the collector started.
     pub started: Instant,

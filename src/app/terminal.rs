@@ -2,15 +2,13 @@
 
 use std::io::IsTerminal;
 
-/// The flag `--color`.
+// The flag `--color`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Colour {
     /// On a terminal, unless `NO_COLOR` is set to something or `TERM` is `dumb`.
     #[default]
     Auto,
-    /// Everywhere.
     Always,
-    /// Nowhere.
     Never,
 }
 

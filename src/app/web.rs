@@ -1,6 +1,7 @@
 //! The collector's JSON API over its controller: the one place where both are known.
 //!
-//! In: a controller and what the program knows of itself. Out: the values that `admin::web` serves. Modules of the remote configuration have ids that begin with `remotecfg/`.
+//! In: a controller and what the program knows of itself. Out: the values that `admin::web` serves. Modules of the
+//! remote configuration have ids that begin with `remotecfg/`.
 
 use std::net::SocketAddr;
 
@@ -13,30 +14,25 @@ use crate::pipeline::Controller;
 
 /// The collector as its API shows it.
 pub struct CollectorWeb {
-    /// What runs.
     pub controllers: Controllers,
-    /// Name of this node.
     pub node_name: String,
-    /// Where it listens.
     pub address: SocketAddr,
 }
 
-/// Who runs components. Clones are handles of the same.
+/// The controllers that run components. Clones are handles of the same.
 #[derive(Clone)]
 pub struct Controllers {
-    /// Of the files.
     pub own: Controller,
     /// Of the configuration from a server, in a program that asks for one.
     pub remote: Option<Controller>,
 }
 
 impl Controllers {
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Controller> {
         std::iter::once(&self.own).chain(&self.remote)
     }
 
-    /// Who runs a component or module of this whole id.
+    /// The controller that runs a component or module of this whole id.
     pub fn of(&self, id: &str) -> &Controller {
         match (&self.remote, id.split('/').next()) {
             (Some(remote), Some(MODULE)) => remote,

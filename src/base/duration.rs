@@ -1,5 +1,6 @@
-//! Durations as Go writes them: `1h30m`, `1.5s`, `500ms`, `0`. Source: `time.ParseDuration` and `Duration.String` of Go's documentation.
-//! Days (`d`), weeks (`w`) and years (`y`, 365 days) of Prometheus' model are read too, never written.
+//! Durations as Go writes them: `1h30m`, `1.5s`, `500ms`, `0`. Source: `time.ParseDuration` and `Duration.String` of
+//! Go's documentation. Days (`d`), weeks (`w`) and years (`y`, 365 days) of Prometheus' model are read too, never
+//! written.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `Content-Encoding`: does the caller take one, and gzip for those who take it.
+//! `Content-Encoding`: whether the caller accepts one, and gzip for callers that do.
 //!
 //! In: headers and bytes. Out: a word, and fewer bytes. Which answers are worth it is the caller's business.
 

@@ -1,7 +1,7 @@
-//! Files that are there whole or not at all, also when the power fails, and who may read what we write.
+//! Files that are there whole or not at all, also when the power fails, and the modes of what we write.
 //!
-//! A file that takes the place of another is written beside it under a name of its own, synced, renamed, and its folder is synced. What is to be done when a step
-//! fails is the caller's business.
+//! A file that takes the place of another is written beside it under a name of its own, synced, renamed, and its folder
+//! is synced. What is to be done when a step fails is the caller's business.
 
 use std::fs::{self, File};
 use std::io::{Result, Write as _};
@@ -48,22 +48,23 @@ pub fn sync_parent(path: &Path) -> Result<()> {
     }
 }
 
-/// A name under which a file is written before it gets its own. It starts with a dot, which the readers of tables' logs skip. No two calls give the same,
-/// in any process: another writer of the same file must not write into ours between its sync and its link.
+/// A name under which a file is written before it gets its own. It starts with a dot, which the readers of tables' logs
+/// skip. No two calls give the same, in any process: another writer of the same file must not write into ours between
+/// its sync and its link.
 pub fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
-/// From now on this process makes folders and files for its user alone (0700 and 0600), also where a library makes them. An ACL for new files that
-/// a folder has (`setfacl -d`) goes before it.
+/// From now on this process makes folders and files for its user alone (0700 and 0600), also where a library makes
+/// them. An ACL for new files that a folder has (`setfacl -d`) goes before it.
 #[allow(unsafe_code, reason = "the standard library has no umask(2)")]
 pub fn keep_new_files_private() {
     // SAFETY: umask(2) takes any number, cannot fail and touches no memory of ours.
     unsafe { libc::umask(0o077) };
 }
 
-/// Says so in the log when other users may look into a folder.
+/// Warns when other users may read a folder.
 pub fn warn_of_open_folder(folder: &Path) -> Result<()> {
     let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
     if mode & 0o007 != 0 {
@@ -84,7 +85,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         replace(&path, b"first").unwrap();
-        // What an older version made, or somebody else.
+        // Made by an older version, or by an administrator.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         replace(&path, b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");

@@ -1,4 +1,5 @@
-//! What std lacks and every layer needs: durations, byte sizes, backoff, record files, files replaced as a whole, shutdown.
+//! What std lacks and every layer needs: durations, byte sizes, backoff, record files, files replaced as a whole,
+//! shutdown.
 //!
 //! Nothing here knows of profiles or configuration.
 

@@ -18,7 +18,7 @@ pub fn is_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// The name of this machine; `localhost` when it cannot be told.
+/// The name of this machine; `localhost` when it cannot be read.
 pub fn hostname() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()

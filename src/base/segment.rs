@@ -1,9 +1,10 @@
 //! Segment files of checksummed records: the one on-disk log format, used by the server's write-ahead log and by the
 //! durable queue of `pyroscope.write`.
 //!
-//! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`]. A torn tail (short
-//! record, wrong checksum at the end) ends the file and is reported, never an error; damage in the middle is told apart
-//! from a torn tail by a valid record after it. This module does no policy: who syncs when is the caller's business.
+//! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`]. A
+//! torn tail (short record, wrong checksum at the end) ends the file and is reported, never an error; damage in the
+//! middle is told apart from a torn tail by a valid record after it. Holds no policy: when to sync is the
+//! caller's business.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -58,7 +59,8 @@ pub struct SegmentContents {
     pub damaged_bytes: u64,
 }
 
-/// Reads all records of the segment at `path`. Errors are those of the file system, and `InvalidData` for a file that is not a segment.
+/// Reads all records of the segment at `path`. Errors are those of the file system, and `InvalidData` for a file that
+/// is not a segment.
 pub fn read(path: &Path) -> io::Result<SegmentContents> {
     let mut data = Vec::new();
     File::open(path)?.read_to_end(&mut data)?;

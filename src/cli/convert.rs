@@ -14,12 +14,14 @@ use crate::lang::{self, Diagnostics, hcl, translate};
 /// Arguments of `alluvium convert`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  alluvium convert config/alloy-like.river\n  alluvium convert config/alloy-like.hcl --output config.alloy"
+    after_help = "Examples:\n  alluvium convert config/alloy-like.river\n  alluvium convert config/alloy-like.hcl \
+        --output config.alloy"
 )]
 pub struct ConvertArgs {
     /// File to convert; `-` reads standard input.
     pub file: PathBuf,
-    /// Syntax of the result: `alloy` or `hcl`. Without it, the other one than the file's: a name that ends in `.hcl` is HCL.
+    /// Syntax of the result: `alloy` or `hcl`. Without it, the other one than the file's: a name that ends in `.hcl` is
+    /// HCL.
     #[arg(long, value_parser = ["alloy", "hcl"])]
     pub to: Option<String>,
     /// File to write instead of standard output.

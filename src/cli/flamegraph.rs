@@ -31,7 +31,9 @@ pub struct FlamegraphArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 16384, value_parser = clap::value_parser!(i64).range(1..))]
     pub max_nodes: i64,
     /// Width of the picture in pixels.
-    #[arg(long, value_name = "PIXELS", default_value_t = 1600, value_parser = clap::value_parser!(u32).range(200..=20000))]
+    #[arg(
+        long, value_name = "PIXELS", default_value_t = 1600, value_parser = clap::value_parser!(u32).range(200..=20000)
+    )]
     pub width: u32,
     /// Heading; the selector and the range by default.
     #[arg(long)]
@@ -58,7 +60,6 @@ pub async fn run(args: FlamegraphArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The SVG text.
 pub async fn draw(args: &FlamegraphArgs) -> anyhow::Result<String> {
     let question = args.query.question(now_ms())?;
     let client = QuerierClient::new(args.server.caller().await?);

@@ -1,6 +1,7 @@
 //! `alluvium fmt`: prints configuration in the one canonical form; Alloy's byte for byte as `alloy fmt` does.
 //!
-//! Takes standard input, files and folders (all configuration files in them and below). A file is replaced in one step and keeps its permissions.
+//! Takes standard input, files and folders (all configuration files in them and below). A file is replaced in one step
+//! and keeps its permissions.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,10 +18,12 @@ use crate::lang::{self, Diagnostics};
 /// Arguments of `alluvium fmt`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  alluvium fmt config/alloy-like.river\n  alluvium fmt -w config\n  alluvium fmt --test --diff config"
+    after_help = "Examples:\n  alluvium fmt config/alloy-like.river\n  alluvium fmt -w config\
+        \n  alluvium fmt --test --diff config"
 )]
 pub struct FmtArgs {
-    /// Files to format, or folders with *.alloy, *.river and *.hcl files in them or below; `-` or nothing reads standard input.
+    /// Files to format, or folders with *.alloy, *.river and *.hcl files in them or below; `-` or nothing reads
+    /// standard input.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Write the result to the files instead of standard output.
@@ -133,7 +136,8 @@ fn inputs(args: &FmtArgs) -> anyhow::Result<Vec<Input>> {
     Ok(inputs)
 }
 
-/// Puts `text` in the place of a file in one step: whoever reads it sees the old or the new text. Links stay links, permissions stay.
+/// Puts `text` in the place of a file in one step: a reader sees the old or the new text. Links stay links,
+/// permissions stay.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let path = path.canonicalize()?;
     let permissions = std::fs::metadata(&path)?.permissions();

@@ -1,6 +1,8 @@
-//! `alluvium record`: profiles a command, a process or the whole machine from the terminal, as `perf record` users expect.
+//! `alluvium record`: profiles a command, a process or the whole machine from the terminal, as `perf record` users
+//! expect.
 //!
-//! No server and no configuration: the profiler of `pyroscope.ebpf` runs here, and one file is written at the end, whole or not at all.
+//! No server and no configuration: the profiler of `pyroscope.ebpf` runs here, and one file is written at the end,
+//! whole or not at all.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -37,11 +39,15 @@ pub struct RecordArgs {
     /// How long, as in `30s` or `1m30s`; until the command or process ends, or Ctrl-C, when it is not given.
     #[arg(short, long, value_parser = duration::parse)]
     pub duration: Option<Duration>,
-    /// File to write: `.pb.gz` (pprof), `.pb`, `.svg` (flame graph) or `.folded` (a stack a line); `-` writes `.folded` to standard output.
+    /// File to write: `.pb.gz` (pprof), `.pb`, `.svg` (flame graph) or `.folded` (a stack a line); `-` writes `.folded`
+    /// to standard output.
     #[arg(short, long, value_name = "FILE", default_value = "profile.pb.gz")]
     pub output: PathBuf,
     /// Ticks a second of busy time on each CPU.
-    #[arg(short = 'F', long, value_name = "HERTZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=10000))]
+    #[arg(
+        short = 'F', long, value_name = "HERTZ", default_value_t = 99,
+        value_parser = clap::value_parser!(u32).range(1..=10000)
+    )]
     pub frequency: u32,
     /// Leave kernel stacks out.
     #[arg(long)]
@@ -49,7 +55,8 @@ pub struct RecordArgs {
     /// Form of C++ and Rust names: none, simplified, templates or full.
     #[arg(long, default_value = "templates", value_parser = parse_demangle)]
     pub demangle: Demangle,
-    /// CPU that profiling may take, in percent of one CPU; above it the rate is lowered, and each sample counts for more.
+    /// CPU that profiling may take, in percent of one CPU; above it the rate is lowered, and each sample counts for
+    /// more.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub cpu_budget: Option<f64>,
     /// Memory that tables, names and buffers may take, in MiB.
@@ -83,7 +90,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// Records and writes the file. Answers with the exit status that the command had, if it was not 0.
 #[expect(
     clippy::print_stderr,
-    reason = "the summary is for who looks on; standard output may be the file"
+    reason = "the summary is for people; standard output may be the file"
 )]
 pub async fn run(args: RecordArgs) -> anyhow::Result<()> {
     if args.pid.is_none() && !args.all && args.command.is_empty() {
@@ -282,7 +289,8 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
         .map(|(stop, count)| (stop.name(), count))
         .collect();
     let mut text = format!(
-        "{} samples of {} ticks in {:.1} s, {lost} lost, {} idle, {not_looked_at} of others, {} missed; {} with an incomplete stack",
+        "{} samples of {} ticks in {:.1} s, {lost} lost, {} idle, {not_looked_at} of others, {} missed; {} with an \
+         incomplete stack",
         window.ticks(),
         after.expected,
         elapsed.as_secs_f64(),

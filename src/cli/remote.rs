@@ -1,4 +1,4 @@
-//! What every client command shares: which server, as whom, and which profiles.
+//! What every client command shares: server, tenant, and which profiles.
 //!
 //! Flags in, a caller of the server and a checked question out.
 
@@ -45,7 +45,6 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// The base URL.
     pub fn base(&self) -> anyhow::Result<Url> {
         // `localhost:4040` reads as a scheme: say what is missing instead.
         match Url::parse(&self.url) {
@@ -112,7 +111,6 @@ pub struct Question {
 }
 
 impl QueryArgs {
-    /// Reads the flags.
     pub fn question(&self, now_ms: i64) -> anyhow::Result<Question> {
         let (start_ms, end_ms) = self.range.range(now_ms)?;
         let text = self.selector.trim();
@@ -146,7 +144,6 @@ impl QueryArgs {
 }
 
 impl Question {
-    /// As the wire wants it.
     pub fn selection(&self) -> Selection {
         Selection {
             profile_type: self.profile_type.to_string(),

@@ -1,7 +1,8 @@
 //! `alluvium run`: the collector. Alloy's flags and defaults.
 //!
-//! In: a command line as Alloy takes it. A flag whose feature is here works; one whose feature is not there yet is taken with its default and refused by name
-//! otherwise; one that means nothing for this program (Go's runtime, Windows) is taken and says so.
+//! In: a command line as Alloy takes it. A flag whose feature is here works; one whose feature is not there yet is
+//! taken with its default and refused by name otherwise; one that means nothing for this program (Go's runtime,
+//! Windows) is taken and says so.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use crate::telemetry::logs::{LogHandle, Settings};
 /// Arguments of `alluvium run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  alluvium run config/alloy-like.river\n\nReload with SIGHUP or `curl -X POST localhost:12345/-/reload`; a reload that fails changes nothing."
+    after_help = "Example:\n  alluvium run config/alloy-like.river\n\nReload with SIGHUP or `curl -X POST \
+        localhost:12345/-/reload`; a reload that fails changes nothing."
 )]
 pub struct RunArgs {
     /// Configuration file, or a folder whose configuration files are read as one.
@@ -39,10 +41,16 @@ pub struct RunArgs {
     #[arg(long = "storage.path", default_value = "data-alloy/", help_heading = None)]
     pub storage_path: PathBuf,
     /// Least stability that a component must have.
-    #[arg(long = "stability.level", default_value = "generally-available", value_parser = ["generally-available", "public-preview", "experimental"], help_heading = None)]
+    #[arg(
+        long = "stability.level", default_value = "generally-available",
+        value_parser = ["generally-available", "public-preview", "experimental"], help_heading = None
+    )]
     pub stability: String,
     /// Accepted for Alloy's sake; nothing is ever reported.
-    #[arg(long = "disable-reporting", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set, help_heading = None)]
+    #[arg(
+        long = "disable-reporting", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, value_parser = go_bool, action = ArgAction::Set, help_heading = None
+    )]
     pub disable_reporting: bool,
     /// Priority of the process on Windows; elsewhere only `normal`.
     #[arg(long = "windows.priority", default_value = "normal", help_heading = None)]
@@ -66,16 +74,28 @@ pub struct ServerArgs {
     #[arg(long = "server.http.ui-path-prefix", default_value = "/")]
     pub ui_path_prefix: String,
     /// Serve the collector's own profiles under /debug/pprof.
-    #[arg(long = "server.http.enable-pprof", default_value = "true", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "server.http.enable-pprof", default_value = "true", default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub enable_pprof: bool,
     /// Do not serve /-/support.
-    #[arg(long = "server.http.disable-support-bundle", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "server.http.disable-support-bundle", default_value = "false", default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub disable_support_bundle: bool,
     /// GraphQL; not there.
-    #[arg(long = "server.http.enable-graphql", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "server.http.enable-graphql", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub enable_graphql: bool,
     /// GraphQL's page; not there.
-    #[arg(long = "server.http.enable-graphql-playground", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "server.http.enable-graphql-playground", default_value = "false", default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub enable_graphql_playground: bool,
 }
 
@@ -87,13 +107,19 @@ pub struct ConfigArgs {
     #[arg(long = "config.format", default_value = "alloy")]
     pub format: String,
     /// Go on when a configuration of another format cannot be converted whole; nothing is converted.
-    #[arg(long = "config.bypass-conversion-errors", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "config.bypass-conversion-errors", default_value = "false", default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub bypass_conversion_errors: bool,
     /// Arguments of the converter; nothing is converted.
     #[arg(long = "config.extra-args", default_value = "")]
     pub extra_args: String,
     /// Reload by itself when the configuration on disk changes (not in Alloy).
-    #[arg(long = "config.watch", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "config.watch", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub watch: bool,
     /// How long the files must be left alone before `--config.watch` reads them.
     #[arg(long = "config.watch-settle", default_value = "500ms", value_parser = go_duration)]
@@ -105,7 +131,10 @@ pub struct ConfigArgs {
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterArgs {
     /// Work as a cluster of one node; more are not there yet.
-    #[arg(long = "cluster.enabled", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "cluster.enabled", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub enabled: bool,
     /// Name of this node; the host's name when not given.
     #[arg(long = "cluster.node-name", default_value = "")]
@@ -136,7 +165,10 @@ pub struct ClusterArgs {
     #[arg(long = "cluster.name", default_value = "")]
     pub name: String,
     /// TLS between nodes; refused with `--cluster.enabled`.
-    #[arg(long = "cluster.enable-tls", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "cluster.enable-tls", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub enable_tls: bool,
     /// Authorities that nodes would trust.
     #[arg(long = "cluster.tls-ca-path", default_value = "")]
@@ -166,13 +198,22 @@ pub struct FeatureArgs {
     #[arg(long = "feature.component-shutdown-deadline", default_value = "10m", value_parser = go_duration)]
     pub shutdown_deadline: Duration,
     /// Alloy's community components; not there.
-    #[arg(long = "feature.community-components.enabled", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "feature.community-components.enabled", default_value = "false", default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub community_components: bool,
     /// A way of passing metrics on; there are none.
-    #[arg(long = "feature.prometheus.direct-fanout.enabled", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set)]
+    #[arg(
+        long = "feature.prometheus.direct-fanout.enabled", default_value = "false", default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
+    )]
     pub direct_fanout: bool,
     /// Accepted and without effect, as in Alloy.
-    #[arg(long = "feature.prometheus.metric-validation-scheme", default_value = "legacy", value_parser = ["legacy", "utf-8"])]
+    #[arg(
+        long = "feature.prometheus.metric-validation-scheme", default_value = "legacy",
+        value_parser = ["legacy", "utf-8"]
+    )]
     pub metric_validation_scheme: String,
 }
 
@@ -260,7 +301,8 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
     for (given, name) in others {
         if given && cluster.enabled {
             bail!(
-                "--{name}: not supported: a cluster has one node for now, and several that do not know of each other would do everything several times; \
+                "--{name}: not supported: a cluster has one node for now, and several that do not know of each other \
+                 would do everything several times; \
                  leave the flag out"
             );
         }

@@ -1,7 +1,8 @@
-//! Retention by tenant and type, downsampling and deletion over HTTP, from the text of a configuration file on, over weeks: the clock is the test's.
+//! Retention by tenant and type, downsampling and deletion over HTTP, from the text of a configuration file on, over
+//! weeks: the clock is the test's.
 //!
-//! Scenario: a whole server from YAML, profiles of two types of three tenants pushed over HTTP. Guarantee: at each moment exactly those are left whose
-//! period is not over, and a token deletes of its own tenant only.
+//! Scenario: a whole server from YAML, profiles of two types of three tenants pushed over HTTP. Guarantee: at each
+//! moment exactly those are left whose period is not over, and a token deletes of its own tenant only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -202,7 +203,8 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
     site.push("shop").await;
     site.becomes([(2, 2), (2, 2), (2, 2)]).await;
     // The samples of the first are coarse now.
-    let coarse = "SELECT bool_and(CAST(date_part('epoch', time) AS BIGINT) % 300 = 0) FROM samples WHERE time < (SELECT max(time) FROM profiles) - INTERVAL '1 day'";
+    let coarse = "SELECT bool_and(CAST(date_part('epoch', time) AS BIGINT) % 300 = 0) FROM samples WHERE time < \
+        (SELECT max(time) FROM profiles) - INTERVAL '1 day'";
     let deadline = Instant::now() + Duration::from_secs(120);
     while site.sql("plain", coarse).await != "true" {
         assert!(Instant::now() < deadline, "the samples stay fine");

@@ -1,6 +1,8 @@
-//! `alluvium store`: a data folder checked, measured, repaired, merged, cleaned, and profiles deleted from it, without a server.
+//! `alluvium store`: a data folder checked, measured, repaired, merged, cleaned, and profiles deleted from it, without
+//! a server.
 //!
-//! `check` and `stats` change nothing and work beside a running server; the others need the folder for themselves and say so when a server holds it.
+//! `check` and `stats` change nothing and work beside a running server; the others need the folder for themselves and
+//! say so when a server holds it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -101,7 +103,6 @@ impl Folder {
     }
 }
 
-/// Runs the command.
 pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
     let print = |answer: &Value, text: String| match args.format {
         Format::Json => output::write(format!("{answer:#}\n").as_bytes()),
@@ -124,9 +125,10 @@ pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
             let actions = repair::repair(folder.at(bucket.as_ref()))?;
             let checked = inspect::check(folder.at(bucket.as_ref()))?;
             let answer = json!({ "actions": actions_json(&actions), "left": checked_json(&checked) });
-            let done = match actions.is_empty() {
-                true => "nothing to repair\n".to_owned(),
-                false => table::from_json(answer["actions"].to_string().as_bytes())?,
+            let done = if actions.is_empty() {
+                "nothing to repair\n".to_owned()
+            } else {
+                table::from_json(answer["actions"].to_string().as_bytes())?
             };
             print(&answer, done + &checked_text(&checked, &answer["left"])?)?;
             return Ok(if checked.has_errors() {
@@ -244,6 +246,10 @@ fn size_json(size: &Size) -> Value {
     json!({ "files": size.files, "rows": size.rows, "bytes": size.bytes })
 }
 
+fn sizes_json<'a>(sizes: impl Iterator<Item = (String, &'a Size)>) -> serde_json::Map<String, Value> {
+    sizes.map(|(name, size)| (name, size_json(size))).collect()
+}
+
 fn stats_json(stats: &Stats) -> Value {
     let days = stats.days.iter().map(|((tenant, day), size)| {
         json!({ "tenant": tenant, "day": day, "files": size.files, "rows": size.rows, "bytes": size.bytes })
@@ -251,8 +257,8 @@ fn stats_json(stats: &Stats) -> Value {
     json!({
         "layout_version": stats.layout,
         "bytes_per_value": stats.bytes_per_value(),
-        "tables": stats.tables.iter().map(|(name, size)| ((*name).to_owned(), size_json(size))).collect::<serde_json::Map<_, _>>(),
-        "levels": stats.levels.iter().map(|(level, size)| (level.to_string(), size_json(size))).collect::<serde_json::Map<_, _>>(),
+        "tables": sizes_json(stats.tables.iter().map(|(name, size)| ((*name).to_owned(), size))),
+        "levels": sizes_json(stats.levels.iter().map(|(level, size)| (level.to_string(), size))),
         "days": days.collect::<Vec<_>>(),
         "dead": { "files": stats.dead.files, "bytes": stats.dead.bytes },
         "log": { "segments": stats.log.files, "bytes": stats.log.bytes },

@@ -94,9 +94,10 @@ fn render(names: &[&str], lines: &[Vec<String>], right: &[bool]) -> String {
                 out.push_str("  ");
             }
             let pad = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
-            match right[column] {
-                true => out.extend([pad.as_str(), cell]),
-                false => out.extend([cell, pad.as_str()]),
+            if right[column] {
+                out.extend([pad.as_str(), cell]);
+            } else {
+                out.extend([cell, pad.as_str()]);
             }
         }
         out.truncate(out.trim_end_matches(' ').len());

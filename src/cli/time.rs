@@ -39,7 +39,8 @@ pub fn now_ms() -> i64 {
     chrono::Utc::now().timestamp_millis()
 }
 
-/// Reads a time. Unix times are told by their digits: up to 11 are seconds, up to 14 milliseconds, up to 17 microseconds, more nanoseconds.
+/// Reads a time. The unit of a Unix time follows from its digits: up to 11 are seconds, up to 14 milliseconds, up to 17
+/// microseconds, more nanoseconds.
 pub fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
     let text = text.trim();
     if let Some(offset) = text.strip_prefix("now") {

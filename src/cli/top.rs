@@ -35,7 +35,8 @@ pub struct TopArgs {
     /// Sort by the cumulative value.
     #[arg(long)]
     pub cum: bool,
-    /// Read this pprof file instead of asking a server; SELECTOR is then the sample type, such as `cpu` or `alloc_space`.
+    /// Read this pprof file instead of asking a server; SELECTOR is then the sample type, such as `cpu` or
+    /// `alloc_space`.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Form of the answer; JSON has whole numbers in the profile's own unit.
@@ -62,12 +63,10 @@ pub enum TopFormat {
     Json,
 }
 
-/// Prints the table.
 pub async fn run(args: TopArgs) -> anyhow::Result<()> {
     output::write(table(&args).await?.as_bytes())
 }
 
-/// The table as text.
 pub async fn table(args: &TopArgs) -> anyhow::Result<String> {
     let count = if args.count == 0 { usize::MAX } else { args.count };
     let (heading, unit, mut table) = match &args.file {

@@ -1,7 +1,7 @@
 //! `alluvium upload`: pprof files to a server, each as a push of its own.
 //!
-//! A file is read and checked here first, so that what is wrong with it is said with its name; what the server refuses is said too, and the
-//! other files are still sent. A bar shows the progress on a terminal.
+//! A file is read and checked here first, so that what is wrong with it is said with its name; what the server refuses
+//! is said too, and the other files are still sent. A bar shows the progress on a terminal.
 
 use std::path::{Path, PathBuf};
 
@@ -33,10 +33,11 @@ pub struct UploadArgs {
     /// pprof files, gzip-compressed or not.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Name of the profiles (`__name__`): process_cpu, memory, ...; by default told from the sample types.
+    /// Name of the profiles (`__name__`): process_cpu, memory, ...; by default from the sample types.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Label of the series; may be given many times. `service_name` is the name of the file's program unless it is among them.
+    /// Label of the series; may be given many times. `service_name` is the name of the file's program unless it is
+    /// among them.
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
     pub labels: Vec<(String, String)>,
     /// Time to give the profiles instead of their own: `now`, `now-5m`, RFC 3339, or a Unix time.
@@ -48,11 +49,7 @@ pub struct UploadArgs {
 }
 
 /// Sends the files; fails when one was not taken.
-#[expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "tells people what became of their files"
-)]
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "says what became of each file")]
 pub async fn run(args: UploadArgs) -> anyhow::Result<()> {
     // Hidden when standard error is no terminal.
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {wide_msg}")?;
@@ -79,7 +76,8 @@ pub async fn run(args: UploadArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends the files, calls `done` after each, and gives those that were refused with the reason, in the order of the arguments.
+/// Sends the files, calls `done` after each, and gives those that were refused with the reason, in the order of the
+/// arguments.
 pub async fn upload(args: &UploadArgs, mut done: impl FnMut(&Path)) -> anyhow::Result<Vec<(PathBuf, anyhow::Error)>> {
     let time_nanos = match &args.override_timestamp {
         Some(text) => {
@@ -144,8 +142,8 @@ fn prepare(packed: Bytes, args: &UploadArgs, time_nanos: Option<i64>) -> anyhow:
     })
 }
 
-/// The name of a profile by its sample types, as `/ingest` gives it: `wall`, else by the first type that says CPU, memory, mutex, block or goroutines,
-/// else the last type.
+/// The name of a profile by its sample types, as `/ingest` gives it: `wall`, else by the first type that says CPU,
+/// memory, mutex, block or goroutines, else the last type.
 fn name_of<'a>(profile: &Profile<'a>) -> anyhow::Result<&'a str> {
     let kinds = || profile.sample_types.iter().map(|kind| kind.kind);
     if kinds().any(|kind| kind == "wall") {

@@ -17,14 +17,18 @@ use crate::pipeline;
 /// Arguments of `alluvium validate`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  alluvium validate config/alloy-like.river\n  alluvium validate --explain E0301\n\nExit code 1 when there is an error; every mistake is shown with its position."
+    after_help = "Examples:\n  alluvium validate config/alloy-like.river\n  alluvium validate --explain E0301\n\
+        \nExit code 1 when there is an error; every mistake is shown with its position."
 )]
 pub struct ValidateArgs {
     /// Configuration files, or folders whose *.alloy, *.river and *.hcl files are read as one.
     #[arg(required_unless_present = "explain")]
     pub paths: Vec<PathBuf>,
     /// Least stability that a component must have.
-    #[arg(long = "stability.level", default_value = "generally-available", value_parser = ["generally-available", "public-preview", "experimental"])]
+    #[arg(
+        long = "stability.level", default_value = "generally-available",
+        value_parser = ["generally-available", "public-preview", "experimental"]
+    )]
     pub stability: String,
     /// Exit with 1 for warnings too, as Alloy does.
     #[arg(long)]

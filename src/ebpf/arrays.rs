@@ -1,4 +1,5 @@
-//! Arrays in the kernel of exactly the size that is needed, filled by one copy: mappings of a process, the table of a file.
+//! Arrays in the kernel of exactly the size that is needed, filled by one copy: mappings of a process, the table of a
+//! file.
 #![allow(
     unsafe_code,
     reason = "an array of the kernel is filled through shared memory, one copy instead of a system call an element"
@@ -13,7 +14,7 @@ use aya::maps::MapData;
 
 use crate::unwind::Line;
 
-/// BPF_MAP_TYPE_ARRAY
+// BPF_MAP_TYPE_ARRAY
 const ARRAY: u32 = 2;
 /// BPF_F_INNER_MAP | BPF_F_MMAPABLE
 const FLAGS: u32 = 1 << 12 | 1 << 10;
@@ -22,7 +23,6 @@ const FLAGS: u32 = 1 << 12 | 1 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct KernelMapping {
-    /// First address.
     pub start: u64,
     /// Address after the last.
     pub end: u64,
@@ -30,7 +30,7 @@ pub struct KernelMapping {
     pub bias: u64,
     /// Key of the unwind table; 0: none.
     pub table: u32,
-    /// Always 0.
+    // Always 0.
     pub reserved: u32,
 }
 
@@ -61,25 +61,23 @@ unsafe impl Plain for Line {}
 
 /// Makes an array that holds `elements`.
 pub fn array<T: Plain>(name: &str, elements: &[T]) -> io::Result<MapData> {
-    shared(name, elements).map(|(map, _)| map)
+    shared_array(name, elements).map(|(map, _)| map)
 }
 
 /// The elements of an array in the kernel, which are written no more.
-pub struct Shared<T> {
+pub struct SharedArray<T> {
     /// Where the memory begins.
     first: *const T,
-    /// Elements of it.
     count: usize,
-    /// Bytes of the memory.
     length: usize,
 }
 
 // SAFETY: the memory is only read, from here and from the kernel, and belongs to this value until it is dropped.
-unsafe impl<T: Plain + Send> Send for Shared<T> {}
+unsafe impl<T: Plain + Send> Send for SharedArray<T> {}
 // SAFETY: as above.
-unsafe impl<T: Plain + Sync> Sync for Shared<T> {}
+unsafe impl<T: Plain + Sync> Sync for SharedArray<T> {}
 
-impl<T> Deref for Shared<T> {
+impl<T> Deref for SharedArray<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -88,21 +86,21 @@ impl<T> Deref for Shared<T> {
     }
 }
 
-impl<T> Drop for Shared<T> {
+impl<T> Drop for SharedArray<T> {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length and nobody has a reference into it any more.
+        // SAFETY: it was mapped with this length and there is no reference into it any more.
         unsafe { libc::munmap(self.first.cast_mut().cast(), self.length) };
     }
 }
 
-impl<T> fmt::Debug for Shared<T> {
+impl<T> fmt::Debug for SharedArray<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} elements in the kernel", self.count)
     }
 }
 
 /// Makes an array that holds `elements`, which can be read here without a copy.
-pub fn shared<T: Plain>(name: &str, elements: &[T]) -> io::Result<(MapData, Shared<T>)> {
+pub fn shared_array<T: Plain>(name: &str, elements: &[T]) -> io::Result<(MapData, SharedArray<T>)> {
     let size = size_of::<T>();
     let entries = u32::try_from(elements.len()).map_err(io::Error::other)?;
     let definition = aya_obj::Map::new_from_params(ARRAY, 4, size as u32, entries, FLAGS);
@@ -124,13 +122,14 @@ pub fn shared<T: Plain>(name: &str, elements: &[T]) -> io::Result<(MapData, Shar
     if memory == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the memory is ours, page aligned and long enough for all elements; nobody reads the map before it is put into an outer one.
+    // SAFETY: the memory is ours, page aligned and long enough for all elements; the map is not read before it is put
+    // into an outer one.
     unsafe {
         let first = memory.cast::<T>();
         std::ptr::copy_nonoverlapping(elements.as_ptr(), first, elements.len());
         libc::mprotect(memory, length, libc::PROT_READ);
     }
-    let shared = Shared {
+    let shared = SharedArray {
         first: memory.cast::<T>().cast_const(),
         count: elements.len(),
         length,

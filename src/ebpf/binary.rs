@@ -1,7 +1,7 @@
 //! One file that code runs from: opened once, kept open so that it can be read after its process ended.
 //!
-//! In: a line of a process's mappings. Out: its build id and code segments, its unwind table and its functions. It is read by pieces and never
-//! mapped, so a file that shrinks meanwhile gives an error and not a signal.
+//! In: a line of a process's mappings. Out: its build id and code segments, its unwind table and its functions. It is
+//! read by pieces and never mapped, so a file that shrinks meanwhile gives an error and not a signal.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,7 +14,7 @@ use object::read::ReadCache;
 
 use crate::ebpf::foreign::{Ending, Opener, Root};
 use crate::ebpf::go_rows;
-use crate::ebpf::proc::{self, Life, MapsLine};
+use crate::ebpf::proc::{self, MapsLine, ProcessKey};
 use crate::symbols::bytes::Bytes;
 use crate::symbols::calls::Call;
 use crate::symbols::elf::{self, Limited, Segment};
@@ -24,7 +24,6 @@ use crate::symbols::separate::{self, Link};
 use crate::symbols::{self, Demangle, Ranges, dwarf};
 use crate::unwind::{Arch, Packed, Table, eh_frame};
 
-/// A file with code.
 #[derive(Debug)]
 pub struct Binary {
     /// Path as its process sees it.
@@ -34,9 +33,9 @@ pub struct Binary {
     /// Its code, for addresses.
     segments: Vec<Segment>,
     source: Source,
-    /// The process that it was first seen in, whose world may have its debug file.
-    life: Life,
-    /// Who owns it, and may own its debug file.
+    /// The process that it was first seen in, whose mount namespace may have its debug file.
+    key: ProcessKey,
+    /// Its owner, who may own its debug file too.
     user: Option<u32>,
 }
 
@@ -51,11 +50,11 @@ enum Source {
 
 impl Binary {
     /// Opens the file of a mapping of a process. One that cannot be opened has neither functions nor a table.
-    pub fn open(opener: &Opener, life: Life, line: &MapsLine) -> Self {
+    pub fn open(opener: &Opener, key: ProcessKey, line: &MapsLine) -> Self {
         let source = if line.path == "[vdso]" {
             vdso().map_or(Source::None, |bytes| Source::Bytes(bytes.into()))
         } else {
-            let file = opener.mapped(life, line);
+            let file = opener.mapped(key, line);
             file.map_or(Source::None, |file| Source::File(Arc::new(file)))
         };
         let user = match &source {
@@ -73,7 +72,7 @@ impl Binary {
             build_id: build_id.into(),
             segments,
             source,
-            life,
+            key,
             user,
         }
     }
@@ -134,12 +133,13 @@ impl Binary {
         BinaryFunctions(own)
     }
 
-    /// Its separate debug file, in the world of its process or in ours. Names in it are those of all who run this binary, so it must be of the same owner, or root's.
+    /// Its separate debug file, in the mount namespace of its process or in ours. Its names are used for all processes
+    /// that run this binary, so it must be of the same owner, or root's.
     fn debug_file(&self, opener: &Opener, link: Option<&Link>) -> Option<Source> {
         let places = separate::places(&self.build_id, link, &self.path);
         let mut paths = places
             .iter()
-            .flat_map(|place| [Root::Process(self.life), Root::Own].map(|root| (root, place)));
+            .flat_map(|place| [Root::Process(self.key), Root::Own].map(|root| (root, place)));
         paths.find_map(|(root, path)| {
             let file = opener.at(root, path, Ending::FileOrLink, self.user)?;
             let source = Source::File(Arc::new(file));
@@ -162,25 +162,33 @@ impl Binary {
 #[derive(Debug)]
 pub struct BinaryFunctions(Functions<Source>);
 
+/// Whether lines and inlined calls are read now: debug information is expensive to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lines {
+    Read,
+    Postpone,
+}
+
 impl BinaryFunctions {
-    /// Looks up sorted `addresses` where `names` does not have them yet, with lines if there are some and if it `may` look for them. Answers with the time that the
-    /// lines took, and the addresses that are without because it may not.
+    /// Looks up sorted `addresses` that `names` does not have yet. Answers with the time that reading lines took, and
+    /// with the addresses whose lines were postponed.
     pub fn resolve(
         &self,
         addresses: &[u64],
         how: Demangle,
         names: &mut Ranges,
-        may: bool,
+        lines: Lines,
     ) -> (Option<Duration>, Vec<u64>) {
         let mut time = None;
         let later = self.0.resolve(addresses, how, names, |source, missing| {
-            let mut found = Vec::new();
-            if may {
-                let started = Instant::now();
-                visit(source, |file| found = file.lines(missing, how));
-                time = Some(started.elapsed());
+            if lines == Lines::Postpone {
+                return None;
             }
-            may.then_some(found)
+            let started = Instant::now();
+            let mut found = Vec::new();
+            visit(source, |file| found = file.lines(missing, how));
+            time = Some(started.elapsed());
+            Some(found)
         });
         (time, later)
     }

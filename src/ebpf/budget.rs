@@ -1,6 +1,7 @@
 //! The bound of memory, and what each part of the profiler may take of it.
 
-/// Bytes that the profiler's tables, names and buffers may take in all. What every program takes for itself comes on top.
+/// Bytes that the profiler's tables, names and buffers may take in all. What every program takes for itself comes on
+/// top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     bytes: usize,
@@ -32,7 +33,8 @@ impl Budget {
         self.bytes / 8
     }
 
-    /// Records that wait for the worker, and copied stacks that wait for tables: each may have half of it, and the stacks what the window has not filled.
+    /// Records that wait for the worker, and copied stacks that wait for tables: each may have half of it, and the
+    /// stacks what the window has not filled.
     pub fn backlog(self) -> usize {
         self.bytes / 8
     }
@@ -44,7 +46,7 @@ impl Budget {
 }
 
 impl Default for Budget {
-    /// 64 MiB.
+    // 64 MiB.
     fn default() -> Self {
         Self::new(64 << 20)
     }

@@ -1,6 +1,7 @@
 //! Stacks as the BPF program walked them, beside copies of what it walked: what an oracle is asked about.
 //!
-//! In: records of copies and of frames. Out: pairs of both, bounded in bytes. Nothing comes here unless [`Settings::copies`] asks for it.
+//! In: records of copies and of frames. Out: pairs of both, bounded in bytes. Nothing comes here unless
+//! [`Settings::copies`] asks for it.
 //!
 //! [`Settings::copies`]: crate::ebpf::Settings::copies
 
@@ -13,17 +14,14 @@ use crate::unwind::walk::{OwnedSnapshot, Snapshot};
 /// A user stack that the BPF program walked, and the first bytes of it.
 #[derive(Debug, Clone)]
 pub struct Copied {
-    /// Process id.
     pub pid: u32,
     /// User addresses that the program found, leaf first.
     pub frames: Vec<u64>,
-    /// Why it ended.
     pub stop: Stop,
     stack: OwnedSnapshot,
 }
 
 impl Copied {
-    /// What it walked.
     pub fn stack(&self) -> Snapshot<'_> {
         self.stack.borrow()
     }

@@ -1,5 +1,5 @@
-//! The kernel's perf events: the CPU clock that runs the BPF program, and the side band that tells of new mappings, programs,
-//! forks and exits. Numbers and layouts are those of perf_event_open(2).
+//! The kernel's perf events: the CPU clock that runs the BPF program, and the side band with new mappings,
+//! programs, forks and exits. Numbers and layouts are those of perf_event_open(2).
 //!
 //! All system calls and shared memory of perf events are here; what goes out are owned values.
 #![allow(
@@ -31,14 +31,14 @@ const USE_CLOCK_ID: u64 = 1 << 25;
 const CLOSE_ON_EXEC: u64 = 1 << 3;
 /// PERF_SAMPLE_TIME: with `SAMPLE_ID_ALL`, each record ends with its time.
 const SAMPLE_TIME: u64 = 1 << 2;
-/// `_IOW('$', 8, __u32)`
+// `_IOW('$', 8, __u32)`
 const SET_BPF: libc::c_ulong = 0x4004_2408;
 /// Bytes of data of each side band; a power of two. They hold some 500 mappings.
 const BAND_BYTES: usize = 64 << 10;
 /// Bytes of a ring of samples at most and at least; powers of two.
 const SAMPLE_RING_BYTES: (usize, usize) = (256 << 10, 4 << 20);
 
-/// The clock of one CPU; the program runs for as long as it is open.
+/// The clock of one CPU; the BPF program runs for as long as it is open.
 #[derive(Debug)]
 pub struct Clock {
     event: OwnedFd,
@@ -46,7 +46,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Opens the software clock of `cpu` with a tick every `period` nanoseconds and lets `program` run at each, of idle time too.
+    /// Opens the software clock of `cpu` with a tick every `period` nanoseconds and lets `program` run at each, of idle
+    /// time too.
     pub fn open(cpu: u32, period: u64, program: BorrowedFd<'_>) -> io::Result<Self> {
         let event = open(
             cpu,
@@ -107,7 +108,7 @@ impl SampleRing {
         let mut bytes = wanted.clamp(least, most).next_power_of_two();
         loop {
             match Ring::map(&event, bytes) {
-                // What may be locked in memory is bounded for who has no CAP_IPC_LOCK.
+                // What may be locked in memory is bounded without CAP_IPC_LOCK.
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) && bytes > least / 4 => bytes /= 2,
                 other => {
                     return Ok(Self {
@@ -121,7 +122,8 @@ impl SampleRing {
         }
     }
 
-    /// Shows the body of every sample that has come since the last call; answers with the number of those that were lost.
+    /// Shows the body of every sample that has come since the last call; answers with the number of those that were
+    /// lost.
     pub fn drain(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
         self.ring.read(&mut self.scratch);
         let mut lost = 0;
@@ -143,18 +145,15 @@ impl SampleRing {
     }
 }
 
-/// News of one CPU about processes.
+/// What happened to a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum ProcessEvent {
     /// A process mapped executable memory.
     Mapped {
-        /// Its id.
         pid: u32,
-        /// First address.
         start: u64,
         /// Address after the last.
         end: u64,
-        /// Offset in the file.
         offset: u64,
         /// Device, as major and minor number.
         device: (u32, u32),
@@ -164,26 +163,11 @@ pub enum News {
         path: String,
     },
     /// A process runs another program now; its mappings are gone.
-    Executed {
-        /// Its id.
-        pid: u32,
-        /// Name of the program.
-        comm: String,
-    },
+    Executed { pid: u32, comm: String },
     /// A process was made by another one and has its mappings.
-    Forked {
-        /// The new process.
-        pid: u32,
-        /// The one that made it.
-        parent: u32,
-    },
+    Forked { pid: u32, parent: u32 },
     /// The last thread of a process, or one of them, ended.
-    Exited {
-        /// The process.
-        pid: u32,
-        /// The thread.
-        tid: u32,
-    },
+    Exited { pid: u32, tid: u32 },
     /// The ring was full: so many records are missing.
     Lost(u64),
 }
@@ -217,13 +201,13 @@ impl SideBand {
     }
 
     /// Adds what has come since the last call, each with its time (CLOCK_MONOTONIC, nanoseconds).
-    pub fn drain(&mut self, into: &mut Vec<(u64, News)>) {
+    pub fn drain(&mut self, into: &mut Vec<(u64, ProcessEvent)>) {
         self.ring.read(&mut self.scratch);
         let mut rest = self.scratch.as_slice();
         while let Some((kind, misc, body, after)) = split_record(rest) {
             let time = body.len().checked_sub(8).and_then(|at| u64_at(body, at)).unwrap_or(0);
-            if let Some(news) = parse(kind, misc, body) {
-                into.push((time, news));
+            if let Some(event) = parse(kind, misc, body) {
+                into.push((time, event));
             }
             rest = after;
         }
@@ -238,26 +222,26 @@ fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
     Some((kind, misc, bytes.get(8..size)?, bytes.get(size..)?))
 }
 
-fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<News> {
+fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<ProcessEvent> {
     match kind {
-        2 => Some(News::Lost(u64_at(body, 8)?)),
+        2 => Some(ProcessEvent::Lost(u64_at(body, 8)?)),
         // Only the change of name that comes with execve is of interest.
-        3 if misc & (1 << 13) != 0 => Some(News::Executed {
+        3 if misc & (1 << 13) != 0 => Some(ProcessEvent::Executed {
             pid: u32_at(body, 0)?,
             comm: text(body.get(8..)?),
         }),
-        4 => Some(News::Exited {
+        4 => Some(ProcessEvent::Exited {
             pid: u32_at(body, 0)?,
             tid: u32_at(body, 8)?,
         }),
         7 => {
             let (pid, parent) = (u32_at(body, 0)?, u32_at(body, 4)?);
             // A new thread has the process id of its maker.
-            (pid != parent).then_some(News::Forked { pid, parent })
+            (pid != parent).then_some(ProcessEvent::Forked { pid, parent })
         }
         10 => {
             let (start, length) = (u64_at(body, 8)?, u64_at(body, 16)?);
-            Some(News::Mapped {
+            Some(ProcessEvent::Mapped {
                 pid: u32_at(body, 0)?,
                 start,
                 end: start.checked_add(length)?,
@@ -298,7 +282,7 @@ fn open(cpu: u32, wanted: &Event) -> io::Result<OwnedFd> {
     attribute[40..48].copy_from_slice(&wanted.flags.to_ne_bytes());
     attribute[80..88].copy_from_slice(&wanted.registers.to_ne_bytes());
     attribute[88..92].copy_from_slice(&wanted.stack_bytes.to_ne_bytes());
-    // Wake nobody: the ring is read by the clock of the reader.
+    // No wakeups: the ring is polled.
     attribute[48..52].copy_from_slice(&u32::MAX.to_ne_bytes());
     if wanted.flags & USE_CLOCK_ID != 0 {
         attribute[92..96].copy_from_slice(&libc::CLOCK_MONOTONIC.to_ne_bytes());
@@ -319,7 +303,7 @@ fn open(cpu: u32, wanted: &Event) -> io::Result<OwnedFd> {
     if event < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made this descriptor, and nobody else has it.
+    // SAFETY: the call above made this descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(event) })
 }
 
@@ -364,7 +348,8 @@ impl Ring {
     fn read(&mut self, into: &mut Vec<u8>) {
         into.clear();
         // data_head and data_tail of struct perf_event_mmap_page lie at 1024 and 1032.
-        // SAFETY: the first page is mapped, and both fields are aligned 64-bit words that the kernel accesses atomically.
+        // SAFETY: the first page is mapped, and both fields are aligned 64-bit words that the kernel accesses
+        // atomically.
         let (head, tail) = unsafe {
             (
                 AtomicU64::from_ptr(self.base.add(1024).cast()),
@@ -428,7 +413,7 @@ mod tests {
         body.extend_from_slice(b"/bin/x\0\0");
         assert_eq!(
             parse(10, 2, &body),
-            Some(News::Mapped {
+            Some(ProcessEvent::Mapped {
                 pid: 42,
                 start: 0x1000,
                 end: 0x3000,

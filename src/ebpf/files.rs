@@ -1,8 +1,9 @@
 //! The binaries that run, each known once, and their unwind tables.
 //!
-//! A table is compiled when a stack first needs it, on a thread of its own, and handed over by [`Files::changes`]. Bytes are bounded at every moment: what
-//! did not run of late makes room, the longest unused first; what finds no room is left out until there is some, so no table is made again and again.
-//! Names are not here but in `names`, for another thread looks them up.
+//! A table is compiled when a stack first needs it, on a thread of its own, and handed over by [`Files::changes`].
+//! Bytes are bounded at every moment: what did not run of late makes room, the longest unused first; what finds no room
+//! is left out until there is some, so no table is made again and again. Names are not here but in `names`, for another
+//! thread looks them up.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,11 +11,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use crate::ebpf::arrays::Shared;
+use crate::ebpf::arrays::SharedArray;
 use crate::ebpf::binary::Binary;
 use crate::ebpf::cost::Cost;
 use crate::ebpf::foreign::Opener;
-use crate::ebpf::proc::{Life, MapsLine};
+use crate::ebpf::proc::{MapsLine, ProcessKey};
 use crate::ebpf::rows::Rows;
 use crate::ebpf::trampolines;
 use crate::unwind::{Line, Packed, Table};
@@ -50,7 +51,6 @@ impl FileId {
 /// How many files are kept open at most.
 const MAX_FILES: usize = 512;
 
-/// All binaries.
 pub struct Files {
     entries: HashMap<FileId, Entry>,
     by_key: HashMap<Key, FileId>,
@@ -60,12 +60,11 @@ pub struct Files {
     /// Bytes of tables at most.
     limit: usize,
     /// That a table found no room was logged as a warning.
-    is_full_told: bool,
-    /// Bytes of tables.
+    is_full_reported: bool,
     bytes: usize,
     /// Counts windows; what is used gets the present number.
     age: u64,
-    /// What the program is to be told.
+    /// Changes that the kernel side has not been given yet.
     changes: Vec<(FileId, Change)>,
     /// The table of [`FileId::TRAMPOLINES`].
     trampolines: Arc<Rows>,
@@ -75,7 +74,6 @@ pub struct Files {
 /// What became of a file's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// It is there.
     Made(Arc<Rows>),
     /// There is none, or no room for it: frame pointers are followed.
     Absent,
@@ -86,9 +84,7 @@ pub enum Change {
 /// How an address of a file is walked.
 #[derive(Debug, Clone, Copy)]
 pub enum Lookup<'a> {
-    /// By its table.
     Table(&'a Rows),
-    /// By frame pointers.
     FramePointers,
     /// That shows when the table was asked for and is made.
     Later,
@@ -146,7 +142,7 @@ impl Files {
             jobs,
             done,
             limit,
-            is_full_told: false,
+            is_full_reported: false,
             bytes: 0,
             age: 0,
             changes: vec![(FileId::TRAMPOLINES, Change::Made(trampolines.clone()))],
@@ -156,12 +152,13 @@ impl Files {
     }
 
     /// The binary of a mapping; opened through the process at its first sight.
-    pub fn intern(&mut self, life: Life, line: &MapsLine) -> FileId {
+    pub fn intern(&mut self, process: ProcessKey, line: &MapsLine) -> FileId {
         let is_vdso = line.path == "[vdso]";
         if !is_vdso && (line.inode == 0 || line.path.starts_with('[') || line.path.starts_with("//")) {
-            return match trampolines::are_in(life.pid, line) {
-                true => FileId::TRAMPOLINES,
-                false => FileId::ANONYMOUS,
+            return if trampolines::are_in(process.pid, line) {
+                FileId::TRAMPOLINES
+            } else {
+                FileId::ANONYMOUS
             };
         }
         let key = Key {
@@ -179,7 +176,7 @@ impl Files {
             id,
             Entry {
                 key,
-                binary: Arc::new(Binary::open(&self.opener, life, line)),
+                binary: Arc::new(Binary::open(&self.opener, process, line)),
                 state: TableState::NotAsked,
                 table_bytes: None,
                 used: self.age,
@@ -188,7 +185,6 @@ impl Files {
         id
     }
 
-    /// A binary.
     pub fn binary(&self, id: FileId) -> Option<&Arc<Binary>> {
         self.entries.get(&id).map(|entry| &entry.binary)
     }
@@ -205,7 +201,7 @@ impl Files {
         }
     }
 
-    /// Asks for the table of a file and tells whether there is nothing to wait for any more.
+    /// Asks for the table of a file. True when there is nothing to wait for any more.
     pub fn want_table(&mut self, id: FileId) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return true;
@@ -276,11 +272,12 @@ impl Files {
         } else {
             let path = &entry.binary.path;
             // A machine that builds software has hundreds of them.
-            if is_first && !self.is_full_told {
-                self.is_full_told = true;
+            if is_first && !self.is_full_reported {
+                self.is_full_reported = true;
                 tracing::warn!(
                     %path, bytes, limit = self.limit,
-                    "the budget has no room for an unwind table, frame pointers are followed instead; others will be told at level debug"
+                    "the budget has no room for an unwind table, frame pointers are followed instead; others are \
+                     logged at level debug"
                 );
             } else if is_first {
                 tracing::debug!(%path, bytes, "no room for an unwind table");
@@ -292,11 +289,11 @@ impl Files {
     }
 
     /// Takes the kernel's table in place of ours.
-    pub fn share(&mut self, id: FileId, lines: Shared<Line>) {
+    pub fn share(&mut self, id: FileId, lines: SharedArray<Line>) {
         if let Some(entry) = self.entries.get_mut(&id)
             && matches!(entry.state, TableState::Ready(_))
         {
-            entry.state = TableState::Ready(Arc::new(Rows::Shared(lines)));
+            entry.state = TableState::Ready(Arc::new(Rows::Kernel(lines)));
         }
     }
 
@@ -339,7 +336,6 @@ impl Files {
         }
     }
 
-    /// Bytes of all tables.
     pub fn table_bytes(&self) -> usize {
         self.bytes
     }
@@ -431,18 +427,18 @@ mod tests {
                 path.to_string_lossy().into_owned()
             })
             .collect();
-        let own_life = Life {
+        let own_key = ProcessKey {
             pid: std::process::id(),
             start: 0,
         };
         let mut probe = Files::new(usize::MAX, &Cost::default(), Opener::default()).unwrap();
-        let first = probe.intern(own_life, &line(&copies[0]));
+        let first = probe.intern(own_key, &line(&copies[0]));
         wait_for_table(&mut probe, first);
         let one = probe.table_bytes();
         assert!(one > 0);
 
         let mut files = Files::new(one * 2, &Cost::default(), Opener::default()).unwrap();
-        let ids: Vec<FileId> = copies.iter().map(|path| files.intern(own_life, &line(path))).collect();
+        let ids: Vec<FileId> = copies.iter().map(|path| files.intern(own_key, &line(path))).collect();
         let mut changes = Vec::new();
         for id in &ids {
             changes.extend(wait_for_table(&mut files, *id));
@@ -451,8 +447,8 @@ mod tests {
         }
         assert!(changes.contains(&(ids[0], Change::Gone)));
         assert!(!has_table(&files, ids[0]) && has_table(&files, ids[2]));
-        // One that never fits is left out, and nobody waits for it.
-        let large = files.intern(own_life, &line(&own.to_string_lossy()));
+        // One that never fits is left out and not waited for.
+        let large = files.intern(own_key, &line(&own.to_string_lossy()));
         let changes = wait_for_table(&mut files, large);
         assert_eq!(changes, [(large, Change::Absent)]);
         assert!(matches!(files.lookup(large), Lookup::FramePointers));
@@ -462,7 +458,7 @@ mod tests {
     #[test]
     fn what_finds_no_room_beside_tables_in_use_is_not_made_again_until_there_is_some() {
         let folder = tempfile::tempdir().unwrap();
-        let own_life = Life {
+        let own_key = ProcessKey {
             pid: std::process::id(),
             start: 0,
         };
@@ -472,7 +468,7 @@ mod tests {
             .map(|name| {
                 let path = folder.path().join(name);
                 std::fs::copy("/bin/sh", &path).unwrap();
-                files.intern(own_life, &line(&path.to_string_lossy()))
+                files.intern(own_key, &line(&path.to_string_lossy()))
             })
             .collect();
         wait_for_table(&mut files, ids[0]);

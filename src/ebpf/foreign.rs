@@ -1,8 +1,9 @@
-//! Files that other processes name: what they map, their perf maps and jitdumps, debug files in their world of files.
+//! Files that other processes name: what they map, their perf maps and jitdumps, debug files in their mount namespaces.
 //!
-//! In: a process and a path of its choice. Out: a regular file, or nothing. Whoever may run a program on this machine chooses both the path and what lies there, and we
-//! read it as root: so a path is walked within the root of its process and through no magic link, what is there is looked at before it is opened, and opening
-//! never waits. What is passed over is counted by its reason. Does not look into files.
+//! In: a process and a path of its choice. Out: a regular file, or nothing. Whoever may run a program on this machine
+//! chooses both the path and what lies there, and we read it as root: so a path is walked within the root of its
+//! process and through no magic link, what is there is looked at before it is opened, and opening never waits. What is
+//! refused is counted by its reason. Does not look into files.
 
 use std::fs::File;
 use std::io;
@@ -13,9 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fstatfs, open, openat2};
 use rustix::io::Errno;
 
-use crate::ebpf::proc::{Life, MapsLine};
+use crate::ebpf::proc::{MapsLine, ProcessKey};
 
-/// Why a file was passed over.
+/// Why a file was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// It is a pipe, a device, a socket or a folder.
@@ -24,7 +25,7 @@ pub enum Refusal {
     Link,
     /// It belongs neither to the user of the process nor to root.
     Owner,
-    /// It is not the file that the process has mapped, or not the one that was looked at.
+    /// It is not the file that the process has mapped, or not the one that was checked.
     Exchanged,
     /// Opening it would wait, or its path changes all the time.
     Busy,
@@ -60,15 +61,13 @@ impl Refusal {
     }
 }
 
-/// How many files were passed over, in the order of [`Refusal::ALL`].
+/// How many files were refused, in the order of [`Refusal::ALL`].
 pub type Refused = [u64; Refusal::ALL.len()];
 
-/// Where a path begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Root {
-    /// At the root of a process, if it still lives.
-    Process(Life),
-    /// At ours.
+    /// At the root of a process, if it still runs.
+    Process(ProcessKey),
     Own,
 }
 
@@ -77,7 +76,7 @@ pub enum Root {
 pub enum Ending {
     /// At a file, or at links that lead to one within the root.
     FileOrLink,
-    /// At a file: in folders where everyone may write, a link may be a stranger's.
+    /// At a file: in folders where everyone may write, a link may be another user's.
     File,
 }
 
@@ -87,7 +86,6 @@ pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
 }
 
-/// Why there is no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
     /// Nothing is there, or the process is gone.
@@ -102,13 +100,14 @@ impl Opener {
         Ok(Self::default())
     }
 
-    /// How many files were passed over so far.
+    /// How many files were refused so far.
     pub fn refused(&self) -> Refused {
         std::array::from_fn(|index| self.refused[index].load(Ordering::Relaxed))
     }
 
-    /// The file that a process has mapped: by the mapping itself, or when the process is gone or the kernel does not let us, by its path.
-    pub fn mapped(&self, life: Life, line: &MapsLine) -> Option<File> {
+    /// The file that a process has mapped: by the mapping itself, or when the process is gone or the kernel does not
+    /// let us, by its path.
+    pub fn mapped(&self, key: ProcessKey, line: &MapsLine) -> Option<File> {
         let is_it = |stat: &Stat, pinned: &OwnedFd| {
             if is_mapped(stat, pinned, line) {
                 Ok(())
@@ -118,8 +117,8 @@ impl Opener {
         };
         let mut refusal = None;
         let attempts: [&dyn Fn() -> io::Result<OwnedFd>; 3] = [
-            &|| pin_mapping(life, line),
-            &|| pin_in(Root::Process(life), &line.path, Ending::FileOrLink),
+            &|| pin_mapping(key, line),
+            &|| pin_in(Root::Process(key), &line.path, Ending::FileOrLink),
             &|| pin_in(Root::Own, &line.path, Ending::FileOrLink),
         ];
         for attempt in attempts {
@@ -163,7 +162,7 @@ impl Opener {
     /// Counts a file that is not read.
     pub fn refuse(&self, why: Refusal, path: &str) {
         self.refused[why as usize].fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(reason = why.name(), path, "a file that a process names is passed over");
+        tracing::debug!(reason = why.name(), path, "a file that a process names is refused");
     }
 }
 
@@ -186,10 +185,10 @@ fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = match root {
         Root::Own => open("/", folder, Mode::empty())?,
-        Root::Process(life) => {
-            // The one magic link that is wanted: nobody but the kernel says where it leads.
-            let root = open(format!("/proc/{}/root", life.pid), folder, Mode::empty())?;
-            life.check()?;
+        Root::Process(key) => {
+            // The one magic link that is wanted: only the kernel says where it leads.
+            let root = open(format!("/proc/{}/root", key.pid), folder, Mode::empty())?;
+            key.check()?;
             root
         }
     };
@@ -208,11 +207,11 @@ fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
 }
 
 /// Holds the file of a mapping, whatever its path leads to by now.
-fn pin_mapping(life: Life, line: &MapsLine) -> io::Result<OwnedFd> {
+fn pin_mapping(key: ProcessKey, line: &MapsLine) -> io::Result<OwnedFd> {
     // A magic link, too. It needs CAP_CHECKPOINT_RESTORE.
-    let path = format!("/proc/{}/map_files/{:x}-{:x}", life.pid, line.start, line.end);
+    let path = format!("/proc/{}/map_files/{:x}-{:x}", key.pid, line.start, line.end);
     let pinned = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    life.check()?;
+    key.check()?;
     Ok(pinned)
 }
 
@@ -226,7 +225,7 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
         _ => return Err(Failure::Refused(Refusal::NotRegular)),
     }
     check(&seen, pinned).map_err(Failure::Refused)?;
-    // The owner of a lease on a file lets others wait who open it; not so with NONBLOCK.
+    // A lease on a file blocks an open, but not with O_NONBLOCK.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = open(format!("/proc/self/fd/{}", pinned.as_raw_fd()), flags, Mode::empty()).map_err(failed)?;
     let now = fstat(&opened).map_err(failed)?;
@@ -244,9 +243,11 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
     Ok(opened.into())
 }
 
-/// True for the file of a mapping. Who maps a file and then puts another in its place would otherwise give names to the code of all who run the first.
+/// True for the file of a mapping. A process that maps a file and then puts another in its place would otherwise name
+/// the code of all processes that run the first.
 fn is_mapped(stat: &Stat, pinned: &OwnedFd, line: &MapsLine) -> bool {
-    /// `BTRFS_SUPER_MAGIC` and `OVERLAYFS_SUPER_MAGIC` of linux/magic.h: they show other devices in stat(2) than in maps.
+    /// `BTRFS_SUPER_MAGIC` and `OVERLAYFS_SUPER_MAGIC` of linux/magic.h: they show other devices in stat(2) than in
+    /// maps.
     const OTHER_DEVICES: [u32; 2] = [0x9123_683e, 0x794c_7630];
     let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     let has_other = || fstatfs(pinned).is_ok_and(|system| OTHER_DEVICES.contains(&(system.f_type as u32)));
@@ -268,10 +269,10 @@ mod tests {
 
     use super::*;
 
-    const OWN: Life = Life { pid: 0, start: 0 };
+    const OWN: ProcessKey = ProcessKey { pid: 0, start: 0 };
 
-    fn own() -> Life {
-        Life {
+    fn own() -> ProcessKey {
+        ProcessKey {
             pid: std::process::id(),
             ..OWN
         }
@@ -281,11 +282,11 @@ mod tests {
         mkfifoat(CWD, path, Mode::from_raw_mode(0o666)).unwrap();
     }
 
-    /// What `run` answers, unless it waits for somebody.
+    /// The result of `run`, unless it blocks.
     fn without_waiting<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
-        let (tell, told) = channel();
-        std::thread::spawn(move || tell.send(run()));
-        told.recv_timeout(Duration::from_secs(60)).expect("it waits")
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || sender.send(run()));
+        receiver.recv_timeout(Duration::from_secs(60)).expect("it waits")
     }
 
     fn count(opener: &Opener, why: Refusal) -> u64 {
@@ -426,7 +427,8 @@ mod tests {
         assert!(opener.mapped(own(), &another).is_none());
         assert_eq!(count(&opener, Refusal::Exchanged), 2);
 
-        // What a process has mapped is read, whatever is at its path by now; a later process with its id has nothing to do with it.
+        // What a process has mapped is read, whatever is at its path by now; a later process with its id has nothing to
+        // do with it.
         let program = folder.path().join("program");
         std::fs::copy("/bin/sleep", &program).unwrap();
         let mut child = Command::new(&program).arg("600").spawn().unwrap();
@@ -442,18 +444,18 @@ mod tests {
         let line = line.unwrap();
         std::fs::remove_file(&program).unwrap();
         pipe(&program);
-        let life = Life {
+        let key = ProcessKey {
             pid: child.id(),
             start: crate::ebpf::proc::start(child.id()),
         };
-        let later = Life {
-            start: life.start + 1_000_000_000,
-            ..life
+        let later = ProcessKey {
+            start: key.start + 1_000_000_000,
+            ..key
         };
         let opener = Opener::default();
         let lengths = without_waiting({
             let (opener, line) = (opener.clone(), line.clone());
-            move || [life, later].map(|life| opener.mapped(life, &line).map(|file| file.metadata().unwrap().len()))
+            move || [key, later].map(|key| opener.mapped(key, &line).map(|file| file.metadata().unwrap().len()))
         });
         child.kill().unwrap();
         child.wait().unwrap();
@@ -479,7 +481,7 @@ mod tests {
             .read_line(&mut said)
             .unwrap();
         assert_eq!(said, "ready\n");
-        let root = Root::Process(Life { pid: child.id(), ..OWN });
+        let root = Root::Process(ProcessKey { pid: child.id(), ..OWN });
         let opener = Opener::default();
         let found = ["link", "climbing"].map(|name| text(opener.at(root, &at(name), Ending::FileOrLink, None)));
         child.kill().unwrap();

@@ -1,6 +1,7 @@
 //! The unwind table of a Go program: the rules of its C parts, and those that its own table of functions gives.
 //!
-//! In: the table of functions and what `.eh_frame` gave. Out: one table. Reads the file through its cache of pages only.
+//! In: the table of functions and what `.eh_frame` gave. Out: one table. Reads the file through its cache of pages
+//! only.
 
 use crate::symbols::bytes::Bytes;
 use crate::symbols::pclntab::Pclntab;
@@ -9,7 +10,7 @@ use crate::unwind::{Arch, Table};
 
 /// Rows at most, as for `.eh_frame`.
 const MAX_ROWS: usize = 4_000_000;
-/// Pieces of functions that are looked at at most: a hostile table can name a long one for each function.
+/// Pieces of functions that are read at most: a hostile table can name a long one for each function.
 const MAX_PIECES: usize = 16_000_000;
 /// Outermost frames of versions whose table does not mark them.
 const TOPS: [&str; 5] = [

@@ -1,7 +1,8 @@
 //! The whole-machine CPU profiler: BPF program, processes, binaries, windows of named stacks.
 //!
-//! In: the kernel's CPU clock. Out: a [`Window`] of stacks a process, profiles of it with names, and every tick accounted for. Knows no
-//! configuration and no receivers: `components::pyroscope::ebpf` and `alluvium record` drive it.
+//! In: the kernel's CPU clock. Out: a [`Window`] of stacks a process, profiles of it with names, and every tick
+//! accounted for. Knows no configuration and no receivers: `components::pyroscope::ebpf` and `alluvium record` drive
+//! it.
 
 mod arrays;
 mod binary;
@@ -13,6 +14,7 @@ mod events;
 pub mod files;
 pub mod foreign;
 mod go_rows;
+mod kernel_side;
 pub mod name_cache;
 pub mod names;
 pub mod object;
@@ -26,11 +28,10 @@ mod records;
 mod rows;
 mod run_time;
 mod settings;
-mod state;
-mod told;
 mod trampolines;
 pub mod window;
 mod work;
+mod worker;
 
 pub use budget::Budget;
 pub use copies::Copied;

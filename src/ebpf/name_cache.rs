@@ -1,17 +1,18 @@
 //! Names that were looked up, bounded in bytes: of the kernel, of binaries, of code that runtimes made.
 //!
-//! In: addresses of a binary or a process. Out: their names, looked up where they are not known. What was used longest ago goes first.
+//! In: addresses of a binary or a process. Out: their names, looked up where they are not known. What was used longest
+//! ago goes first.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::ebpf::binary::{Binary, BinaryFunctions};
+use crate::ebpf::binary::{Binary, BinaryFunctions, Lines};
 use crate::ebpf::budget::Budget;
 use crate::ebpf::files::FileId;
 use crate::ebpf::foreign::Opener;
-use crate::ebpf::proc::Life;
+use crate::ebpf::proc::ProcessKey;
 use crate::ebpf::run_time::RunTimes;
 use crate::symbols::{Demangle, Ranges, kernel};
 
@@ -29,11 +30,9 @@ pub struct NameCache {
     pub age: u64,
 }
 
-/// Names of a binary.
 #[derive(Debug, Default)]
 struct FileNames {
     names: Ranges,
-    /// All of its functions.
     functions: Option<BinaryFunctions>,
     /// When lines may be looked up again; `None` when they never were.
     lines_again: Option<Instant>,
@@ -42,8 +41,8 @@ struct FileNames {
     used: u64,
 }
 
-/// What looking up lines may take of a CPU, all files together, beside the first time for each: debug information is read as a whole each time, for some
-/// hundred addresses at first and for a few that are new in later windows.
+/// What looking up lines may take of a CPU, all files together, beside the first time for each: debug information is
+/// read as a whole each time, for some hundred addresses at first and for a few that are new in later windows.
 const LINES_SHARE: f64 = 0.005;
 /// The longest time that a file waits for its lines.
 const LINES_WAIT: Duration = Duration::from_secs(300);
@@ -66,14 +65,16 @@ impl NameCache {
         let with_lines = self.files.values().filter(|file| file.lines_again.is_some()).count();
         let file = self.files.entry(id).or_default();
         file.used = self.age;
-        let may = file.lines_again.is_none_or(|again| Instant::now() >= again);
-        if may {
+        let lines = if file.lines_again.is_none_or(|again| Instant::now() >= again) {
             for address in file.without_lines.drain(..) {
                 file.names.remove(address);
             }
-        }
+            Lines::Read
+        } else {
+            Lines::Postpone
+        };
         let functions = file.functions.get_or_insert_with(|| binary.functions(&self.opener));
-        let (time, without) = functions.resolve(addresses, how, &mut file.names, may);
+        let (time, without) = functions.resolve(addresses, how, &mut file.names, lines);
         file.without_lines.extend(without);
         if let Some(time) = time {
             // Each file has its part of the share.
@@ -175,12 +176,11 @@ impl NameCache {
     }
 }
 
-/// Whose names they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Holder {
     File(FileId),
     /// A process that makes code.
-    Process(Life),
+    Process(ProcessKey),
     Kernel,
 }
 
@@ -207,7 +207,8 @@ pub struct KernelNames {
 const KERNEL_LIST_AGE: Duration = Duration::from_secs(600);
 /// So soon when an address lies where no function is.
 const KERNEL_LIST_DOUBT: Duration = Duration::from_secs(60);
-/// No function of a kernel is longer: what lies farther behind its beginning belongs to a module that came after the list was read.
+/// No function of a kernel is longer: what lies farther behind its beginning belongs to a module that came after the
+/// list was read.
 const KERNEL_FUNCTION: u64 = 64 << 10;
 
 impl KernelNames {

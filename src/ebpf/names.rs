@@ -73,7 +73,8 @@ impl<'a> Namer<'a> {
         self.cache.resolve_kernel(addresses);
     }
 
-    /// Looks up the functions of binaries in some stacks that are not known yet, those of a binary all at once: its lines may be looked for once a while.
+    /// Looks up the functions of binaries in some stacks that are not known yet, those of a binary all at once: its
+    /// lines may be looked for once a while.
     pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
         let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
         for frame in stacks

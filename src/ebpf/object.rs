@@ -25,36 +25,28 @@ pub enum StartError {
     NoBtf,
     /// A capability is missing.
     #[error(
-        "missing capability {0}: give it to the process, or run as root (in Kubernetes: securityContext.capabilities.add)"
+        "missing capability {0}: give it to the process, or run as root (in Kubernetes: \
+         securityContext.capabilities.add)"
     )]
     Capability(&'static str),
-    /// The kernel is too old for the program.
+    /// The kernel is too old for the BPF program.
     #[error("kernel {0} is too old: 6.1 or newer is needed")]
     OldKernel(String),
-    /// The program or its maps were refused.
+    /// The BPF program or its maps were refused.
     #[error("the kernel refuses the BPF program: {0}")]
     Load(String),
     /// A perf event could not be opened.
     #[error("cannot open a perf event on cpu {cpu}: {error}{}", hint(.error))]
-    PerfEvent {
-        /// Number of the CPU.
-        cpu: u32,
-        /// Why.
-        error: io::Error,
-    },
+    PerfEvent { cpu: u32, error: io::Error },
     /// Files that processes name cannot be opened within their roots.
     #[error(
-        "cannot open files within the roots of processes (openat2, from Linux 5.6 on; a seccomp filter may forbid it): {0}"
+        "cannot open files within the roots of processes (openat2, from Linux 5.6 on; a seccomp filter may forbid it): \
+         {0}"
     )]
     Files(io::Error),
     /// Something of the system could not be read.
     #[error("cannot read {what}: {error}")]
-    System {
-        /// What.
-        what: &'static str,
-        /// Why.
-        error: io::Error,
-    },
+    System { what: &'static str, error: io::Error },
 }
 
 impl StartError {
@@ -78,23 +70,23 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// The capability that only the program needs.
+/// The capability that only the BPF program needs.
 const BPF: &str = "CAP_BPF (or CAP_SYS_ADMIN)";
 
 /// Bits of capabilities(7) that are needed: any of each row is enough.
 const CAPABILITIES: [(&str, &[u32]); 3] = [
-    // What the fallback needs too comes first: it is the one to tell.
+    // What the fallback needs too comes first: it is the one to report.
     ("CAP_PERFMON (or CAP_SYS_ADMIN)", &[38, 21]),
     ("CAP_SYS_PTRACE", &[19]),
     (BPF, &[39, 21]),
 ];
 
-/// Words of what the program has for itself on a CPU (`struct cpu`), of which its counters come first.
+/// Words of what the BPF program has for itself on a CPU (`struct cpu`), of which its counters come first.
 const CPU_WORDS: usize = 8 + 6 + 6 + 4 + 1 + 1 + 16 + 8 + 1024;
 
 /// What the polling thread has of the loaded program.
 pub struct KernelSide {
-    /// Records of the program.
+    /// Records of the BPF program.
     pub ring: RingBuf<MapData>,
     scratch: PerCpuArray<MapData, [u64; CPU_WORDS]>,
     program: OwnedFd,
@@ -102,7 +94,7 @@ pub struct KernelSide {
     _bpf: Ebpf,
 }
 
-/// What the worker tells the loaded program.
+/// What the worker writes for the loaded BPF program.
 pub struct KernelMaps {
     /// Mappings of each process, by its id.
     pub processes: HashOfMaps<MapData, u32, MapData>,
@@ -110,7 +102,7 @@ pub struct KernelMaps {
     pub tables: HashOfMaps<MapData, u32, MapData>,
 }
 
-/// Settings that are fixed when the program is loaded.
+/// Settings that are fixed when the BPF program is loaded.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadSettings {
     /// Take kernel stacks too.
@@ -121,7 +113,7 @@ pub struct LoadSettings {
     pub ring_bytes: u32,
 }
 
-/// Checks what can be checked and loads the program.
+/// Checks what can be checked and loads the BPF program.
 pub fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), StartError> {
     check_capabilities(&read("/proc/self/status")?)?;
     check_kernel(&read("/proc/sys/kernel/osrelease")?)?;
@@ -162,17 +154,18 @@ pub fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), StartErr
 }
 
 impl KernelSide {
-    /// The program, to be run by events.
+    /// The BPF program, to be run by events.
     pub fn program(&self) -> &OwnedFd {
         &self.program
     }
 
-    /// What the program counted, summed over the CPUs (`enum counter`).
+    /// What the BPF program counted, summed over the CPUs (`enum counter`).
     pub fn counts(&self) -> Accounts {
         let Ok(cpus) = self.scratch.get(&0, 0) else {
             return Accounts::default();
         };
-        // Copied in this order: a tick meanwhile is in the sum and not yet in one of the parts, never the other way round.
+        // Copied in this order: a tick meanwhile is in the sum and not yet in one of the parts, never the other way
+        // round.
         let mut counts = Accounts::default();
         for cpu in cpus.iter() {
             let [stacks, snapshots, ring_full, idle, ignored, nanos, _, ticks, ..] = cpu;
@@ -258,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_capability_is_told_by_name() {
+    fn a_missing_capability_is_named() {
         assert!(check_capabilities("Name:\tx\nCapEff:\t000001ffffffffff\n").is_ok());
         let error = check_capabilities("CapEff:\t0000000000000000\n")
             .unwrap_err()

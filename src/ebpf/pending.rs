@@ -1,6 +1,6 @@
 //! Copied stacks that wait for the tables that they need, bounded in bytes and in time.
 //!
-//! In: snapshots of the program. Out: frames, by the same rules as in the kernel.
+//! In: snapshots of the BPF program. Out: frames, by the same rules as in the kernel.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use crate::ebpf::window::ProcessInfo;
 use crate::unwind::walk::{Found, OwnedSnapshot, Snapshot, walk};
 use crate::unwind::{Arch, Stop};
 
-/// User frames at most, as in the program.
+/// User frames at most, as in the BPF program.
 const MAX_FRAMES: usize = 896;
 /// Batches that a stack waits for its tables at most: ten seconds, or 25 where little happens.
 const MAX_WAIT: u32 = 100;
@@ -31,21 +31,16 @@ pub enum Pass {
 
 /// A stack that was walked.
 pub struct Walked {
-    /// What was copied.
     pub waiting: Waiting,
     /// User addresses, leaf first.
     pub addresses: Vec<u64>,
-    /// Why the walk ended.
     pub stop: Stop,
 }
 
-/// A copied stack.
 pub struct Waiting {
     /// The mappings that it was taken of.
     pub image: Image,
-    /// Its process.
     pub info: Arc<ProcessInfo>,
-    /// Name of its thread.
     pub comm: [u8; 16],
     /// Kernel frames, leaf first.
     pub kernel: Vec<u64>,
@@ -72,8 +67,8 @@ impl Waiting {
         }
     }
 
-    /// Walks the stack with the tables that are there; user addresses, leaf first, are added to `addresses`. The second answer is the file whose table the
-    /// walk would have needed to go on.
+    /// Walks the stack with the tables that are there; user addresses, leaf first, are added to `addresses`. The second
+    /// answer is the file whose table the walk would have needed to go on.
     fn walk(&self, files: &Files, addresses: &mut Vec<u64>) -> (Stop, Option<FileId>) {
         let missing = Cell::new(None);
         let mappings = self.image.read();
@@ -89,7 +84,7 @@ impl Waiting {
                 }
                 Lookup::FramePointers => return Found::FramePointers,
             };
-            // As in the program: behind all rows, the last one holds.
+            // As in the BPF program: behind all rows, the last one holds.
             let pc = u32::try_from(address.wrapping_sub(mapping.bias)).unwrap_or(u32::MAX);
             table.find(pc).map_or(Found::NoMapping, Found::Row)
         };
@@ -103,7 +98,6 @@ impl Waiting {
     }
 }
 
-/// The queue.
 pub struct Pending {
     queue: VecDeque<Waiting>,
     bytes: usize,
@@ -120,7 +114,6 @@ impl Pending {
         }
     }
 
-    /// Adds a stack.
     pub fn push(&mut self, waiting: Waiting) {
         self.bytes += waiting.size();
         self.queue.push_back(waiting);
@@ -131,8 +124,8 @@ impl Pending {
         self.queue.is_empty()
     }
 
-    /// Walks the stacks whose tables are there, those that waited too long, and the oldest beyond the bytes; every one by [`Pass::Force`]. `spare` bytes may be
-    /// taken beyond the queue's own.
+    /// Walks the stacks whose tables are there, those that waited too long, and the oldest beyond the bytes; every one
+    /// by [`Pass::Force`]. `spare` bytes may be taken beyond the queue's own.
     pub fn walk(&mut self, files: &mut Files, pass: Pass, spare: usize) -> Vec<Walked> {
         let mut walked = Vec::new();
         for _ in 0..self.queue.len() {
@@ -141,7 +134,7 @@ impl Pending {
             };
             waiting.waited += u32::from(pass == Pass::Batch);
             let is_forced = pass == Pass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit + spare;
-            // The news of what was mapped just before may come one batch later.
+            // The event of what was mapped just before may come one batch later.
             let is_early = pass == Pass::Batch && waiting.waited < 2;
             let waits = is_early || waiting.needs.is_some_and(|file| !files.want_table(file));
             if waits && !is_forced {

@@ -1,7 +1,7 @@
 //! Samples of a perf event with registers and stack, written as the BPF program would write them. Pure.
 //!
-//! For machines that allow perf_event_open(2) but refuse bpf(2): the kernel half comes as addresses, of the user half the registers and the top of the
-//! stack are copied at every tick, to be walked outside.
+//! For machines that allow perf_event_open(2) but refuse bpf(2): the kernel half comes as addresses, of the user half
+//! the registers and the top of the stack are copied at every tick, to be walked outside.
 
 use crate::ebpf::bytes::{u32_at, u64_at};
 use crate::ebpf::records::{self, Head};
@@ -24,7 +24,8 @@ const COPIED: usize = REGISTERS.count_ones() as usize;
 /// Instruction pointer, stack pointer, frame pointer, the third register of rules, and all by their DWARF numbers.
 type Arranged = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
-/// The copied registers by what they are for. Which machine they are of is told by their number, so that both are compiled and tested on either.
+/// The copied registers by what they are for. Which machine they are of follows from their number, so that both are
+/// compiled and tested on either.
 fn arrange(copied: &[u64]) -> Option<Arranged> {
     match *copied {
         [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {
@@ -36,19 +37,18 @@ fn arrange(copied: &[u64]) -> Option<Arranged> {
     }
 }
 
-/// Kernel frames at most, as in the program.
+/// Kernel frames at most, as in the BPF program.
 const MAX_KERNEL_FRAMES: usize = 127;
 
-/// What a sample is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
-    /// Of the idle task.
     Idle,
     /// Of a task; time on CLOCK_MONOTONIC in nanoseconds.
     Task(u64),
 }
 
-/// Appends the body of a PERF_RECORD_SAMPLE to `out` as a record of the program. `None`, and nothing is appended, when it is malformed.
+/// Appends the body of a PERF_RECORD_SAMPLE to `out` as a record of the BPF program. `None`, and nothing is appended,
+/// when it is malformed.
 pub fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     let (pid, tid) = (u32_at(body, 0)?, u32_at(body, 4)?);
     let time = u64_at(body, 8)?;

@@ -1,8 +1,8 @@
 //! The polling thread: empties the kernel's rings into batches, and does nothing that could make it wait.
 //!
-//! In: the ring of the program (or those of perf events), the side band, the clocks. Out: batches to the worker, bounded in bytes: while the worker is
-//! behind, records stay in the kernel's ring, and when that is full too the program counts what is lost. Also keeps the rate within the CPU budget
-//! and follows CPUs that come and go.
+//! In: the ring of the BPF program (or those of perf events), the side band, the clocks. Out: batches to the worker,
+//! bounded in bytes: while the worker is behind, records stay in the kernel's ring, and when that is full too the
+//! program counts what is lost. Also keeps the rate within the CPU budget and follows CPUs that come and go.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use crate::ebpf::cost::{Cost, Governor};
-use crate::ebpf::events::{Clock, News, SampleRing, SideBand, online_cpus};
+use crate::ebpf::events::{Clock, ProcessEvent, SampleRing, SideBand, online_cpus};
 use crate::ebpf::object::{KernelSide, StartError};
 use crate::ebpf::perf_sample::{self, Sample};
 use crate::ebpf::records::time_of;
@@ -23,57 +23,46 @@ use crate::ebpf::work::{Batch, Work};
 const POLL: Duration = Duration::from_millis(100);
 /// The same when little came the last time: to wake two threads costs more than to read what some ticks left.
 const CALM_POLL: Duration = Duration::from_millis(250);
-/// So little, in bytes of records without any news: a hundredth of the ring.
+/// So little, in bytes of records without any events: a hundredth of the ring.
 const CALM: usize = 10 << 10;
-/// How often the rate and the CPUs are looked at.
+/// How often the rate and the CPUs are checked.
 const GOVERN: Duration = Duration::from_secs(5);
 
 /// What the polling thread is asked for.
 pub enum Order {
-    /// End the window.
     Take(Sender<Window>),
     /// Stop the clocks, then end the window: every tick is in it.
     Finish(Sender<Window>),
-    /// Hand on to the worker.
     #[cfg(test)]
     Hold(Receiver<()>),
 }
 
-/// Where ticks come from.
 pub enum Source {
-    /// The BPF program.
     Program {
-        /// Clocks by CPU. They go before the program.
+        /// Clocks by CPU. They go before the BPF program.
         clocks: HashMap<u32, Clock>,
         /// Ring, counters and program.
         side: Box<KernelSide>,
     },
-    /// Perf events alone.
     Events {
-        /// Rings by CPU.
         rings: HashMap<u32, SampleRing>,
-        /// What the program would count.
+        /// What the BPF program would count.
         counts: Box<Accounts>,
     },
 }
 
 /// The polling thread's own things.
 pub struct Poller {
-    /// Where ticks come from.
     pub source: Source,
     /// The side band of each CPU.
     pub bands: HashMap<u32, SideBand>,
-    /// To the worker.
     pub work: Sender<Work>,
     /// Bytes that wait for the worker.
     pub backlog: Arc<AtomicUsize>,
-    /// Bytes that may wait.
     pub limit: usize,
-    /// Chooses the rate.
     pub governor: Governor,
     /// Ticks a second at present; read by others.
     pub hertz: Arc<AtomicU32>,
-    /// Costs of all threads.
     pub cost: Cost,
     /// Ticks that were due of clocks that are closed.
     pub expected: u64,
@@ -153,7 +142,8 @@ impl Poller {
         }
     }
 
-    /// Reads what has come. Records stay in the ring while too much waits, unless `all`. Answers false when the worker is gone.
+    /// Reads what has come. Records stay in the ring while too much waits, unless `all`. Answers false when the worker
+    /// is gone.
     fn drain(&mut self, all: bool) -> bool {
         let mut batch = Batch::default();
         if all || self.backlog.load(Ordering::Relaxed) < self.limit {
@@ -175,24 +165,25 @@ impl Poller {
                 }
             }
         }
-        // After the records, so that the news before each of them are there.
+        // After the records, so that the events before each of them are there.
         for band in self.bands.values_mut() {
-            band.drain(&mut batch.news);
+            band.drain(&mut batch.events);
         }
-        self.is_calm = batch.news.is_empty() && batch.bytes.len() <= CALM;
-        if batch.order.is_empty() && batch.news.is_empty() && batch.malformed == 0 {
+        self.is_calm = batch.events.is_empty() && batch.bytes.len() <= CALM;
+        if batch.order.is_empty() && batch.events.is_empty() && batch.malformed == 0 {
             // The worker counts its waits in batches.
             return self.work.send(Work::Batch(batch)).is_ok();
         }
-        // Every CPU has a ring of its own: what a process did on several of them is put in order, and so are its ticks between.
-        batch.news.sort_by_key(|(time, _)| *time);
+        // Every CPU has a ring of its own: what a process did on several of them is put in order, and so are its ticks
+        // between.
+        batch.events.sort_by_key(|(time, _)| *time);
         batch.order.sort_by_key(|(time, _, _)| *time);
         let waiting = self.backlog.fetch_add(batch.size(), Ordering::Relaxed);
         if waiting > self.limit * 2 {
-            // Even news are too many: what is missed is asked for again.
-            let lost = batch.news.len() as u64;
+            // Even the events are too many: what is missed is asked for again.
+            let lost = batch.events.len() as u64;
             self.backlog.fetch_sub(batch.size(), Ordering::Relaxed);
-            batch.news = vec![(0, News::Lost(lost))];
+            batch.events = vec![(0, ProcessEvent::Lost(lost))];
             self.backlog.fetch_add(batch.size(), Ordering::Relaxed);
         }
         self.work.send(Work::Batch(batch)).is_ok()

@@ -1,27 +1,27 @@
-//! What `/proc` tells of a process (proc(5)): executable mappings, program, container.
+//! What `/proc` says of a process (proc(5)): executable mappings, program, container.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Bytes of a list of mappings that are read at most: 65,530 mappings, as many as a process may have by default, with paths of 500 bytes.
+/// Bytes of a list of mappings that are read at most: 65,530 mappings, as many as a process may have by default, with
+/// paths of 500 bytes.
 const MAX_MAPS: u64 = 32 << 20;
 /// Bytes of any other text that are read at most.
 const MAX_TEXT: u64 = 64 << 10;
 
-/// One life of a process id: ids are used again, starts are not.
+/// Which process an id belongs to: ids are used again, start times are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Life {
-    /// Process id.
+pub struct ProcessKey {
     pub pid: u32,
     /// Start on CLOCK_BOOTTIME, nanoseconds; 0: not known.
     pub start: u64,
 }
 
-impl Life {
+impl ProcessKey {
     /// Fails when the process is gone. What of it was opened before was its own.
     pub fn check(self) -> io::Result<()> {
         let now = start(self.pid);
-        // `/proc` tells hundredths of a second only.
+        // `/proc` has hundredths of a second only.
         if now == 0 || (self.start != 0 && now / TICK != self.start / TICK) {
             return Err(rustix::io::Errno::SRCH.into());
         }
@@ -29,7 +29,7 @@ impl Life {
     }
 }
 
-/// Nanoseconds of the unit in which `/proc/PID/stat` tells times: USER_HZ is 100 on all that we build for.
+/// Nanoseconds of the unit in which `/proc/PID/stat` counts time: USER_HZ is 100 on all that we build for.
 const TICK: u64 = 10_000_000;
 
 /// The ids of all processes.
@@ -39,14 +39,12 @@ pub fn pids() -> io::Result<Vec<u32>> {
         .collect())
 }
 
-/// One executable mapping as a line of `/proc/PID/maps` tells it.
+/// One executable mapping as a line of `/proc/PID/maps` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapsLine {
-    /// First address.
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// Offset in the file.
     pub offset: u64,
     /// Device, as major and minor number.
     pub device: (u32, u32),
@@ -163,7 +161,8 @@ pub fn container_id_of(cgroup: &str) -> &str {
     ""
 }
 
-/// The id that a process has in its innermost pid namespace, which names its perf map; its own id when that cannot be read.
+/// The id that a process has in its innermost pid namespace, which names its perf map; its own id when that cannot be
+/// read.
 pub fn namespaced_pid(pid: u32) -> u32 {
     let read = || {
         let status = text(pid, "status").ok()?;
@@ -209,18 +208,18 @@ mod tests {
     }
 
     #[test]
-    fn a_life_is_told_from_a_later_one_of_its_id() {
+    fn a_process_is_told_apart_from_a_later_one_with_its_id() {
         let pid = std::process::id();
         let start = start(pid);
-        let life = |start| Life { pid, start };
+        let key = |start| ProcessKey { pid, start };
         assert!(start > 0);
-        assert!(life(start + TICK / 2).check().is_ok() && life(0).check().is_ok());
-        assert!(life(start - TICK).check().is_err());
-        let nobody = Life {
+        assert!(key(start + TICK / 2).check().is_ok() && key(0).check().is_ok());
+        assert!(key(start - TICK).check().is_err());
+        let gone = ProcessKey {
             pid: u32::MAX,
             start: 0,
         };
-        assert!(nobody.check().is_err());
+        assert!(gone.check().is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! What is known of a process: who it is, and which file lies where in its memory.
+//! What is known of a process: its identity, and which file lies where in its memory.
 //!
-//! In: lines of `/proc/PID/maps` and news of the side band. Out: the file of an address. A process that is gone has what was heard of it.
+//! In: lines of `/proc/PID/maps` and events of the side band. Out: the file of an address. A process that is gone has
+//! what was heard of it.
 
 use std::sync::Arc;
 
@@ -11,31 +12,28 @@ use crate::ebpf::files::{FileId, Files};
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::window::{Frame, ProcessInfo};
 
-/// Mappings of a process that are kept at most; the program's search ends there too.
+/// Mappings of a process that are kept at most; the search of the BPF program ends there too.
 const MAX_MAPPINGS: usize = 16_000;
 
 /// A process that runs, or ran a moment ago.
 pub struct Process {
-    /// Who it is.
     pub info: Arc<ProcessInfo>,
     /// Its executable mappings.
     pub image: Image,
-    /// It was seen by a tick: its mappings are told to the program.
+    /// It was seen by a tick: its mappings are written for the BPF program.
     pub active: bool,
-    /// The mappings changed since they were told.
+    /// The mappings changed since they were written.
     pub stale: bool,
-    /// News of it may be missing.
+    /// Events of it may be missing.
     pub doubtful: bool,
-    /// The program has its mappings.
-    pub told: bool,
+    /// The BPF program has its mappings.
+    pub in_kernel: bool,
     /// It ended, that many batches ago plus one.
     pub exited: u32,
 }
 
-/// An executable mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// First address.
     pub start: u64,
     /// Address after the last.
     pub end: u64,
@@ -45,8 +43,8 @@ pub struct Mapping {
     pub bias: u64,
 }
 
-/// The executable mappings of a process until it runs another program, sorted by start, without overlaps. Copied stacks keep the image that
-/// they were taken of.
+/// The executable mappings of a process until it runs another program, sorted by start, without overlaps. Copied stacks
+/// keep the image that they were taken of.
 pub type Image = Arc<RwLock<Vec<Mapping>>>;
 
 impl Process {
@@ -65,7 +63,7 @@ impl Process {
             active: false,
             stale: false,
             doubtful: false,
-            told: false,
+            in_kernel: false,
             exited: 0,
         }
     }
@@ -82,7 +80,7 @@ impl Process {
         child
     }
 
-    /// Asks `/proc` who it is. What was heard stays when the process is gone.
+    /// Reads its identity from `/proc`. What events said stays when the process is gone.
     pub fn identify(&mut self) {
         let info = Arc::make_mut(&mut self.info);
         let set = |place: &mut String, found: String| {
@@ -116,7 +114,7 @@ impl Process {
         if line.start >= line.end {
             return None;
         }
-        let file = files.intern(self.info.life(), line);
+        let file = files.intern(self.info.key(), line);
         let bias = files
             .binary(file)
             .and_then(|binary| binary.address_of(line.offset))
@@ -140,7 +138,7 @@ impl Process {
         is_kept
     }
 
-    /// The mappings as the program reads them, after their number.
+    /// The mappings as the BPF program reads them, after their number.
     pub fn kernel_mappings(&self) -> Vec<KernelMapping> {
         let image = self.image.read();
         let mapping = |mapping: &Mapping| KernelMapping {

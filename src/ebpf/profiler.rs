@@ -1,7 +1,8 @@
-//! The profiler as its users see it: starts its threads, gives out windows, and leaves nothing in the kernel when it is dropped.
+//! The profiler as its users see it: starts its threads, gives out windows, and leaves nothing in the kernel when it is
+//! dropped.
 //!
-//! One thread polls the rings, one keeps processes and windows, one compiles unwind tables. Names are looked up by whoever took a window, on a
-//! thread of its own: none of that can lose a tick.
+//! One thread polls the rings, one keeps processes and windows, one compiles unwind tables. Names are looked up by
+//! the taker of a window, on a thread of its own: none of that can lose a tick.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +16,11 @@ use crate::ebpf::foreign::Opener;
 use crate::ebpf::object::{KernelMaps, LoadSettings, StartError, load};
 use crate::ebpf::poll::{Order, Poller, Source};
 use crate::ebpf::settings::{Choice, Settings};
-use crate::ebpf::state::State;
 use crate::ebpf::window::Window;
+use crate::ebpf::worker::Worker;
 
-/// How stacks are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Engine {
-    /// By the BPF program.
     Program,
     /// By perf events alone, and why.
     Events(String),
@@ -32,7 +31,7 @@ pub enum Engine {
 #[error("a thread of the profiler ended")]
 pub struct Ended;
 
-/// The running profiler. Dropping it closes the clocks and unloads the program: nothing stays in the kernel.
+/// The running profiler. Dropping it closes the clocks and unloads the BPF program: nothing stays in the kernel.
 pub struct Profiler {
     orders: Option<Sender<Order>>,
     threads: Vec<JoinHandle<()>>,
@@ -43,7 +42,7 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// Loads the program and starts the clocks of all CPUs.
+    /// Loads the BPF program and starts the clocks of all CPUs.
     pub fn start(settings: Settings) -> Result<Self, StartError> {
         let system = |what| move |error| StartError::System { what, error };
         let cpus = online_cpus().map_err(system("/sys/devices/system/cpu/online"))?;
@@ -54,7 +53,7 @@ impl Profiler {
         let hertz = Arc::new(AtomicU32::new(settings.hertz.max(1)));
         let (work, inbox) = channel();
         let (orders, ordered) = channel();
-        let mut state = State::new(settings, maps, cost.clone(), opener.clone(), backlog.clone())
+        let mut state = Worker::new(settings, maps, cost.clone(), opener.clone(), backlog.clone())
             .map_err(system("a new thread"))?;
         state.ignore_others().map_err(system("/proc"))?;
         let mut poller = Poller {
@@ -113,7 +112,6 @@ impl Profiler {
         answer.recv().map_err(|_| Ended)
     }
 
-    /// How stacks are taken.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -128,7 +126,7 @@ impl Profiler {
         &self.cost
     }
 
-    /// What opens files of processes, and counts those that are passed over.
+    /// What opens files of processes, and counts those that are refused.
     pub fn opener(&self) -> &Opener {
         &self.opener
     }
@@ -136,7 +134,7 @@ impl Profiler {
 
 impl Drop for Profiler {
     fn drop(&mut self) {
-        // The polling thread ends, drops the clocks and the program, then the worker has nobody to listen to.
+        // The polling thread ends, drops the clocks and the BPF program, then the channel of the worker is closed.
         self.orders = None;
         for thread in self.threads.drain(..) {
             // A panic is in the log already.
@@ -145,7 +143,7 @@ impl Drop for Profiler {
     }
 }
 
-/// Loads the program, or when the kernel does not let us, prepares for perf events alone.
+/// Loads the BPF program, or when the kernel does not let us, prepares for perf events alone.
 fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>, Engine), StartError> {
     let events = |why: String| {
         let source = Source::Events {
@@ -177,7 +175,7 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
             Ok((source, Some(maps), Engine::Program))
         }
         Err(error) if error.is_of_program() => {
-            // Whether perf events are allowed shows when they are opened; then the first error is the one to tell.
+            // Whether perf events are allowed shows when they are opened; then the first error is the one to report.
             crate::ebpf::events::SampleRing::open(0, 1_000_000_000)
                 .map(|_| events(error.to_string()))
                 .map_err(|_| error)
@@ -215,8 +213,8 @@ mod tests {
     fn a_worker_that_is_blocked_for_seconds_loses_no_tick() {
         let own = std::process::id();
         let profiler = Profiler::start(Settings {
-            // Ticks of programs that nobody looked at yet, which other tests may start meanwhile, copy their stacks: slow enough that those of five seconds
-            // fit where they must wait.
+            // Ticks of processes that are not known yet, which other tests may start meanwhile, copy their stacks:
+            // slow enough that those of five seconds fit where they must wait.
             hertz: 97,
             scope: Scope::Process(own),
             ..Settings::default()
@@ -225,7 +223,7 @@ mod tests {
         assert_eq!(profiler.engine(), &Engine::Program);
         let stop = Arc::new(AtomicBool::new(false));
         let spinner = spin(&stop);
-        // Once the mappings of this process are told, ticks are frames and no copies of stacks.
+        // Once the mappings of this process are in the kernel, ticks are frames and no copies of stacks.
         let until = Instant::now() + Duration::from_secs(60);
         let before = profiler.take().unwrap().accounts.stacks;
         loop {

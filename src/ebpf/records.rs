@@ -14,7 +14,6 @@ const SNAPSHOT_KERNEL: usize = HEAD + 32 + REGISTERS * 8;
 pub struct Record<'a> {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub time: u64,
-    /// Process id.
     pub pid: u32,
     /// The CPU that the tick came on.
     pub cpu: u32,
@@ -28,14 +27,12 @@ pub struct Record<'a> {
     pub period: u64,
     /// Kernel frames, leaf first, as bytes of addresses.
     kernel: &'a [u8],
-    /// The user half.
     pub user: User<'a>,
 }
 
 /// The user half of a tick.
 #[derive(Debug, Clone, Copy)]
 pub enum User<'a> {
-    /// Frames, leaf first.
     Frames(Addresses<'a>),
     /// Registers and bytes of the stack, to be walked here.
     Snapshot(Snapshot<'a>),
@@ -43,14 +40,12 @@ pub enum User<'a> {
     Copy(Snapshot<'a>),
 }
 
-/// What every record begins with, as far as it is known outside of the program.
+/// What every record begins with, as far as it is known outside of the BPF program.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub time: u64,
-    /// Process id.
     pub pid: u32,
-    /// Thread id.
     pub tid: u32,
     /// Nanoseconds of CPU time that the tick stands for.
     pub period: u64,
@@ -106,7 +101,7 @@ impl<'a> Addresses<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record; `None` when it is not of the layout that the program writes.
+    /// Reads a record; `None` when it is not of the layout that the BPF program writes.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let kernel_frames = usize::from(u16_at(bytes, 28)?);
         let user_frames = usize::from(u16_at(bytes, 30)?);

@@ -1,6 +1,7 @@
 //! Names of code that a runtime made: its perf map and its jitdump file.
 //!
-//! Files are read only when an address is asked for that is not known, or when they grew; what is known is kept a process, for as long as its owner has room.
+//! Files are read only when an address is asked for that is not known, or when they grew; what is known is kept a
+//! process, for as long as its owner has room.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::ebpf::foreign::{Ending, Opener, Refusal, Root};
-use crate::ebpf::proc::{self, Life};
+use crate::ebpf::proc::{self, ProcessKey};
 use crate::ebpf::window::ProcessInfo;
 use crate::symbols::bytes::Bytes;
 use crate::symbols::latest::Latest;
@@ -19,7 +20,7 @@ use crate::symbols::{Ranges, jitdump, perf_map};
 /// Names of all processes that make code.
 #[derive(Debug)]
 pub struct RunTimes {
-    processes: HashMap<Life, RunTime>,
+    processes: HashMap<ProcessKey, RunTime>,
     opener: Opener,
 }
 
@@ -33,7 +34,6 @@ struct RunTime {
 }
 
 impl RunTimes {
-    /// Nothing is known yet.
     pub fn new(opener: Opener) -> Self {
         Self {
             processes: HashMap::new(),
@@ -43,22 +43,22 @@ impl RunTimes {
 
     /// The names of a process for sorted addresses, asked for at `now`.
     pub fn resolve(&mut self, process: &ProcessInfo, addresses: &[u64], now: u64) -> &Ranges {
-        let known = self.processes.entry(process.life()).or_default();
+        let known = self.processes.entry(process.key()).or_default();
         known.used = now;
         known.learn(&self.opener, process, addresses);
         &known.names
     }
 
     /// The processes: when each was asked for last, and bytes of its names.
-    pub fn held(&self) -> impl Iterator<Item = (Life, u64, usize)> {
+    pub fn held(&self) -> impl Iterator<Item = (ProcessKey, u64, usize)> {
         self.processes
             .iter()
-            .map(|(life, known)| (*life, known.used, known.names.bytes()))
+            .map(|(key, known)| (*key, known.used, known.names.bytes()))
     }
 
     /// Forgets the names of a process; they are read again when they are asked for.
-    pub fn forget(&mut self, life: Life) {
-        self.processes.remove(&life);
+    pub fn forget(&mut self, key: ProcessKey) {
+        self.processes.remove(&key);
     }
 }
 
@@ -111,11 +111,12 @@ impl RunTime {
     }
 }
 
-/// The perf map of a process, in its world or, when it is gone, in ours, if it was written in its life. In a folder like `/tmp` everyone may have put it there.
+/// The perf map of a process, in its world or, when it is gone, in ours, if it was written while it ran. In a folder
+/// like `/tmp` everyone may have put it there.
 fn open_map(opener: &Opener, process: &ProcessInfo) -> Option<File> {
     let user = user(process);
     let inside = format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid));
-    if let Some(map) = opener.at(Root::Process(process.life()), &inside, Ending::File, user) {
+    if let Some(map) = opener.at(Root::Process(process.key()), &inside, Ending::File, user) {
         return Some(map);
     }
     let ours = format!("/tmp/perf-{}.map", process.pid);
@@ -127,7 +128,7 @@ fn open_map(opener: &Opener, process: &ProcessInfo) -> Option<File> {
 /// The user of a process now, or when it was seen last.
 fn user(process: &ProcessInfo) -> Option<u32> {
     let now = proc::user(process.pid);
-    process.life().check().ok().and(now).or(process.user)
+    process.key().check().ok().and(now).or(process.user)
 }
 
 /// The wall clock at some nanoseconds after boot, half a second early.
@@ -145,7 +146,7 @@ fn open_dump(opener: &Opener, process: &ProcessInfo) -> Option<File> {
         let name = line.path.rsplit('/').next().unwrap_or_default();
         name.starts_with("jit-") && name.ends_with(".dump")
     })?;
-    let file = opener.mapped(process.life(), &line)?;
+    let file = opener.mapped(process.key(), &line)?;
     let owner = file.metadata().ok()?.uid();
     if owner != 0 && Some(owner) != user(process) {
         opener.refuse(Refusal::Owner, &line.path);

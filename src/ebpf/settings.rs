@@ -2,7 +2,6 @@
 
 use crate::ebpf::budget::Budget;
 
-/// How a profiler works.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Ticks a second of busy CPU time, on each CPU.
@@ -11,22 +10,19 @@ pub struct Settings {
     pub kernel_stacks: bool,
     /// Put the name of the thread into each stack, as its outermost frame.
     pub comm: bool,
-    /// Which processes.
     pub scope: Scope,
-    /// Bound of memory.
     pub budget: Budget,
     /// Bound of CPU: a share of one CPU, above which the rate is lowered; `None`: no bound.
     pub cpu_limit: Option<f64>,
-    /// How stacks are taken.
     pub engine: Choice,
-    /// Copy each user stack beside the frames that the BPF program found, into [`Window::copies`](crate::ebpf::Window::copies): for comparing its walk with others. Many times the cost.
+    /// Copy each user stack beside the frames that the BPF program found, into
+    /// [`Window::copies`](crate::ebpf::Window::copies): for comparing its walk with others. Many times the cost.
     pub copies: bool,
 }
 
-/// Which processes are looked at.
+/// Which processes are profiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// All of the machine.
     All,
     /// This one and those that it starts from now on.
     Process(u32),
@@ -40,7 +36,6 @@ pub enum Choice {
     /// By the BPF program, or where the kernel refuses that, by perf events alone.
     #[default]
     Best,
-    /// By perf events alone.
     Events,
 }
 

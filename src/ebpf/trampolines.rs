@@ -1,7 +1,10 @@
-//! The pieces of code by which CPython shows its functions to profilers (`-X perf`, from 3.12 on; "Python support for the Linux perf profiler" in its manual).
+//! The pieces of code by which CPython shows its functions to profilers (`-X perf`, from 3.12 on; "Python support for
+//! the Linux perf profiler" in its manual).
 //!
-//! Each function of a script has a piece of its own, named in the perf map, that calls the interpreter and nothing else. Those of 3.13 for x86-64 move the stack
-//! pointer by a word and keep no frame pointer, so whoever follows frame pointers loses all functions but the innermost. They are told by their bytes, which are the same throughout.
+//! Each function of a script has a piece of its own, named in the perf map, that calls the interpreter and nothing
+//! else. Those of 3.13 for x86-64 move the stack pointer by a word and keep no frame pointer, so an unwinder that
+//! follows frame pointers loses all functions but the innermost. They are recognised by their bytes, which are the same
+//! throughout.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

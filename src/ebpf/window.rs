@@ -6,22 +6,21 @@ use std::sync::Arc;
 use crate::ebpf::binary::Binary;
 use crate::ebpf::copies::Copied;
 use crate::ebpf::files::FileId;
-use crate::ebpf::proc::Life;
+use crate::ebpf::proc::ProcessKey;
 use crate::unwind::Stop;
 
 /// An address in a binary, or at one of the special places of [`FileId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
-    /// The binary.
     pub file: FileId,
-    /// Virtual address in the binary; of a caller the last byte of the call. For [`FileId::COMM`] the index of the thread's name.
+    /// Virtual address in the binary; of a caller the last byte of the call. For [`FileId::COMM`] the index of the
+    /// thread's name.
     pub address: u64,
 }
 
 /// A process for good: ids are used again, starts are not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProcessInfo {
-    /// Process id.
     pub pid: u32,
     /// Start on CLOCK_BOOTTIME, nanoseconds.
     pub start: u64,
@@ -31,14 +30,13 @@ pub struct ProcessInfo {
     pub comm: String,
     /// Container that it runs in; empty for none.
     pub container_id: String,
-    /// The user that its files are made as, when it was looked at; `None` when it was gone by then.
+    /// The user that its files are made as, when it was read; `None` when it was gone by then.
     pub user: Option<u32>,
 }
 
 impl ProcessInfo {
-    /// Which life of its id it is.
-    pub fn life(&self) -> Life {
-        Life {
+    pub fn key(&self) -> ProcessKey {
+        ProcessKey {
             pid: self.pid,
             start: self.start,
         }
@@ -48,7 +46,6 @@ impl ProcessInfo {
 /// How often a stack was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weight {
-    /// Ticks of the clock.
     pub ticks: u64,
     /// Nanoseconds of CPU time that they stand for: each tick counts with the rate that it was taken at.
     pub nanos: u64,
@@ -64,12 +61,10 @@ impl std::ops::AddAssign for Weight {
 /// Stacks of one process, leaf first.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// Weight of each stack.
     pub weights: HashMap<Box<[Frame]>, Weight>,
 }
 
 impl Stacks {
-    /// Ticks of all stacks.
     pub fn ticks(&self) -> u64 {
         self.weights.values().map(|weight| weight.ticks).sum()
     }
@@ -80,21 +75,20 @@ impl Stacks {
 pub struct Places {
     /// Names of threads, by the index in their frames.
     pub comms: Vec<Arc<str>>,
-    /// The binaries.
     pub binaries: HashMap<FileId, Arc<Binary>>,
 }
 
 /// Where ticks went, since the start of the profiler.
 ///
-/// `expected` is the sum of `missed` and `ticks`, `ticks` that of the six that follow it. What was written to the ring (`stacks` and `snapshots`) is in a
-/// window (`samples`, which is the sum of `by_stop`), `filtered`, `malformed`, or on its way.
+/// `expected` is the sum of `missed` and `ticks`, `ticks` that of the six that follow it. What was written to the ring
+/// (`stacks` and `snapshots`) is in a window (`samples`, which is the sum of `by_stop`), `filtered`, `malformed`, or on
+/// its way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Accounts {
     /// Ticks that are due: the time that all clocks ran, by their period.
     pub expected: u64,
     /// Due ticks that did not come: the machine did not run, or interrupts were off.
     pub missed: u64,
-    /// Ticks of the clock.
     pub ticks: u64,
     /// Written to the ring with its frames.
     pub stacks: u64,
@@ -102,13 +96,12 @@ pub struct Accounts {
     pub snapshots: u64,
     /// Lost: the ring was full.
     pub ring_full: u64,
-    /// Of the idle task.
     pub idle: u64,
-    /// Of a process that is not looked at, told by the program.
+    /// Of a process that is ignored, counted by the BPF program.
     pub ignored: u64,
     /// Records read from the ring that are in a window.
     pub samples: u64,
-    /// Records of processes that are not looked at.
+    /// Records of processes that are not profiled.
     pub filtered: u64,
     /// Records that could not be read.
     pub malformed: u64,
@@ -117,7 +110,7 @@ pub struct Accounts {
     /// Samples by why the walk of the user half ended, in the order of [`Stop::ALL`].
     pub by_stop: [u64; Stop::ALL.len()],
     /// Records of the side band that were lost.
-    pub news_lost: u64,
+    pub events_lost: u64,
     /// Mappings that were not taken because their process had too many.
     pub mappings_lost: u64,
     /// Nanoseconds that the program took in the kernel.
@@ -128,7 +121,6 @@ pub struct Accounts {
     pub table_bytes: u64,
 }
 
-/// A while of samples.
 #[derive(Debug, Default)]
 pub struct Window {
     /// Stacks of each process.

@@ -4,15 +4,14 @@
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::Sender;
 
-use crate::ebpf::events::News;
+use crate::ebpf::events::ProcessEvent;
 use crate::ebpf::window::{Accounts, Window};
 
-/// Bytes that a piece of news counts for.
-const NEWS_BYTES: usize = 128;
+/// Bytes that an event counts for.
+const EVENT_BYTES: usize = 128;
 
 /// What the worker is given to do.
 pub enum Work {
-    /// Look at what was read.
     Batch(Batch),
     /// End the window and answer with it.
     Take {
@@ -22,7 +21,6 @@ pub enum Work {
         hertz: u32,
         /// It is the last one: nothing may wait for the next.
         is_last: bool,
-        /// Where the window goes.
         reply: Sender<Window>,
     },
     /// Wait until the other side is dropped.
@@ -36,8 +34,8 @@ pub struct Batch {
     pub(super) bytes: Vec<u8>,
     /// Time and place of each record, in order of time.
     pub(super) order: Vec<(u64, usize, usize)>,
-    /// News, in order of time.
-    pub news: Vec<(u64, News)>,
+    /// Events of processes, in order of time.
+    pub events: Vec<(u64, ProcessEvent)>,
     /// Records that could not be read.
     pub malformed: u64,
 }
@@ -52,6 +50,6 @@ impl Batch {
 
     /// What it counts for in the backlog.
     pub fn size(&self) -> usize {
-        self.bytes.len() + self.news.len() * NEWS_BYTES
+        self.bytes.len() + self.events.len() * EVENT_BYTES
     }
 }

@@ -15,7 +15,6 @@ pub struct Token {
 
 /// The kinds of tokens; a closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the text of each is in `TokenKind::text`")]
 pub enum TokenKind {
     /// Reported already; the parser steps over it.
     Illegal,

@@ -1,18 +1,17 @@
-//! Bytes of a file by their offset, through a small cache of pages: whoever reads tables in it needs two megabytes at most, however large they
-//! are or say that they are. All numbers are little-endian.
+//! Bytes of a file by their offset, through a small cache of pages: a reader of its tables needs two megabytes at
+//! most, however large they are or say that they are. All numbers are little-endian.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a page.
 const PAGE: usize = 16 << 10;
 /// Pages that are kept, each at the place of its number.
 const PAGES: usize = 128;
 /// Text that is read at most.
 const LONGEST: usize = 16 << 10;
 
-/// Something with bytes.
+// Something with bytes.
 pub trait Source {
     /// Reads from `offset` as much as there is and fits; 0 at the end and on errors.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize;
@@ -62,7 +61,6 @@ struct Page {
 }
 
 impl<'a> Bytes<'a> {
-    /// Nothing is read yet.
     pub fn new(source: &'a dyn Source) -> Self {
         Self {
             source,
@@ -93,21 +91,20 @@ impl<'a> Bytes<'a> {
         Some(())
     }
 
-    /// One byte.
     pub fn u8(&self, offset: u64) -> Option<u8> {
         let mut bytes = [0; 1];
         self.read(offset, &mut bytes)?;
         Some(bytes[0])
     }
 
-    /// Four bytes.
+    // Four bytes.
     pub fn u32(&self, offset: u64) -> Option<u32> {
         let mut bytes = [0; 4];
         self.read(offset, &mut bytes)?;
         Some(u32::from_le_bytes(bytes))
     }
 
-    /// Eight bytes.
+    // Eight bytes.
     pub fn u64(&self, offset: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         self.read(offset, &mut bytes)?;

@@ -23,7 +23,6 @@ impl Call {
         }
     }
 
-    /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.name.len() + self.file.len()
     }

@@ -5,19 +5,16 @@ use std::borrow::Cow;
 /// How much of a C++ name is shown; Rust names have no such choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Demangle {
-    /// As the linker has it.
     None,
     /// Name without parameters and template arguments.
     Simplified,
     /// Name with template arguments, without parameters.
     #[default]
     Templates,
-    /// All of it.
     Full,
 }
 
 impl Demangle {
-    /// The choice of a word.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "none" => Self::None,

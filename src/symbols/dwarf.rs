@@ -1,7 +1,8 @@
 //! Lines and inlined calls from `.debug_info` and `.debug_line` (DWARF 2 to 5), read anew for some addresses at a time.
 //!
-//! In: an ELF file and sorted addresses. Out: the calls at each. Nothing is kept between calls, and files whose sections are larger than the
-//! budget are left to their symbols: a long-running profiler must not hold a compiler's debug information.
+//! In: an ELF file and sorted addresses. Out: the calls at each. Nothing is kept between calls, and files whose
+//! sections are larger than the budget are left to their symbols: a long-running profiler must not hold a compiler's
+//! debug information.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,12 +18,11 @@ use crate::symbols::demangle::{Demangle, demangle};
 type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 type Unit<'a> = gimli::Unit<Reader<'a>>;
 
-/// How much is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of all sections, as they are in memory.
     pub bytes: u64,
-    /// Entries that are looked at for one set of addresses.
+    /// Entries that are read for one set of addresses.
     pub entries: usize,
 }
 
@@ -55,8 +55,9 @@ struct Found {
     calls: Vec<Call>,
 }
 
-/// The calls at each of some sorted addresses, innermost first. Addresses without any are left out, and so is everything when the file has
-/// no such sections, damaged ones or too large ones. The name of a call is empty where only its line is known.
+/// The calls at each of some sorted addresses, innermost first. Addresses without any are left out, and so is
+/// everything when the file has no such sections, damaged ones or too large ones. The name of a call is empty where
+/// only its line is known.
 pub fn locate<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     addresses: &[u64],
@@ -127,7 +128,7 @@ struct Refused;
 struct Search<'a, 'b> {
     dwarf: &'b gimli::Dwarf<Reader<'a>>,
     how: Demangle,
-    /// Entries that may still be looked at.
+    /// Entries that may still be read.
     entries: usize,
     found: BTreeMap<u64, Found>,
     /// Units that names led to.
@@ -200,7 +201,7 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
 
-    /// The addresses of an entry. A length that goes beyond all addresses is refused: gimli adds it without a look.
+    /// The addresses of an entry. A length that goes beyond all addresses is refused: gimli adds it unchecked.
     fn ranges(
         &self,
         unit: &Unit<'a>,

@@ -1,8 +1,8 @@
 //! ELF files: names of addresses from `.symtab` and `.dynsym`, where its segments
 //! lie, and its build id.
 //!
-//! Files are read through a cache of the ranges that are asked for; nothing is mapped, so a file that shrinks meanwhile gives an
-//! error and not a signal. Knows no processes.
+//! Files are read through a cache of the ranges that are asked for; nothing is mapped, so a file that shrinks meanwhile
+//! gives an error and not a signal. Knows no processes.
 
 use std::fs::File;
 use std::io;
@@ -16,11 +16,12 @@ use object::{Object, ObjectSegment, ReadRef, SegmentFlags};
 /// An ELF file as it is handed to a visitor.
 pub type ElfFile<'a> = object::File<'a, Limited<'a, File>>;
 
-/// Bytes that are read in one piece at most: the largest symbol tables and sections of unwinding seen have a third of it.
+/// Bytes that are read in one piece at most: the largest symbol tables and sections of unwinding seen have a third of
+/// it.
 const MAX_PIECE: u64 = 160 << 20;
 
-/// A file that is read by pieces which are never larger than they may be, whatever its headers say: a sparse file costs nothing to make and
-/// has terabytes.
+/// A file that is read by pieces which are never larger than they may be, whatever its headers say: a sparse file costs
+/// nothing to make and has terabytes.
 #[derive(Debug)]
 pub struct Limited<'a, R: ReadCacheOps>(pub &'a ReadCache<R>);
 
@@ -54,20 +55,10 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
 pub enum ElfError {
     /// It could not be opened.
     #[error("cannot open {path}: {error}")]
-    Open {
-        /// Its path.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Open { path: PathBuf, error: io::Error },
     /// It is not ELF, or damaged.
     #[error("cannot read {path} as an ELF file: {error}")]
-    Parse {
-        /// Its path.
-        path: PathBuf,
-        /// Why.
-        error: object::Error,
-    },
+    Parse { path: PathBuf, error: object::Error },
 }
 
 /// Opens a file and shows it to `visit`.
@@ -87,11 +78,10 @@ pub fn with_file<T>(path: &Path, visit: impl FnOnce(&ElfFile<'_>) -> T) -> Resul
 /// An executable segment: where its bytes lie in the file and which virtual addresses they have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Offset in the file.
     pub offset: u64,
     /// Virtual address, before relocation.
     pub address: u64,
-    /// Length in bytes.
+    // Length in bytes.
     pub size: u64,
 }
 
@@ -145,7 +135,7 @@ struct Entry {
     start: u64,
     /// 0: it reaches to the next one.
     size: u32,
-    /// Offset in the table of strings; the highest bit tells which.
+    /// Offset in the table of strings; the highest bit says of which.
     name: u32,
 }
 
@@ -155,7 +145,6 @@ const DYNAMIC: u32 = 1 << 31;
 /// A function of an [`Index`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// First address.
     pub start: u64,
     /// Address after the last.
     pub end: u64,
@@ -214,7 +203,7 @@ impl Index {
         let next = self.functions.get(after).map_or(u64::MAX, |entry| entry.start);
         self.functions[..after].iter().rev().take(NESTED).find_map(|entry| {
             let end = match entry.size {
-                // Only up to the address: what follows may belong to nobody.
+                // Only up to the address: what follows may belong to no function.
                 0 => address.saturating_add(1).min(next),
                 size => entry.start.saturating_add(u64::from(size)),
             };
@@ -232,7 +221,6 @@ impl Index {
         self.functions.is_empty()
     }
 
-    /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         self.functions.len() * size_of::<Entry>()
     }

@@ -1,4 +1,5 @@
-//! All that a binary tells of its functions: Go's table, lines and inlined calls of its DWARF, its symbols, in this order.
+//! All that a binary says of its functions: Go's table, lines and inlined calls of its DWARF, its symbols, in this
+//! order.
 //!
 //! Indexes and the places of tables are kept, names and lines stay in the file until they are asked for.
 
@@ -17,7 +18,8 @@ use crate::symbols::ranges::Ranges;
 /// The functions of a binary.
 #[derive(Debug)]
 pub struct Functions<S> {
-    /// Symbols, and the file that has their names: the binary or its debug file. Of two that know an address the first counts.
+    /// Symbols, and the file that has their names: the binary or its debug file. Of two that know an address the first
+    /// counts.
     symbols: Vec<(Index, S)>,
     /// Go's table, and the file that has it.
     go: Option<(Pclntab, S)>,
@@ -70,9 +72,10 @@ impl<S: Source> Functions<S> {
         self
     }
 
-    /// Looks up sorted `addresses` where `names` does not have them yet. `lines` is asked for the calls at addresses by the DWARF of a file
-    /// ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once; `None` when that costs too much now. Answers with the addresses that have a name without a
-    /// line for this reason: whoever forgets them may ask again.
+    /// Looks up sorted `addresses` where `names` does not have them yet. `lines` is asked for the calls at addresses by
+    /// the DWARF of a file ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once; `None` when that costs too
+    /// much now. Answers with the addresses that have a name without a line for this reason: a caller that forgets them
+    /// may ask again.
     pub fn resolve(
         &self,
         addresses: &[u64],

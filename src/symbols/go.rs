@@ -1,4 +1,5 @@
-//! Finds Go's table of functions in an ELF file: by the section's name, or by its magic number where the sections' names are gone.
+//! Finds Go's table of functions in an ELF file: by the section's name, or by its magic number where the sections'
+//! names are gone.
 
 use object::elf::{R_AARCH64_RELATIVE, R_X86_64_RELATIVE};
 use object::read::elf::{ElfFile64, Rela, SectionHeader};
@@ -187,8 +188,8 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
     /// Where a section has this number, and after it one that is a little greater (the table and the names in it).
     fn search(&self, name: &str, wanted: u64) -> Option<u64> {
         let section = self.file.section_by_name(name)?;
-        if !matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(object::elf::SHF_WRITE) != 0)
-        {
+        let writable = u64::from(object::elf::SHF_WRITE);
+        if !matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & writable != 0) {
             return None;
         }
         let (start, size) = section.file_range()?;

@@ -1,5 +1,5 @@
-//! Names of compiled code in the files that just-in-time compilers write for `perf inject` (`jit-PID.dump`; the layout is that of the kernel's
-//! `tools/perf/Documentation/jitdump-specification.txt`).
+//! Names of compiled code in the files that just-in-time compilers write for `perf inject` (`jit-PID.dump`; the layout
+//! is that of the kernel's `tools/perf/Documentation/jitdump-specification.txt`).
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ const MAGIC: u32 = 0x4a69_5444;
 const CODE_LOAD: u32 = 0;
 const CODE_MOVE: u32 = 1;
 const CLOSE: u32 = 3;
-/// Records that are looked at at most.
+/// Records that are read at most.
 const MAX_RECORDS: usize = 4_000_000;
 /// Pieces of code that are remembered for being moved.
 const MAX_CODE: usize = 1 << 20;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::symbols::ranges::Ranges;
 
-/// The functions of the kernel and its modules, as tight as they can be kept: the kernel takes some 60 ms of CPU to write the list.
+/// The functions of the kernel and its modules, as tight as they can be kept: the kernel takes some 60 ms of CPU to
+/// write the list.
 #[derive(Debug, Default)]
 pub struct Symbols {
     /// First addresses, in order; a function goes to the next.
@@ -16,8 +17,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Reads a list, line by line. `None` when it hides its addresses (all zero), as it does without CAP_SYSLOG. Of several names of an address the
-    /// first counts.
+    /// Reads a list, line by line. `None` when it hides its addresses (all zero), as it does without CAP_SYSLOG. Of
+    /// several names of an address the first counts.
     pub fn read(list: impl io::Read) -> io::Result<Option<Self>> {
         let mut lines = BufReader::with_capacity(1 << 16, list);
         let mut line = Vec::new();
@@ -55,7 +56,8 @@ impl Symbols {
         }))
     }
 
-    /// The function around an address: its first address, that of the next one, and its name. Of the last function the end is not known.
+    /// The function around an address: its first address, that of the next one, and its name. Of the last function the
+    /// end is not known.
     pub fn find(&self, address: u64) -> Option<(u64, u64, &str)> {
         let after = self.starts.partition_point(|start| *start <= address);
         let at = after.checked_sub(1)?;
@@ -75,7 +77,6 @@ impl Symbols {
         }
     }
 
-    /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.starts) + size_of_val(&*self.places) + self.text.len()
     }

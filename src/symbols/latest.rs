@@ -1,8 +1,8 @@
-//! The name of each of some addresses in a list that runtimes append to: addresses are used again, so what comes later counts.
+//! The name of each of some addresses in a list that runtimes append to: addresses are used again, so what comes later
+//! counts.
 
 /// Names that pass by in the order of time.
 pub struct Latest<'a> {
-    /// Sorted.
     addresses: &'a [u64],
     best: Vec<Option<(u64, u64, String)>>,
 }

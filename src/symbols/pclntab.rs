@@ -1,8 +1,9 @@
-//! Go's table of functions, which is in every Go program, stripped or not: names, lines, inlined calls, and how far the stack pointer is from
-//! where it was at the call.
+//! Go's table of functions, which is in every Go program, stripped or not: names, lines, inlined calls, and how far the
+//! stack pointer is from where it was at the call.
 //!
-//! The layouts are those that Go's `debug/gosym` and `runtime` read, by the magic number of Go 1.2, 1.16, 1.18 and 1.20. The
-//! table stays in the file; what is asked for is read from there through [`Bytes`]. Little-endian machines of 64 bits only.
+//! The layouts are those that Go's `debug/gosym` and `runtime` read, by the magic number of Go 1.2, 1.16, 1.18 and
+//! 1.20. The table stays in the file; what is asked for is read from there through [`Bytes`]. Little-endian machines of
+//! 64 bits only.
 
 use crate::symbols::bytes::Bytes;
 use crate::symbols::calls::{Call, Located};
@@ -11,7 +12,6 @@ use crate::symbols::calls::{Call, Located};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pclntab {
     layout: Layout,
-    /// Offset in the file.
     at: u64,
     /// Bytes of the smallest instruction.
     quantum: u64,
@@ -40,7 +40,6 @@ enum Layout {
 /// A function of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// First address.
     pub start: u64,
     /// Address after the last.
     pub end: u64,
@@ -279,7 +278,7 @@ impl Pclntab {
         })
     }
 
-    /// Name of an inlined call, and from the start of its function an instruction of who called it.
+    /// Name of an inlined call, and from the start of its function an instruction of its caller.
     fn inlined_call(&self, bytes: &Bytes<'_>, tree: u64, index: u64) -> Option<(String, u64)> {
         let (size, name, parent) = match self.layout {
             Layout::V20 => (16, 4, 8),

@@ -1,5 +1,6 @@
-//! Names of compiled code that a runtime writes to `/tmp/perf-PID.map`: `start size name` a line, numbers in hexadecimal
-//! (the format that `perf` reads; Node's `--perf-basic-prof`, Java's `Compiler.perfmap`, Python's `-X perf`).
+//! Names of compiled code that a runtime writes to `/tmp/perf-PID.map`: `start size name` a line, numbers in
+//! hexadecimal (the format that `perf` reads; Node's `--perf-basic-prof`, Java's `Compiler.perfmap`, Python's `-X
+//! perf`).
 
 use std::io::{self, BufRead, BufReader, Read};
 

@@ -1,7 +1,8 @@
 //! Names of address ranges that were asked for, kept so that each function is looked up once.
 //!
-//! A source (symbol table of a file, the kernel's list, a perf map) answers many sorted addresses in one pass over itself; what it
-//! answered is kept as ranges, the source itself is not. So the memory follows the functions that run, not those that exist.
+//! A source (symbol table of a file, the kernel's list, a perf map) answers many sorted addresses in one pass over
+//! itself; what it answered is kept as ranges, the source itself is not. So the memory follows the functions that run,
+//! not those that exist.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ struct Symbol {
 }
 
 impl Symbol {
-    /// Bytes of a symbol with these calls: its place in the tree, and what the calls take. Texts that are shared count as often as they are there.
+    /// Bytes of a symbol with these calls: its place in the tree, and what the calls take. Texts that are shared count
+    /// as often as they are there.
     fn bytes(calls: &[Call]) -> usize {
         2 * size_of::<u64>() + size_of::<Self>() + calls.iter().map(Call::bytes).sum::<usize>()
     }
@@ -62,17 +64,14 @@ impl Ranges {
         }
     }
 
-    /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Number of functions.
     pub fn len(&self) -> usize {
         self.by_start.len()
     }
 
-    /// True when it has none.
     pub fn is_empty(&self) -> bool {
         self.by_start.is_empty()
     }

@@ -1,7 +1,8 @@
-//! Names of stripped programs that lie elsewhere: in a separate debug file, found by build id or `.gnu_debuglink`, or packed in the program itself
-//! (`.gnu_debugdata`, which distributions call MiniDebugInfo).
+//! Names of stripped programs that lie elsewhere: in a separate debug file, found by build id or `.gnu_debuglink`, or
+//! packed in the program itself (`.gnu_debugdata`, which distributions call MiniDebugInfo).
 //!
-//! In: an ELF file and its path. Out: the paths where its debug file may be and what tells that a file is it, or the symbols unpacked. Opens nothing.
+//! In: an ELF file and its path. Out: the paths where its debug file may be and how a file is recognised as it, or the
+//! symbols unpacked. Opens nothing.
 
 use std::io::Read;
 use std::path::Path;
@@ -39,7 +40,7 @@ pub fn link<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<L
     })
 }
 
-/// Where the debug file of a program may be, the likeliest first; the folders are those that `gdb` looks into.
+/// Where the debug file of a program may be, the likeliest first; the folders are those of `gdb`.
 pub fn places(build_id: &str, link: Option<&Link>, program: &str) -> Vec<String> {
     let by_id = build_id
         .split_at_checked(2)

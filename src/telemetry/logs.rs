@@ -1,8 +1,8 @@
 //! Our own log lines: logfmt or JSON on standard error, level and format changeable while the program runs.
 //!
-//! In: events of `tracing` (and of libraries that use `log`), with the fields of the spans around them. Out: one line an event,
-//! `ts`, `level`, `msg`, then the fields. User and password in a URL are cut out of every value; other secrets never reach a log,
-//! because `lang` prints them as `(secret)`. Does not rotate, ship or drop lines.
+//! In: events of `tracing` (and of libraries that use `log`), with the fields of the spans around them. Out: one line
+//! an event, `ts`, `level`, `msg`, then the fields. User and password in a URL are cut out of every value; other
+//! secrets never reach a log, because `lang` prints them as `(secret)`. Does not rotate, ship or drop lines.
 
 use std::fmt::{self, Debug, Write as _};
 use std::io::Write as _;
@@ -37,41 +37,33 @@ const QUIET_TARGETS: [&str; 8] = [
 pub struct Settings {
     /// The least severe level that is written.
     pub level: Level,
-    /// The form of a line.
     pub format: Format,
 }
 
 /// Levels, named as in Alloy's `logging` block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
-    /// Everything.
     Debug,
     /// What an operator wants to know of a healthy program.
     #[default]
     Info,
-    /// What may need a look.
     Warn,
-    /// What failed.
     Error,
 }
 
-/// Forms of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// `key=value key="with space"`.
     #[default]
     Logfmt,
-    /// One flat JSON object.
     Json,
 }
 
 /// A setting that is not one of the known words, or logs that could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// Not a level.
     #[error("unrecognized log level `{0}`: use one of debug, info, warn, error")]
     Level(String),
-    /// Not a format.
     #[error("unrecognized log format `{0}`: use one of logfmt, json")]
     Format(String),
     /// There is a subscriber already, or it is gone.
@@ -125,14 +117,13 @@ pub struct LogHandle {
     taps: Arc<Taps>,
 }
 
-/// Who listens to the lines. The flag keeps the usual case, nobody, at the cost of one load.
+/// Listeners to the lines. The flag keeps the usual case, none, at the cost of one load.
 #[derive(Default)]
 struct Taps {
     any: AtomicBool,
     list: Mutex<Vec<Weak<Mutex<Kept>>>>,
 }
 
-/// What a tap has kept.
 struct Kept {
     text: String,
     limit: usize,

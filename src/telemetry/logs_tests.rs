@@ -75,7 +75,10 @@ fn json_lines_are_flat_objects() {
     let value: serde_json::Value = serde_json::from_str(&got[0]).unwrap();
     assert_eq!(
         value,
-        serde_json::json!({"ts": "T", "level": "error", "msg": "it failed", "count": 3, "level_": "own", "nan": "NaN", "text": "tab\t\"q\""})
+        serde_json::json!({
+            "ts": "T", "level": "error", "msg": "it failed", "count": 3, "level_": "own", "nan": "NaN",
+            "text": "tab\t\"q\"",
+        })
     );
 }
 

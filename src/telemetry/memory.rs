@@ -1,9 +1,9 @@
 //! Memory of the allocator that nobody uses any more, given back to the system.
 //!
 //! jemalloc gives pages back when they have been unused for ten seconds, but looks at its clock only when somebody
-//! allocates: a program that has just done something large and then rests would keep them. To be called after such work,
-//! off the async threads: it takes milliseconds. Pages of the program's own file are left alone: mapped or not, they stay
-//! in the system's cache of files, and the system takes them when it lacks memory.
+//! allocates: a program that has just done something large and then rests would keep them. To be called after such
+//! work, off the async threads: it takes milliseconds. Pages of the program's own file are left alone: mapped or not,
+//! they stay in the system's cache of files, and the system takes them when it lacks memory.
 
 #![allow(
     unsafe_code,
@@ -17,8 +17,8 @@ pub fn give_back() {
     let Ok(count) = arenas::narenas::read() else { return };
     for arena in 0..count {
         let name = format!("arena.{arena}.dirty_decay_ms\0");
-        // SAFETY: the name ends in NUL and the value behind it is an `ssize_t`, as jemalloc's manual says; an arena that
-        // does not exist yet is an error and no more.
+        // SAFETY: the name ends in NUL and the value behind it is an `ssize_t`, as jemalloc's manual says; an arena
+        // that does not exist yet is an error and no more.
         let Ok(before) = (unsafe { raw::read::<isize>(name.as_bytes()) }) else {
             continue;
         };

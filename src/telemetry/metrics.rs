@@ -1,8 +1,9 @@
 //! Metric handles: one tree of registries for the process, handed down in scopes.
 //!
-//! In: handles of `prometheus-client`, registered under a name without the `_total` of counters. Out: Prometheus text of all
-//! scopes together, each family once. Whoever makes a child scope keeps it for as long as its metrics shall be seen (a
-//! component does by keeping its context); a removed component therefore leaves nothing behind. No metric is process-wide.
+//! In: handles of `prometheus-client`, registered under a name without the `_total` of counters. Out: Prometheus text
+//! of all scopes together, each family once. The maker of a child scope keeps it for as long as its metrics shall be
+//! seen (a component does by keeping its context); a removed component therefore leaves nothing behind. No metric is
+//! process-wide.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -18,22 +19,23 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 type Label = (&'static str, Arc<str>);
 
-/// A place in the registry with labels that every metric registered here carries. Clones share the registry. When the last clone of a scope that was
-/// made by [`Scope::child`] is dropped, its metrics leave the registry, so a component that is removed leaves nothing behind.
+/// A place in the registry with labels that every metric registered here carries. Clones share the registry. When the
+/// last clone of a scope that was made by [`Scope::child`] is dropped, its metrics leave the registry, so a component
+/// that is removed leaves nothing behind.
 #[derive(Clone)]
 pub struct Scope {
     tree: Arc<Tree>,
     place: Arc<Place>,
 }
 
-/// A scope's own part.
 struct Place {
     labels: Box<[Label]>,
     /// Made when something is registered: most components of a large configuration have no metrics of their own.
     registry: OnceLock<Arc<Mutex<Registry>>>,
 }
 
-/// What all scopes of one root share. The root's own registry lives as long as any scope does; a child's as long as that child.
+/// What all scopes of one root share. The root's own registry lives as long as any scope does; a child's as long as
+/// that child.
 struct Tree {
     root: Arc<Mutex<Registry>>,
     children: Mutex<Children>,
@@ -51,7 +53,7 @@ struct Children {
 
 impl Children {
     fn add(&mut self, child: Weak<Mutex<Registry>>) {
-        // Not at every child: that would be a look at each for each.
+        // Not at every child: that would visit each for each.
         if self.list.len() >= self.sweep_at {
             self.list.retain(|child| child.strong_count() > 0);
             self.sweep_at = (self.list.len() * 2).max(64);
@@ -67,7 +69,6 @@ impl Default for Scope {
 }
 
 impl Scope {
-    /// A fresh, empty root.
     pub fn new() -> Self {
         let own = Arc::new(Mutex::new(Registry::default()));
         let tree = Tree {
@@ -111,7 +112,8 @@ impl Scope {
         })
     }
 
-    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text form adds; `help` is a sentence; it gets its full stop if it has none.
+    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text form adds; `help` is a
+    /// sentence; it gets its full stop if it has none.
     pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
         #[cfg(test)]
         self.tree.described.lock().push((name, metric.metric_type(), help));
@@ -137,8 +139,9 @@ impl Scope {
         self.registry().lock().register_collector(Box::new(collector));
     }
 
-    /// The metrics of every living scope of this root in Prometheus' text format 0.0.4, families sorted by name and each under one
-    /// `HELP` and `TYPE`. Two metrics of one name and the same labels give one line: the younger scope's.
+    /// The metrics of every living scope of this root in Prometheus' text format 0.0.4, families sorted by name and
+    /// each under one `HELP` and `TYPE`. Two metrics of one name and the same labels give one line: the younger
+    /// scope's.
     pub fn encode(&self) -> String {
         let mut merged = Merged::default();
         merged.add(&self.tree.root);
@@ -182,7 +185,8 @@ impl Merged {
         self.parse(&text);
     }
 
-    /// Reads OpenMetrics text as `prometheus-client` writes it: `HELP`, `TYPE`, perhaps `UNIT`, then the samples of one family.
+    /// Reads OpenMetrics text as `prometheus-client` writes it: `HELP`, `TYPE`, perhaps `UNIT`, then the samples of one
+    /// family.
     fn parse(&mut self, text: &str) {
         let mut help = "";
         let mut current: Option<String> = None;
@@ -200,7 +204,8 @@ impl Merged {
         }
     }
 
-    /// The key of the family to which the next samples go; `None` when a family of that name has another type, which no reader would accept.
+    /// The key of the family to which the next samples go; `None` when a family of that name has another type, which no
+    /// reader would accept.
     fn family(&mut self, name: &str, kind: &str, help: &str) -> Option<String> {
         // In this format a family has the name of its samples, and knows fewer types.
         let (name, kind) = match kind {

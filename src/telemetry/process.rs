@@ -1,7 +1,7 @@
 //! Metrics of the process itself, read from `/proc/self` when they are asked for.
 //!
-//! Out: `process_*` under the names that every Prometheus client library uses, what the allocator holds, and the version.
-//! What cannot be read (no `/proc`) is left out; nothing here fails. Knows nothing of profiles.
+//! Out: `process_*` under the names that every Prometheus client library uses, what the allocator holds, and the
+//! version. What cannot be read (no `/proc`) is left out; nothing here fails. Knows nothing of profiles.
 
 use std::fmt;
 use std::fs;
@@ -87,7 +87,7 @@ impl Collector for ProcessMetrics {
     }
 }
 
-/// The same and the traffic of the machine under Alloy's names, for those who alert on them.
+/// The same and the traffic of the machine under Alloy's names, for alerts that use them.
 #[derive(Debug)]
 pub struct ResourceMetrics {
     start_time: Option<f64>,

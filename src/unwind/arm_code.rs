@@ -1,7 +1,8 @@
-//! Code that Linux describes nowhere on 64-bit Arm, known by its instructions: what handlers of signals return to, and functions of the vDSO.
+//! Code that Linux describes nowhere on 64-bit Arm, known by its instructions: what handlers of signals return to, and
+//! functions of the vDSO.
 //!
-//! In: an ELF file and the rows of its call frame information. Out: rows for these as well. The encoding of instructions is that of the "Arm Architecture
-//! Reference Manual", C4.1.
+//! In: an ELF file and the rows of its call frame information. Out: rows for these as well. The encoding of
+//! instructions is that of the "Arm Architecture Reference Manual", C4.1.
 
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef};
 
@@ -35,8 +36,9 @@ pub fn describe<'data, R: ReadRef<'data>>(
 /// How the code that handlers of signals return to is called where the vDSO of 64-bit Arm has it.
 const SIGRETURN: &str = "__kernel_rt_sigreturn";
 
-/// Rules for the functions of the vDSO of 64-bit Arm, of which nothing is said: those that neither call nor move the stack pointer have their return address
-/// in x30, and nothing on the stack, from their first instruction to their last.
+/// Rules for the functions of the vDSO of 64-bit Arm, of which nothing is said: those that neither call nor move the
+/// stack pointer have their return address in x30, and nothing on the stack, from their first instruction to their
+/// last.
 fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64, code: &[u8]) -> Vec<Row> {
     let symbols = || file.dynamic_symbols().filter(|symbol| symbol.size() > 0);
     if !symbols().any(|symbol| symbol.name() == Ok(SIGRETURN)) {
@@ -55,10 +57,10 @@ fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64,
     rows.flatten().collect()
 }
 
-/// Whether code of 64-bit Arm leaves x30 and the stack pointer alone. The others: calls, additions to and subtractions from
-/// the stack pointer, and loads and stores that write it back.
+/// Whether code of 64-bit Arm leaves x30 and the stack pointer alone. The others: calls, additions to and subtractions
+/// from the stack pointer, and loads and stores that write it back.
 fn is_leaf(code: &[u8]) -> bool {
-    /// Bits that are looked at, and what they are in such an instruction.
+    /// Bits that are compared, and what they are in such an instruction.
     const OTHERS: [(u32, u32); 7] = [
         // bl
         (0xfc00_0000, 0x9400_0000),
@@ -116,8 +118,9 @@ mod tests {
 
     #[test]
     fn code_of_64_bit_arm_that_calls_or_moves_its_stack_pointer_is_no_leaf() {
-        // mrs x0, cntvct_el0; ldr x1, [x0, 16]; str x1, [sp, 8]; mov x2, sp; svc 0; ret; stp and ldp with [sp, 16]; stp x0, x1, [x2, -16]!; str x0, [x1, 8]!;
-        // stur x0, [sp, -8]; ldr x0, [sp, x1]; cmp x0, 31; cmn sp, 3; add x0, sp, 16
+        // mrs x0, cntvct_el0; ldr x1, [x0, 16]; str x1, [sp, 8]; mov x2, sp; svc 0; ret; stp and ldp with [sp, 16]; stp
+        // x0, x1, [x2, -16]!; str x0, [x1, 8]!; stur x0, [sp, -8]; ldr x0, [sp, x1]; cmp x0, 31; cmn sp, 3; add x0, sp,
+        // 16
         let leaf = [
             0xd53b_e040,
             0xf940_0801,
@@ -135,8 +138,9 @@ mod tests {
             0xb100_0fff,
             0x9100_43e0_u32,
         ];
-        // bl; blr x3; sub sp, sp, 64 (and 1, lsl 12); add sp, sp, 64; add sp, x29, 16; mov sp, x29; sub sp, sp, x9; stp x29, x30, [sp, -128]!;
-        // ldp x29, x30, [sp], 128; stp of d8 and w1, str of x30, w1, q0 and the byte of w1 with [sp, -16]!; ldr x30, [sp], 16; str x30, [x1, 16]
+        // bl; blr x3; sub sp, sp, 64 (and 1, lsl 12); add sp, sp, 64; add sp, x29, 16; mov sp, x29; sub sp, sp, x9; stp
+        // x29, x30, [sp, -128]!; ldp x29, x30, [sp], 128; stp of d8 and w1, str of x30, w1, q0 and the byte of w1 with
+        // [sp, -16]!; ldr x30, [sp], 16; str x30, [x1, 16]
         let others = [
             0x9400_0000,
             0xd63f_0060,

@@ -1,7 +1,8 @@
 //! One row of call frame information as a [`Row`].
 //!
-//! Registers have the numbers of DWARF: of x86-64 by the System V ABI, figure 3.36; of 64-bit Arm by "DWARF for the Arm 64-bit architecture",
-//! section 4.1. Expressions are compared with those that compilers and assemblers write; the rest becomes [`Rule::Complex`].
+//! Registers have the numbers of DWARF: of x86-64 by the System V ABI, figure 3.36; of 64-bit Arm by "DWARF for the Arm
+//! 64-bit architecture", section 4.1. Expressions are compared with those that compilers and assemblers write; the rest
+//! becomes [`Rule::Complex`].
 
 use gimli::{
     CfaRule, EndianSlice, Expression, Register, RegisterRule, RunTimeEndian, UnwindExpression, UnwindSection,
@@ -21,7 +22,7 @@ const SP: Register = Register(31);
 /// What binutils writes for a PLT: `rsp + 8 + ((((rip & 15) >= 11) ? 1 : 0) << 3)`.
 const PLT_EXPRESSION: [u8; 11] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
 
-/// The row for `pc`.
+// The row for `pc`.
 pub fn compile_row<'a, S>(arch: Arch, pc: u32, row: &UnwindTableRow<usize>, frames: &S) -> Row
 where
     S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
@@ -106,7 +107,8 @@ where
     })
 }
 
-/// The row of a frame that is larger than the other rules can say, which happens where a program has large arrays on its stack.
+/// The row of a frame that is larger than the other rules can say, which happens where a program has large arrays on
+/// its stack.
 fn far_row(pc: u32, offset: i64, frame_pointer: Option<RegisterRule<usize>>) -> Option<Row> {
     let bp = match frame_pointer {
         None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,

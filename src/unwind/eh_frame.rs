@@ -1,7 +1,8 @@
 //! `.eh_frame` (or `.debug_frame`) of an ELF file into a [`Table`].
 //!
-//! The call frame information is that of the DWARF 5 standard, section 6.4, in the form of the Linux Standard Base (`.eh_frame`). What the
-//! two register rules and the few well-known expressions of x86-64 compilers cannot say becomes [`Rule::Complex`].
+//! The call frame information is that of the DWARF 5 standard, section 6.4, in the form of the Linux Standard Base
+//! (`.eh_frame`). What the two register rules and the few well-known expressions of x86-64 compilers cannot say becomes
+//! [`Rule::Complex`].
 
 use gimli::{BaseAddresses, CieOrFde, EndianSlice, RunTimeEndian, UnwindContext, UnwindSection};
 use object::{Object, ObjectSection, ReadRef};
@@ -14,7 +15,8 @@ use crate::unwind::section::bounded;
 
 /// Rows at most: of the largest binaries seen (browsers), some millions would be 30 MB.
 const MAX_ROWS: usize = 4_000_000;
-/// Bytes of instructions that are run at most, those of common entries once for each function: a small file can name a long one a million times.
+/// Bytes of instructions that are run at most, those of common entries once for each function: a small file can name a
+/// long one a million times.
 const MAX_WORK: u64 = 512 << 20;
 
 /// What could not be said in rows, beside the table.
@@ -73,7 +75,8 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     let mut rows = Table::new(rows).into_rows();
     bridge_gaps(arch, file, &mut rows);
     let table = Table::new(rows);
-    // Entry points written in assembly (the dynamic linker's) have no description: whoever runs there was called by nobody.
+    // Entry points written in assembly (the dynamic linker's) have no description: code that runs there was called by
+    // nothing.
     let entry = u32::try_from(file.entry()).unwrap_or(0);
     if entry != 0 && table.find(entry).is_some_and(|row| row.rule == Rule::None as u8) {
         let mut rows = table.into_rows();
@@ -83,7 +86,8 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     Ok((table, losses))
 }
 
-/// Code without any description that is as long as this was written by a code generator (V8's builtins), and those keep frame pointers.
+/// Code without any description that is as long as this was written by a code generator (V8's builtins), and those keep
+/// frame pointers.
 const GENERATED: u32 = 64 << 10;
 
 /// Lets frame pointers be followed through long stretches of code without rules.
@@ -207,7 +211,8 @@ mod tests {
         start as usize..(start + size) as usize
     }
 
-    /// What clang makes of `int f(int a) { int b = g(a); return b + g(b); }` for 64-bit Arm with signed return addresses.
+    /// What clang makes of `int f(int a) { int b = g(a); return b + g(b); }` for 64-bit Arm with signed return
+    /// addresses.
     const ARM: [u8; 56] = [
         0x10, 0, 0, 0, 0, 0, 0, 0, 1, 0x7a, 0x52, 0, 1, 0x7c, 0x1e, 1, 0x1b, 0x0c, 0x1f, 0, 0x20, 0, 0, 0, 0x18, 0, 0,
         0, 0, 0, 0, 0, 0x24, 0, 0, 0, 0, 0x44, 0x2d, 0x44, 0x0e, 0x10, 0x93, 2, 0x9e, 4, 0x54, 0x0e, 0, 0x44, 0x2d,

@@ -1,13 +1,13 @@
-//! Rules for Go's functions, which have no `.eh_frame`: their table tells how far the stack pointer is from the call at each instruction.
+//! Rules for Go's functions, which have no `.eh_frame`: their table says how far the stack pointer is from the call at
+//! each instruction.
 //!
-//! Go keeps a chain of frame pointers across its own changes of stacks (a goroutine's and the thread's), so those are followed by it.
+//! Go keeps a chain of frame pointers across its own changes of stacks (a goroutine's and the thread's), so those are
+//! followed by it.
 
 use crate::unwind::row::{Arch, Row, Rule, aux};
 
-/// A Go function.
 #[derive(Debug, Clone, Copy)]
 pub struct Function<'a> {
-    /// First address.
     pub start: u64,
     /// Address after the last.
     pub end: u64,

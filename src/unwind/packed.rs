@@ -1,15 +1,16 @@
-//! The rows of a file as they are kept and searched, here and in the kernel (`struct line` in `bpf/include/records.h`): four bytes a row.
+//! The rows of a file as they are kept and searched, here and in the kernel (`struct line` in `bpf/include/records.h`):
+//! four bytes a row.
 //!
-//! In: sorted rows. Out: lines of 64 bytes. The first is a header with the most frequent rules; after it come all rules, each once and the most frequent first, then
-//! an index with the first row of each page of the file's addresses, then the rows: the high bits are the offset in the page, the low ones the number of the rule.
-//! Pages are so small that an average one has its rows in two lines, and so large that the index stays below a sixteenth of the rows. A file with
-//! more rules than usual has smaller pages, so there is room for the number of any rule.
+//! In: sorted rows. Out: lines of 64 bytes. The first is a header with the most frequent rules; after it come all
+//! rules, each once and the most frequent first, then an index with the first row of each page of the file's addresses,
+//! then the rows: the high bits are the offset in the page, the low ones the number of the rule. Pages are so small
+//! that an average one has its rows in two lines, and so large that the index stays below a sixteenth of the rows. A
+//! file with more rules than usual has smaller pages, so there is room for the number of any rule.
 
 use std::collections::HashMap;
 
 use crate::unwind::row::{Row, Table};
 
-/// Words of a line.
 pub const LINE_WORDS: usize = 16;
 
 /// Bytes that are fetched together: a line of a processor's cache, and an element of the kernel's array.
@@ -25,13 +26,11 @@ const PAGES: u32 = 2;
 const SHIFT: u32 = 3;
 /// Words before the index.
 const PAGES_AT: u32 = 4;
-/// Words before the rows.
 const ROWS_AT: u32 = 5;
 /// Words before the rules.
 const RULES_AT: u32 = 6;
 /// Words before the first rules, which stand in the header too.
 const FIRST_RULES_AT: u32 = 8;
-/// Rules in the header.
 const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
 
 /// Bits of the largest pages: 64 KiB.
@@ -43,14 +42,14 @@ const ROWS_A_PAGE: usize = 16;
 /// Rows whose memory is given back at a time while they are packed.
 const PIECE: usize = 1 << 16;
 
-/// The rows of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Packed {
     lines: Vec<Line>,
 }
 
 impl Packed {
-    /// Packs the rows of a table. Their memory is given back piece by piece, so both together take little more than the rows did.
+    /// Packs the rows of a table. Their memory is given back piece by piece, so both together take little more than the
+    /// rows did.
     pub fn new(table: Table) -> Self {
         let mut rows = table.into_rows();
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
@@ -115,7 +114,6 @@ impl Packed {
         }
     }
 
-    /// The lines.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
@@ -130,13 +128,13 @@ impl Packed {
         self.lines.is_empty()
     }
 
-    /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         size_of_val(self.lines.as_slice())
     }
 }
 
-/// The row that holds at `pc`; the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's address is `pc`, wherever it begins.
+/// The row that holds at `pc`; the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's address is `pc`,
+/// wherever it begins.
 pub fn find(lines: &[Line], pc: u32) -> Option<Row> {
     let word = |at: u32| {
         let line = lines.get(at as usize / LINE_WORDS)?;
@@ -321,7 +319,10 @@ mod tests {
 
         #[test]
         fn the_row_of_any_address_is_that_of_the_sorted_rows(
-            steps in proptest::collection::vec((prop_oneof![9 => 1..200_u32, 1 => 1..2_000_000_u32], 0..40_i16), 1..600),
+            steps in proptest::collection::vec(
+                (prop_oneof![9 => 1..200_u32, 1 => 1..2_000_000_u32], 0..40_i16),
+                1..600,
+            ),
             start in 0..0x1000_0000_u32,
             others in proptest::collection::vec(any::<u32>(), 20),
         ) {

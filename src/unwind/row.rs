@@ -1,7 +1,7 @@
 //! A rule of unwinding in eight bytes, the same in our tables, in the BPF program (`bpf/include/records.h`) and here.
 //!
-//! A row holds from its address to that of the next row. What it can say is what compilers say nearly always; the rest is
-//! [`Rule::Complex`], which ends a walk and is counted.
+//! A row holds from its address to that of the next row. What it can say is what compilers say nearly always; the rest
+//! is [`Rule::Complex`], which ends a walk and is counted.
 
 /// How the caller's registers are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,8 @@ pub enum Rule {
     Plt = 5,
     /// Described in a form that has no row.
     Complex = 6,
-    /// CFA = what lies at frame pointer + `cfa`; the caller's frame pointer lies at the frame pointer (stack realigned by the compiler).
+    /// CFA = what lies at frame pointer + `cfa`; the caller's frame pointer lies at the frame pointer (stack realigned
+    /// by the compiler).
     BpDeref = 7,
     /// As [`Rule::Bp`], but the caller's frame may lie anywhere: the function changes stacks.
     Switch = 8,
@@ -33,8 +34,8 @@ pub enum Rule {
     Return = 11,
     /// CFA = the third register + `cfa`.
     Aux = 12,
-    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. The frame pointer is at CFA - 8 * `extra`; 0: it still is in the
-    /// register. Nobody knows the third register.
+    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. The frame pointer is at CFA - 8 *
+    /// `extra`; 0: it still is in the register. The third register is not known.
     SpFar = 13,
 }
 
@@ -58,17 +59,18 @@ impl Arch {
     }
 }
 
-/// Where the caller's third register is found: the high four bits of a [`Row`]'s rule. Numbers from 2 to 12 (to 15 on x86-64): at CFA - 8 * number.
+/// Where the caller's third register is found: the high four bits of a [`Row`]'s rule. Numbers from 2 to 12 (to 15 on
+/// x86-64): at CFA - 8 * number.
 pub mod aux {
     /// It still is in the register.
     pub const SAME: u8 = 0;
-    /// x86-64: nobody knows.
+    // x86-64: not known.
     pub const LOST: u8 = 1;
-    /// 64-bit Arm: at the register that the CFA is counted from, plus `bp` words; the frame pointer is still in its register. What GCC makes of a frame
-    /// without a frame pointer, however large.
+    /// 64-bit Arm: at the register that the CFA is counted from, plus `bp` words; the frame pointer is still in its
+    /// register. What GCC makes of a frame without a frame pointer, however large.
     pub const RETURN_AT_BASE: u8 = 1;
-    /// 64-bit Arm: the frame pointer at the register that the CFA is counted from, plus `bp` words, the return address in the word after it. What GCC makes of
-    /// large frames, where the distance from the CFA has no room in a row.
+    /// 64-bit Arm: the frame pointer at the register that the CFA is counted from, plus `bp` words, the return address
+    /// in the word after it. What GCC makes of large frames, where the distance from the CFA has no room in a row.
     pub const RECORD_AT_BASE: u8 = 13;
     /// 64-bit Arm: the frame pointer lies below the stack pointer, the return address at it (Go).
     pub const BELOW: u8 = 14;
@@ -108,13 +110,12 @@ pub struct Row {
     pub cfa: i16,
     /// Where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register.
     pub bp: i8,
-    /// Number of the [`Rule`] in the low four bits; in the others a register for [`Rule::Register`] and [`Rule::Return`], one of [`aux`]
-    /// for the rest.
+    /// Number of the [`Rule`] in the low four bits; in the others a register for [`Rule::Register`] and
+    /// [`Rule::Return`], one of [`aux`] for the rest.
     pub rule: u8,
 }
 
 impl Row {
-    /// A row without offsets.
     pub fn plain(pc: u32, rule: Rule) -> Self {
         Self {
             pc,
@@ -124,7 +125,6 @@ impl Row {
         }
     }
 
-    /// The kind of its rule.
     pub fn kind(&self) -> Rule {
         Rule::from_number(self.rule)
     }
@@ -134,7 +134,8 @@ impl Row {
         self.rule >> 4
     }
 
-    /// A row of [`Rule::SpFar`] with a CFA so many bytes above the stack pointer, and the place of the frame pointer; `None` when the offset has no room.
+    /// A row of [`Rule::SpFar`] with a CFA so many bytes above the stack pointer, and the place of the frame pointer;
+    /// `None` when the offset has no room.
     pub fn sp_far(pc: u32, offset: i64, bp: u8) -> Option<Self> {
         let words = u32::try_from(offset).ok().filter(|bytes| bytes % 8 == 0)? / 8;
         let [low, middle, high, 0] = words.to_le_bytes() else {
@@ -187,8 +188,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Sorts rows and drops those that repeat the one before. Of several rows at one address the last one counts, but a gap
-    /// ([`Rule::None`]) never wins over a rule.
+    /// Sorts rows and drops those that repeat the one before. Of several rows at one address the last one counts, but a
+    /// gap ([`Rule::None`]) never wins over a rule.
     pub fn new(mut rows: Vec<Row>) -> Self {
         let key = |row: &Row| (row.pc, row.rule != Rule::None as u8);
         // Large tables are sorted once and pass here twice; a sort takes half as much memory again.
@@ -215,7 +216,6 @@ impl Table {
         Self { rows }
     }
 
-    /// Its rows.
     pub fn into_rows(self) -> Vec<Row> {
         self.rows
     }
@@ -248,7 +248,6 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         self.rows.len() * size_of::<Row>()
     }

@@ -1,24 +1,21 @@
 //! Walks a copied stack with the same rules as the BPF program.
 //!
-//! In: registers and the top of a stack as bytes, and how an address finds its table. Out: the return addresses, leaf first, and
-//! why the walk ended. Reads nothing but what it is given.
+//! In: registers and the top of a stack as bytes, and how an address finds its table. Out: the return addresses, leaf
+//! first, and why the walk ended. Reads nothing but what it is given.
 
 use crate::unwind::row::{Arch, Row, Rule, aux};
 
 /// Registers of the interrupted thread and the bytes from its stack pointer up.
 #[derive(Debug, Clone, Copy)]
 pub struct Snapshot<'a> {
-    /// Instruction pointer.
     pub ip: u64,
     /// Stack pointer; the address of the first of `bytes`.
     pub sp: u64,
-    /// Frame pointer.
     pub bp: u64,
     /// The third register that is followed: rbx on x86-64, x30 on 64-bit Arm.
     pub aux: u64,
     /// All registers by their DWARF numbers, x86-64 only.
     pub registers: [u64; REGISTERS],
-    /// Stack memory.
     pub bytes: &'a [u8],
 }
 
@@ -28,7 +25,7 @@ pub const REGISTERS: usize = 16;
 /// A [`Snapshot`] with bytes of its own.
 #[derive(Debug, Clone)]
 pub struct OwnedSnapshot {
-    /// All but the bytes.
+    // All but the bytes.
     registers: Snapshot<'static>,
     bytes: Vec<u8>,
 }
@@ -46,7 +43,6 @@ impl From<&Snapshot<'_>> for OwnedSnapshot {
 }
 
 impl OwnedSnapshot {
-    /// What it holds.
     pub fn borrow(&self) -> Snapshot<'_> {
         Snapshot {
             bytes: &self.bytes,
@@ -55,7 +51,6 @@ impl OwnedSnapshot {
     }
 }
 
-/// Where a walk is.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     ip: u64,
@@ -93,7 +88,6 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// Every reason.
     pub const ALL: [Self; 10] = [
         Self::NoUser,
         Self::End,
@@ -112,7 +106,6 @@ impl Stop {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// A word for metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoUser => "kernel_thread",
@@ -132,7 +125,6 @@ impl Stop {
 /// What is known of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// No mapping holds it.
     NoMapping,
     /// The mapping has no table: follow frame pointers.
     FramePointers,
@@ -145,8 +137,8 @@ pub enum Found {
 /// Bits of an address that are an address on 64-bit Arm: the others may carry a signature.
 const ADDRESS_BITS: u64 = 0x0000_ffff_ffff_ffff;
 
-/// Walks the stack. `find` is asked with each address (of the instruction, for callers one byte before the return address).
-/// Frames are pushed to `frames`, at most `limit`.
+/// Walks the stack. `find` is asked with each address (of the instruction, for callers one byte before the return
+/// address). Frames are pushed to `frames`, at most `limit`.
 pub fn walk(
     arch: Arch,
     snapshot: &Snapshot<'_>,
@@ -228,8 +220,8 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
     if cfa <= place.sp && is_return && rule != Rule::Switch {
         return Err(Stop::Order);
     }
-    // The descriptions of a leaf that has restored a register already, and is about to return, still tell where it was saved. That is below the stack
-    // pointer, where no copy begins, and the register has it.
+    // The descriptions of a leaf that has restored a register already, and is about to return, still say where it was
+    // saved. That is below the stack pointer, where no copy begins, and the register has it.
     let word_or = |register: u64, at: u64| match word(at) {
         Err(Stop::Read) if !is_return && at < place.sp => Ok(register),
         read => read,
@@ -297,7 +289,8 @@ fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, St
     let word = |at: u64| read(snapshot, sp.wrapping_add(at)).ok_or(Stop::Read);
     let place = match arch {
         Arch::X86_64 => {
-            /// DWARF numbers of r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx and rsp, as the ucontext has them, 40 bytes up.
+            /// DWARF numbers of r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx and rsp, as the ucontext has them, 40
+            /// bytes up.
             const ORDER: [usize; REGISTERS] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7];
             let mut all = [0; REGISTERS];
             for (index, register) in ORDER.into_iter().enumerate() {

@@ -1,7 +1,9 @@
-//! CPU samples of this process, by the backend of the `pyroscope` crate: SIGPROF by CPU time, stacks unwound with framehop.
+//! CPU samples of this process, by the backend of the `pyroscope` crate: SIGPROF by CPU time, stacks unwound with
+//! framehop.
 //!
-//! Out: gzip pprof with `samples/count` and `cpu/nanoseconds`. The crate's own encoder is not used: it knows neither the count nor
-//! full file names. The backend keeps about 20 MB from its first use on (its table of stacks). Not here: who may start it.
+//! Out: gzip pprof with `samples/count` and `cpu/nanoseconds`. The crate's own encoder is not used: it knows neither
+//! the count nor full file names. The backend keeps about 20 MB from its first use on (its table of stacks). Not here:
+//! who may start it.
 
 use std::time::{Instant, SystemTime};
 

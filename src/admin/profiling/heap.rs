@@ -1,8 +1,8 @@
 //! The heap of this process as jemalloc samples it.
 //!
-//! In: jemalloc's dump (`heap_v2` text: return addresses, sampled objects and bytes). Out: gzip pprof with `inuse_objects/count` and
-//! `inuse_space/bytes`, scaled up from the sample as `jeprof` does. Needs jemalloc as the allocator, started with `prof:true`
-//! (`main.rs` says so). Not here: what was freed, which jemalloc does not count.
+//! In: jemalloc's dump (`heap_v2` text: return addresses, sampled objects and bytes). Out: gzip pprof with
+//! `inuse_objects/count` and `inuse_space/bytes`, scaled up from the sample as `jeprof` does. Needs jemalloc as the
+//! allocator, started with `prof:true` (`main.rs` says so). Not here: what was freed, which jemalloc does not count.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -105,7 +105,8 @@ fn live(counts: &str) -> Option<(f64, f64)> {
     Some((objects, words.next()?.parse().ok()?))
 }
 
-/// From what was sampled to what there is: an allocation of `n` bytes is sampled with probability `1 - exp(-n / interval)`.
+/// From what was sampled to what there is: an allocation of `n` bytes is sampled with probability `1 - exp(-n /
+/// interval)`.
 fn unsampled(objects: f64, bytes: f64, interval: f64) -> Option<(i64, i64)> {
     if objects <= 0.0 || bytes <= 0.0 {
         return None;

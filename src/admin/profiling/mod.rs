@@ -25,12 +25,12 @@ use error::blocking;
 /// Takes profiles of this process. Clones share the memory of symbols and the lock.
 #[derive(Clone)]
 pub struct Profiling {
-    shared: Arc<Shared>,
+    process: Arc<ProcessLocks>,
     shutdown: Shutdown,
 }
 
 #[derive(Default)]
-struct Shared {
+struct ProcessLocks {
     cpu: tokio::sync::Mutex<()>,
     symbols: Mutex<symbols::Symbols>,
 }
@@ -39,7 +39,7 @@ impl Profiling {
     /// A profiler; when `shutdown` is cancelled a CPU profile ends early with what it has.
     pub fn new(shutdown: Shutdown) -> Self {
         Self {
-            shared: Arc::default(),
+            process: Arc::default(),
             shutdown,
         }
     }
@@ -52,7 +52,7 @@ impl Profiling {
                 asked: duration.as_secs(),
             });
         }
-        let _one_at_a_time = self.shared.cpu.try_lock().map_err(|_| ProfilingError::Busy)?;
+        let _one_at_a_time = self.process.cpu.try_lock().map_err(|_| ProfilingError::Busy)?;
         let sampling = blocking("CPU", cpu::Sampling::start).await?;
         tokio::select! {
             () = tokio::time::sleep(duration) => {}
@@ -61,12 +61,12 @@ impl Profiling {
         blocking("CPU", move || sampling.finish()).await
     }
 
-    /// What is allocated now, by the stack that allocated it. Sample types `inuse_objects/count` and `inuse_space/bytes`: the last
-    /// two of Go's four, because jemalloc does not count what was freed.
+    /// What is allocated now, by the stack that allocated it. Sample types `inuse_objects/count` and
+    /// `inuse_space/bytes`: the last two of Go's four, because jemalloc does not count what was freed.
     pub async fn heap(&self) -> Result<Vec<u8>, ProfilingError> {
         let dump = heap::dump().await?;
-        let shared = self.shared.clone();
-        blocking("heap", move || heap::to_pprof(&dump, &mut shared.symbols.lock())).await
+        let process = self.process.clone();
+        blocking("heap", move || heap::to_pprof(&dump, &mut process.symbols.lock())).await
     }
 }
 

@@ -82,7 +82,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// A path without what depends on the machine that built the program: `tokio-1.0.0/src/lib.rs`, `library/std/src/rt.rs`.
+/// A path without what depends on the machine that built the program: `tokio-1.0.0/src/lib.rs`,
+/// `library/std/src/rt.rs`.
 fn short_path(path: &str) -> &str {
     for (before, parts) in [("/registry/src/", 1), ("/rustc/", 1)] {
         if let Some(at) = path.find(before) {

@@ -39,8 +39,8 @@ impl Named {
 }
 
 impl Symbols {
-    /// A stack of return addresses without the frames of the allocator at its leaf: who asked for memory comes first, as in Go's
-    /// profiles.
+    /// A stack of return addresses without the frames of the allocator at its leaf: who asked for memory comes first,
+    /// as in Go's profiles.
     pub fn without_allocator<'a>(&mut self, stack: &'a [u64]) -> &'a [u64] {
         let leaves = &stack[..stack.len().min(ALLOCATOR_DEPTH)];
         let last = leaves.iter().rposition(|&address| {

@@ -1,6 +1,7 @@
 //! Profiles of the test program itself: known work must be found under its name.
 //!
-//! The sampling is one a process, so one test does all that needs it. The test program runs on jemalloc with its sampling on.
+//! The sampling is one a process, so one test does all that needs it. The test program runs on jemalloc with its
+//! sampling on.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -57,7 +58,8 @@ fn names<'a>(profile: &Profile<'a>, sample: usize) -> Vec<&'a str> {
         .collect()
 }
 
-/// Sum of the values of the samples in whose stack a function stands whose name contains `part`; of all with an empty `part`.
+/// Sum of the values of the samples in whose stack a function stands whose name contains `part`; of all with an empty
+/// `part`.
 fn sum(profile: &Profile<'_>, part: &str) -> Vec<i64> {
     let mut sums = vec![0; profile.sample_types.len()];
     for sample in 0..profile.sample_count() {
@@ -104,9 +106,11 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
     let total = sum(&profile, "");
     assert_eq!(total[1], total[0] * profile.period);
     let burnt = sum(&profile, "burn_for_the_cpu_test");
-    // Three seconds of a processor are 300 samples; a busy machine gives a twentieth of it, and a kernel with a slow tick samples less often.
+    // Three seconds of a processor are 300 samples; a busy machine gives a twentieth of it, and a kernel with a slow
+    // tick samples less often.
     assert!(burnt[0] >= 3, "only {burnt:?} of {total:?}");
-    // Time after the last sample, for looking up the symbols and for other tests, is used too: no more than that can be said.
+    // Time after the last sample, for looking up the symbols and for other tests, is used too: no more than that can be
+    // said.
     assert!((total[1] as f64) < used * 1.3, "{total:?} of {used}");
 
     // A caller that goes away stops the sampling.

@@ -1,6 +1,7 @@
-//! Who answers SQL: a server over HTTP, or a data folder that this process reads.
+//! What answers SQL: a server over HTTP, or a data folder that this process reads.
 //!
-//! In: a statement and a format. Out: the answer, chunk by chunk. A reader of a pipe that goes away ends it without an error.
+//! In: a statement and a format. Out: the answer, chunk by chunk. A reader of a pipe that goes away ends it without an
+//! error.
 
 use std::io::{ErrorKind, Write};
 #[cfg(feature = "server")]
@@ -58,7 +59,8 @@ impl SqlClient {
         Ok(answer)
     }
 
-    /// Writes the answer to `out` as it comes; only a table needs the whole of it first. A reader of a pipe that went away ends it without an error.
+    /// Writes the answer to `out` as it comes; only a table needs the whole of it first. A reader of a pipe that went
+    /// away ends it without an error.
     pub async fn answer_to(&self, statement: &str, format: Format, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
         let mut chunks = self.send(statement, format).await?;
         let mut whole = Vec::new();
@@ -87,7 +89,6 @@ pub struct SqlServer {
 }
 
 impl SqlServer {
-    /// A client of a server.
     pub async fn new(server: &ServerArgs) -> anyhow::Result<Self> {
         Ok(Self {
             client: crate::wire::sql::SqlClient::new(server.caller().await?),

@@ -1,7 +1,7 @@
 //! What the prompt offers when Tab is pressed: keywords, tables, columns, functions, commands.
 //!
-//! In: the line and the place in it. Out: words that go on from what stands there. The words are fixed: they are those of `docs/sql.md`, and nothing is
-//! asked of the server while someone types.
+//! In: the line and the place in it. Out: words that go on from what stands there. The words are fixed: they are those
+//! of `docs/sql.md`, and nothing is asked of the server while someone types.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
@@ -126,9 +126,12 @@ fn offered(line: &str, place: usize) -> (usize, Vec<String>) {
         );
     }
     let is_upper = part.chars().all(|c| !c.is_lowercase());
-    let keywords = KEYWORDS.iter().filter(fits).map(|word| match is_upper {
-        true => (*word).to_owned(),
-        false => word.to_lowercase(),
+    let keywords = KEYWORDS.iter().filter(fits).map(|word| {
+        if is_upper {
+            (*word).to_owned()
+        } else {
+            word.to_lowercase()
+        }
     });
     let columns = TABLES.iter().flat_map(|(_, columns)| columns.iter());
     let names = TABLES.iter().map(|(table, _)| table).chain(columns).chain(&FUNCTIONS);

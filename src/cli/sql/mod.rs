@@ -1,7 +1,7 @@
 //! `alluvium sql`: questions in SQL to a server or to a data folder, one or, without a statement, as many as are typed.
 //!
-//! One statement goes out, its rows come back as a table, JSON, CSV, Arrow, Parquet or pprof. The prompt is in `session`, who answers in `client`.
-//! The server checks and runs SQL: nothing is parsed here.
+//! One statement goes out, its rows come back as a table, JSON, CSV, Arrow, Parquet or pprof. The prompt is in
+//! `session`, what answers in `client`. The server checks and runs SQL: nothing is parsed here.
 
 mod client;
 mod complete;
@@ -48,7 +48,8 @@ pub struct SqlArgs {
     /// File to write the answer to instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Data folder to read directly, as it is at this moment, instead of asking a server; the folder's own server may be running.
+    /// Data folder to read directly, as it is at this moment, instead of asking a server; the folder's own server may
+    /// be running.
     #[cfg(feature = "server")]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -101,7 +102,7 @@ pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
             let mut file = std::fs::File::create(path).with_context(in_path)?;
             let written = client.answer_to(&statement, args.format, &mut file).await;
             if written.is_err() {
-                // Nobody shall take a part of an answer for the whole.
+                // A part of an answer must not look like the whole.
                 let _ = std::fs::remove_file(path);
             }
             written

@@ -1,6 +1,7 @@
 //! The prompt: statements over several lines, with completion, history, paging and a few commands.
 //!
-//! In: lines. Out: answers on standard output, errors of one statement on standard error. Ctrl-C forgets what was typed, or stops the query that runs.
+//! In: lines. Out: answers on standard output, errors of one statement on standard error. Ctrl-C forgets what was
+//! typed, or stops the query that runs.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -170,9 +171,10 @@ fn take_line(pending: &mut String, line: &str) -> Input {
         pending.push('\n');
     }
     pending.push_str(line.trim_end());
-    match pending.ends_with(';') {
-        true => Input::Statement(std::mem::take(pending)),
-        false => Input::More,
+    if pending.ends_with(';') {
+        Input::Statement(std::mem::take(pending))
+    } else {
+        Input::More
     }
 }
 
@@ -233,10 +235,7 @@ async fn show(answer: Vec<u8>, pages: bool) -> anyhow::Result<()> {
         (answer, is_shown)
     })
     .await?;
-    match is_shown {
-        true => Ok(()),
-        false => print(&answer),
-    }
+    if is_shown { Ok(()) } else { print(&answer) }
 }
 
 /// True when the pager has shown it.
@@ -247,7 +246,7 @@ fn page(answer: &[u8]) -> bool {
     let child = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
     let Ok(mut child) = child else { return false };
     if let Some(mut input) = child.stdin.take() {
-        // Who leaves the pager early has seen enough.
+        // The pager was left early.
         let _ = input.write_all(answer);
     }
     // 127: the shell has not found it.
@@ -269,9 +268,10 @@ fn history_path() -> Option<PathBuf> {
 pub(super) fn print(bytes: &[u8]) -> anyhow::Result<()> {
     output::write(bytes)?;
     // A prompt must not follow in the same line.
-    match !bytes.is_empty() && std::io::stdout().is_terminal() && !bytes.ends_with(b"\n") {
-        true => output::write(b"\n"),
-        false => Ok(()),
+    if !bytes.is_empty() && std::io::stdout().is_terminal() && !bytes.ends_with(b"\n") {
+        output::write(b"\n")
+    } else {
+        Ok(())
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! `integration/protos.rs` generates and compares them; nobody edits them. JSON is protobuf's: camelCase, 64-bit integers as strings;
 //! unknown fields are ignored and unknown enum names read as the default, because clients may be newer than we are.
-#![allow(missing_docs, reason = "generated")]
 #![allow(clippy::all, clippy::unwrap_used, reason = "generated")]
 #![allow(unused_qualifications, reason = "generated")]
 

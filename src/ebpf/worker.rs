@@ -1,7 +1,7 @@
-//! The worker: what is known of all processes, and the window that fills.
+//! The worker: what is known of all processes, and the window that is being filled.
 //!
-//! In: batches of records and news from the polling thread, in order. Out: windows. It may wait for `/proc` and for files; the polling thread goes on
-//! meanwhile, and what it reads waits in a bounded queue.
+//! In: batches of records and events from the polling thread, in order. Out: windows. It may wait for `/proc` and for
+//! files; the polling thread goes on meanwhile, and what it reads waits in a bounded queue.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,26 +11,24 @@ use std::time::{Duration, Instant};
 
 use crate::ebpf::copies::Copies;
 use crate::ebpf::cost::{Cost, ThreadCost};
-use crate::ebpf::events::News;
+use crate::ebpf::events::ProcessEvent;
 use crate::ebpf::files::{FileId, Files};
 use crate::ebpf::foreign::Opener;
+use crate::ebpf::kernel_side::KernelSide;
 use crate::ebpf::object::KernelMaps;
 use crate::ebpf::pending::{Pass, Pending, Waiting};
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::process::{Process, push_kernel, push_user};
 use crate::ebpf::records::{Record, User};
 use crate::ebpf::settings::{Scope, Settings};
-use crate::ebpf::told::Told;
 use crate::ebpf::window::{Accounts, Filling, Frame, ProcessInfo, Window};
 use crate::ebpf::work::{Batch, Work};
 use crate::unwind::Stop;
 
-/// All that the worker knows.
-pub struct State {
+pub struct Worker {
     settings: Settings,
-    /// What the program knows.
-    told: Told,
-    /// Processes that are looked at, when not all are.
+    kernel: KernelSide,
+    /// Processes whose ticks are taken, when not all are.
     followed: HashSet<u32>,
     files: Files,
     processes: HashMap<u32, Process>,
@@ -44,8 +42,8 @@ pub struct State {
     addresses: Vec<u64>,
 }
 
-impl State {
-    /// A worker that knows nothing yet. Bytes of batches that it is done with are taken from `backlog`.
+impl Worker {
+    /// Knows no process yet. `backlog` is lowered by the bytes of each batch that is done.
     pub fn new(
         settings: Settings,
         kernel: Option<KernelMaps>,
@@ -56,7 +54,7 @@ impl State {
         let budget = settings.budget;
         Ok(Self {
             settings,
-            told: Told::new(kernel),
+            kernel: KernelSide::new(kernel),
             followed: match settings.scope {
                 Scope::All => HashSet::new(),
                 Scope::Process(pid) | Scope::ChildrenOf(pid) => HashSet::from([pid]),
@@ -74,7 +72,7 @@ impl State {
         })
     }
 
-    /// Tells the program whom to pass over before the clocks start, or the ring would be full of those that nobody asked for.
+    /// Ignores all other processes before the clocks start, or their records would fill the ring.
     pub fn ignore_others(&mut self) -> std::io::Result<()> {
         if self.settings.scope == Scope::All {
             return Ok(());
@@ -83,8 +81,8 @@ impl State {
         let others = proc::pids()?
             .into_iter()
             .filter(|pid| scope == Scope::ChildrenOf(*pid) || !self.followed.contains(pid));
-        others.for_each(|pid| self.told.ignore(pid));
-        self.told.processes(&mut self.processes);
+        others.for_each(|pid| self.kernel.ignore(pid));
+        self.kernel.write_processes(&mut self.processes);
         Ok(())
     }
 
@@ -107,7 +105,7 @@ impl State {
                         self.walk_last();
                     }
                     let window = self.take(accounts, hertz);
-                    // Nobody waits any more when the profiler was dropped.
+                    // The receiver is gone when the profiler was dropped.
                     let _ = reply.send(window);
                 }
                 #[cfg(test)]
@@ -121,27 +119,27 @@ impl State {
 
     fn batch(&mut self, batch: &Batch) {
         self.accounts.malformed += batch.malformed;
-        let mut news = batch.news.iter().peekable();
-        self.tell_tables();
+        let mut events = batch.events.iter().peekable();
+        self.write_tables();
         for (time, bytes) in batch.records() {
-            while let Some((_, before)) = news.next_if(|(at, _)| *at <= time) {
-                self.hear(before);
+            while let Some((_, before)) = events.next_if(|(at, _)| *at <= time) {
+                self.apply(before);
             }
             match Record::parse(bytes) {
                 Some(record) => self.tick(&record),
                 None => self.accounts.malformed += 1,
             }
         }
-        for (_, rest) in news {
-            self.hear(rest);
+        for (_, rest) in events {
+            self.apply(rest);
         }
-        self.told.processes(&mut self.processes);
+        self.kernel.write_processes(&mut self.processes);
         self.walk_pending(Pass::Batch);
         self.forget_exited();
     }
 
     fn take(&mut self, polled: Accounts, hertz: u32) -> Window {
-        self.told.processes(&mut self.processes);
+        self.kernel.write_processes(&mut self.processes);
         let own = self.accounts;
         let accounts = Accounts {
             samples: own.samples,
@@ -149,7 +147,7 @@ impl State {
             malformed: own.malformed,
             folded: own.folded,
             by_stop: own.by_stop,
-            news_lost: own.news_lost,
+            events_lost: own.events_lost,
             mappings_lost: own.mappings_lost,
             agent_nanos: self.cost.nanos(),
             table_bytes: self.files.table_bytes() as u64,
@@ -163,9 +161,9 @@ impl State {
         let mut window = self.filling.finish(binary, accounts, hertz);
         window.copies = self.copies.take();
         let closed = self.files.age();
-        self.tell_tables();
+        self.write_tables();
         if !closed.is_empty() {
-            // Who has them is asked again at its next tick.
+            // Processes that map them are read again at their next tick.
             for process in self.processes.values_mut() {
                 let has = process
                     .image
@@ -181,31 +179,31 @@ impl State {
         window
     }
 
-    fn tell_tables(&mut self) {
-        for (id, rows) in self.told.tables(self.files.changes()) {
+    fn write_tables(&mut self) {
+        for (id, rows) in self.kernel.write_tables(self.files.changes()) {
             self.files.share(id, rows);
         }
     }
 
-    fn hear(&mut self, news: &News) {
-        match news {
-            News::Lost(count) => {
-                self.accounts.news_lost += count;
-                // Something is missing of someone: ask again for all, at their next tick.
+    fn apply(&mut self, event: &ProcessEvent) {
+        match event {
+            ProcessEvent::Lost(count) => {
+                self.accounts.events_lost += count;
+                // Some process has changed: read all of them again at their next tick.
                 for process in self.processes.values_mut() {
                     process.active = false;
                     process.doubtful = true;
                 }
             }
-            News::Executed { pid, comm } => self.executed(*pid, comm),
-            News::Forked { pid, parent } => {
-                self.told.end_ignoring(*pid);
+            ProcessEvent::Executed { pid, comm } => self.executed(*pid, comm),
+            ProcessEvent::Forked { pid, parent } => {
+                self.kernel.end_ignoring(*pid);
                 if self.followed.contains(parent) {
                     self.followed.insert(*pid);
                 } else if self.settings.scope != Scope::All {
-                    // The id may have been that of one that was looked at.
+                    // The id may have been that of a process that was followed.
                     self.followed.remove(pid);
-                    self.told.ignore(*pid);
+                    self.kernel.ignore(*pid);
                     return;
                 }
                 if let Some(parent) = self.processes.get(parent) {
@@ -213,7 +211,7 @@ impl State {
                     self.processes.insert(*pid, child);
                 }
             }
-            News::Mapped {
+            ProcessEvent::Mapped {
                 pid,
                 start,
                 end,
@@ -241,13 +239,13 @@ impl State {
                     self.accounts.mappings_lost += 1;
                 }
             }
-            News::Exited { pid, tid } if pid == tid => {
-                self.told.end_ignoring(*pid);
+            ProcessEvent::Exited { pid, tid } if pid == tid => {
+                self.kernel.end_ignoring(*pid);
                 if let Some(process) = self.processes.get_mut(pid) {
                     process.exited = 1;
                 }
             }
-            News::Exited { .. } => {}
+            ProcessEvent::Exited { .. } => {}
         }
     }
 
@@ -262,7 +260,7 @@ impl State {
         if let Some(before) = before {
             info.container_id.clone_from(&before.info.container_id);
             info.user = before.info.user;
-            process.told = before.told;
+            process.in_kernel = before.in_kernel;
             process.stale = true;
         }
         self.processes.insert(pid, process);
@@ -279,12 +277,12 @@ impl State {
             Scope::Process(_) => self.followed.contains(&record.pid),
             Scope::ChildrenOf(parent) => record.pid != parent && self.followed.contains(&record.pid),
         };
-        if !is_wanted && !self.adopt(record.pid) {
+        if !is_wanted && !self.follow_descendant(record.pid) {
             self.accounts.filtered += 1;
-            self.told.ignore(record.pid);
+            self.kernel.ignore(record.pid);
             return;
         }
-        self.meet(record.pid, record.start);
+        self.ensure_known(record.pid, record.start);
         let Some(process) = self.processes.get(&record.pid) else {
             return;
         };
@@ -309,11 +307,12 @@ impl State {
         }
     }
 
-    /// Looks whether a process that nobody told of was made by one that is followed: on a busy machine news of it may have been lost.
-    fn adopt(&mut self, pid: u32) -> bool {
-        /// Generations that are looked at.
+    /// Follows a process when one of its ancestors is followed: on a busy machine the event of its fork may have been
+    /// lost.
+    fn follow_descendant(&mut self, pid: u32) -> bool {
+        /// Generations above the process.
         const DEEPEST: usize = 16;
-        if self.told.is_ignored(pid) || pid == std::process::id() {
+        if self.kernel.is_ignored(pid) || pid == std::process::id() {
             return false;
         }
         let mut at = pid;
@@ -331,7 +330,7 @@ impl State {
     }
 
     /// Makes sure that the process of a tick is known, and that it is the same as before.
-    fn meet(&mut self, pid: u32, start: u64) {
+    fn ensure_known(&mut self, pid: u32, start: u64) {
         let is_known = |process: &Process| {
             let known = process.info.start;
             known == 0 || start == 0 || known == start
@@ -353,14 +352,13 @@ impl State {
             process.active = true;
             process.stale = true;
             process.identify();
-            // Forks of processes that were not known, and those whose news were lost.
+            // Forks of processes that were not known, and those whose events were lost.
             if process.doubtful || process.image.read().is_empty() {
                 process.read(&mut self.files);
             }
         }
     }
 
-    /// Walks copied stacks.
     fn walk_pending(&mut self, pass: Pass) {
         // At the start, when most stacks wait, the window has few.
         for walked in self.pending.walk(&mut self.files, pass, self.filling.free()) {
@@ -376,9 +374,7 @@ impl State {
 
     /// Walks all copied stacks, and waits for the tables that they need.
     fn walk_last(&mut self) {
-        /// How long.
         const LONGEST: Duration = Duration::from_secs(10);
-        /// How often it is tried.
         const STEP: Duration = Duration::from_millis(50);
         let until = Instant::now() + LONGEST;
         self.walk_pending(Pass::Try);
@@ -417,9 +413,9 @@ impl State {
         }
     }
 
-    /// Forgets processes that ended. Their last ticks may come one batch after the news.
+    /// Forgets processes that ended. Their last ticks may come one batch after the event.
     fn forget_exited(&mut self) {
-        let told = &mut self.told;
+        let kernel = &mut self.kernel;
         self.processes.retain(|pid, process| {
             if process.exited == 0 {
                 return true;
@@ -428,8 +424,8 @@ impl State {
             if process.exited <= 2 {
                 return true;
             }
-            if process.told {
-                told.forget(*pid);
+            if process.in_kernel {
+                kernel.remove_process(*pid);
             }
             false
         });

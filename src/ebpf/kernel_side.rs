@@ -1,0 +1,149 @@
+//! What the BPF program reads: mappings of processes, unwind tables of files, and the processes to ignore.
+//!
+//! In: what the worker knows. Out: entries of the kernel maps. Without a BPF program (perf events alone) it only
+//! remembers which processes are ignored.
+
+use std::collections::{HashMap, HashSet};
+
+use aya::maps::MapData;
+
+use crate::ebpf::arrays::{KernelMapping, SharedArray, array, shared_array};
+use crate::ebpf::files::{Change, FileId};
+use crate::ebpf::object::KernelMaps;
+use crate::ebpf::process::Process;
+use crate::unwind::Line;
+
+pub struct KernelSide {
+    /// `None` without a BPF program.
+    maps: Option<KernelMaps>,
+    /// Processes to ignore that are not written yet.
+    to_ignore: HashSet<u32>,
+    /// Processes that the BPF program ignores.
+    ignored: HashSet<u32>,
+    /// Ids that were ignored and belong to other processes by now.
+    to_restore: Vec<u32>,
+    /// The mappings of an ignored process, shared by all of them.
+    ignored_map: Option<MapData>,
+    /// A table without rows, shared by all files that have none.
+    no_rows: Option<MapData>,
+}
+
+impl KernelSide {
+    /// Nothing is written yet.
+    pub fn new(maps: Option<KernelMaps>) -> Self {
+        Self {
+            maps,
+            to_ignore: HashSet::new(),
+            ignored: HashSet::new(),
+            to_restore: Vec::new(),
+            ignored_map: None,
+            no_rows: None,
+        }
+    }
+
+    /// Ignores the process from the next write of processes on.
+    pub fn ignore(&mut self, pid: u32) {
+        self.to_ignore.insert(pid);
+    }
+
+    /// True for a process that is ignored, or will be.
+    pub fn is_ignored(&self, pid: u32) -> bool {
+        self.to_ignore.contains(&pid) || self.ignored.contains(&pid)
+    }
+
+    /// Ends ignoring `pid`: the id belongs to another process now.
+    pub fn end_ignoring(&mut self, pid: u32) {
+        self.to_ignore.remove(&pid);
+        if self.ignored.remove(&pid) {
+            self.to_restore.push(pid);
+        }
+    }
+
+    /// Writes changed unwind tables. Answers with those that lie in the kernel now.
+    pub fn write_tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, SharedArray<Line>)> {
+        let mut in_kernel = Vec::new();
+        let Some(maps) = &mut self.maps else {
+            return in_kernel;
+        };
+        for (id, change) in changes {
+            let key = id.table_key();
+            if change == Change::Gone {
+                // It may not have had one.
+                let _ = maps.tables.remove(&key);
+                continue;
+            }
+            if let Change::Made(table) = &change {
+                let written = shared_array("rows", table.lines()).and_then(|(map, rows)| {
+                    let inserted = maps.tables.insert(key, &map, 0);
+                    inserted.map(|()| rows).map_err(std::io::Error::other)
+                });
+                match written {
+                    Ok(rows) => {
+                        in_kernel.push((id, rows));
+                        continue;
+                    }
+                    Err(error) => {
+                        let bytes = table.bytes();
+                        tracing::warn!(error = %error, bytes, "cannot hand an unwind table to the kernel");
+                    }
+                }
+            }
+            if self.no_rows.is_none() {
+                let none: Line = Default::default();
+                self.no_rows = array("rows", &[none]).ok();
+            }
+            if let Some(rows) = &self.no_rows {
+                // Without it the BPF program goes on copying stacks.
+                let _ = maps.tables.insert(key, rows, 0);
+            }
+        }
+        in_kernel
+    }
+
+    /// Writes which processes are ignored, and the mappings of processes that changed.
+    pub fn write_processes(&mut self, processes: &mut HashMap<u32, Process>) {
+        let to_restore = std::mem::take(&mut self.to_restore);
+        let to_ignore = std::mem::take(&mut self.to_ignore);
+        let Some(maps) = &mut self.maps else {
+            return;
+        };
+        for pid in to_restore {
+            // It is not there when the id was given to a process that was written meanwhile.
+            let _ = maps.processes.remove(&pid);
+        }
+        if !to_ignore.is_empty() && self.ignored_map.is_none() {
+            self.ignored_map = array("mappings", &[KernelMapping::header(KernelMapping::IGNORED)]).ok();
+        }
+        for pid in to_ignore {
+            // What cannot be written is filtered by the worker, at each tick.
+            if let Some(map) = &self.ignored_map
+                && maps.processes.insert(pid, map, 0).is_ok()
+            {
+                self.ignored.insert(pid);
+            }
+        }
+        for (pid, process) in processes {
+            if !process.active || !process.stale || process.exited > 0 || process.image.read().is_empty() {
+                continue;
+            }
+            let written = array("mappings", &process.kernel_mappings())
+                .and_then(|map| maps.processes.insert(pid, &map, 0).map_err(std::io::Error::other));
+            process.stale = false;
+            match written {
+                Ok(()) => process.in_kernel = true,
+                // The BPF program goes on sending snapshots of it.
+                Err(error) => {
+                    tracing::debug!(error = %error, pid, "cannot write the mappings of a process for the BPF program");
+                }
+            }
+        }
+    }
+
+    /// Removes a process that ended.
+    pub fn remove_process(&mut self, pid: u32) {
+        if let Some(maps) = &mut self.maps {
+            // It may have been removed with an earlier process of the id.
+            let _ = maps.processes.remove(&pid);
+        }
+    }
+}
