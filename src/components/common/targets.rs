@@ -27,7 +27,7 @@ impl Targets {
     }
 
     /// How many targets there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         count(&self.0)
     }
 

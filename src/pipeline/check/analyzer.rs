@@ -15,16 +15,25 @@ use crate::pipeline::check::foreign;
 use crate::pipeline::check::graph::Declare;
 use crate::pipeline::component::{AnyDefinition, Stability};
 
+/// What a configuration is analysed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// To be checked: declarations that nobody instantiates are, too.
+    Whole,
+    /// To be run by this program.
+    Run,
+    /// To be run, and it came from a server: it may not configure the program.
+    RunRemote,
+}
+
 /// Analyses scopes and collects what is wrong with them.
 pub(super) struct Analyzer<'a> {
     /// What components there are.
     pub(super) catalog: &'a Catalog,
     /// Least stability of what may be used.
     pub(super) minimum: Stability,
-    /// True to analyse declarations too that nobody instantiates.
-    pub(super) whole: bool,
-    /// True for a configuration from a server: it configures components, not the program.
-    pub(super) remote: bool,
+    /// What the configuration is analysed for.
+    pub(super) extent: Extent,
     /// Where the syntax is broken.
     pub(super) broken: &'a Broken,
     /// Errors and warnings so far.

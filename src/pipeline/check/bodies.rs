@@ -41,7 +41,7 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
     }
     let client = analyzer.catalog.http_client();
     for (name, text) in &graph.settings {
-        let found = settings::check(name, text, client, !analyzer.whole, &resolve);
+        let found = settings::check(name, text, client, analyzer.extent, &resolve);
         let found = analyzer.broken.without_missing(text, found);
         analyzer.diagnostics.extend(found);
     }

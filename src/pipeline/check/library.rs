@@ -10,7 +10,7 @@ use crate::lang::ast::Statement;
 use crate::lang::diagnostic::nearest;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse};
-use crate::pipeline::check::analyzer::Analyzer;
+use crate::pipeline::check::analyzer::{Analyzer, Extent};
 use crate::pipeline::check::blocks::IMPORT;
 use crate::pipeline::check::broken::Broken;
 use crate::pipeline::check::catalog::Catalog;
@@ -95,8 +95,7 @@ impl Parsed {
         let mut analyzer = Analyzer {
             catalog,
             minimum,
-            whole: false,
-            remote: false,
+            extent: Extent::Run,
             broken: &Broken::default(),
             diagnostics: Diagnostics::new(),
             stack: Vec::new(),

@@ -26,6 +26,7 @@ pub mod settings;
 mod types;
 mod validate;
 
+pub(crate) use analyzer::Extent;
 pub use redact::redact;
+pub(crate) use validate::analyze;
 pub use validate::validate;
-pub(crate) use validate::{Extent, analyze};

@@ -11,7 +11,7 @@ use crate::lang::ast::{Block, ExpressionKind, File, Statement};
 use crate::lang::eval::unquote;
 use crate::lang::token::TokenKind;
 use crate::lang::{Diagnostic, Source, codes, is_identifier};
-use crate::pipeline::check::analyzer::{Analyzer, below_minimum};
+use crate::pipeline::check::analyzer::{Analyzer, Extent, below_minimum};
 use crate::pipeline::check::blocks::{IMPORT, MODULE_BLOCKS, SETTINGS};
 use crate::pipeline::check::bodies::check_bodies;
 use crate::pipeline::check::env::{Declares, Env, Instantiated, Misuse, ScopeKind};
@@ -103,7 +103,7 @@ impl Analyzer<'_> {
                 graph.push(text.block.id().into(), kind, text);
             }
         }
-        if self.whole {
+        if self.extent == Extent::Whole {
             for declare in reading.declares.values() {
                 self.declaration(declare, &around);
             }
@@ -220,7 +220,7 @@ impl Analyzer<'_> {
             return;
         };
         match reading.kind {
-            ScopeKind::Root if self.remote => {
+            ScopeKind::Root if self.extent == Extent::RunRemote => {
                 let message = format!("{name} not allowed in a configuration from a server");
                 return self.misplaced(
                     &text,

@@ -3,7 +3,7 @@
 //! Pure: no component is built, no environment is read.
 
 use crate::lang::{Diagnostics, Source, parse};
-use crate::pipeline::check::analyzer::Analyzer;
+use crate::pipeline::check::analyzer::{Analyzer, Extent};
 use crate::pipeline::check::broken::Broken;
 use crate::pipeline::check::catalog::Catalog;
 use crate::pipeline::check::graph::Graph;
@@ -30,17 +30,6 @@ pub fn validate(
     diagnostics
 }
 
-/// What a configuration is analysed for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// To be checked: declarations that nobody instantiates are, too.
-    Whole,
-    /// To be run by this program.
-    Run,
-    /// To be run, and it came from a server: it may not configure the program.
-    RunRemote,
-}
-
 /// Parses, builds the graph, checks every block. The graph can be run when there is no error.
 pub(crate) fn analyze(
     sources: &[Source],
@@ -61,8 +50,7 @@ pub(crate) fn analyze(
     let mut analyzer = Analyzer {
         catalog,
         minimum,
-        whole: extent == Extent::Whole,
-        remote: extent == Extent::RunRemote,
+        extent,
         broken: &broken,
         diagnostics: Diagnostics::new(),
         stack: Vec::new(),

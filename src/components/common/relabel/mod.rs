@@ -15,7 +15,7 @@ use crate::lang::attribute::{FromValue, wrong};
 use crate::lang::body::{FromBlocks, FromBody, arguments};
 use crate::lang::schema::{ArgumentBlock, Arguments, Kind, Schema};
 use crate::lang::value::{Capsule, Value};
-use crate::pipeline::component::live::{Change, Entry, LiveHandle, Step};
+use crate::pipeline::component::live::{Change, Entry, LiveHandle, Relabeled, Step};
 
 /// Capsule kind of the `rules` export; the capsule wraps [`Rules`].
 pub const RULES: &str = "relabel.Rules";
@@ -217,11 +217,11 @@ impl Rules {
     }
 
     /// Sends what the rules make of `labels` to open live views.
-    pub fn tell(&self, live: &LiveHandle, of_profile: bool, labels: &LabelMap) {
+    pub fn tell(&self, live: &LiveHandle, of: Relabeled, labels: &LabelMap) {
         live.tell(|| {
             let (after, steps) = self.trace(labels.clone());
             Entry::Relabel {
-                of_profile,
+                of,
                 before: labels.clone(),
                 steps,
                 after,

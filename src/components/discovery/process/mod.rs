@@ -56,6 +56,14 @@ struct Found {
     exported: Vec<Target>,
 }
 
+/// Which processes are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    All,
+    /// Those whose ids were not there at the last look.
+    New,
+}
+
 fn build(
     context: Context,
     arguments: Arc<ProcessArguments>,
@@ -66,13 +74,14 @@ fn build(
         found: Mutex::default(),
         changed: Notify::new(),
     };
-    component.refresh(true);
+    component.refresh(Look::All);
     Ok(Arc::new(component))
 }
 
 impl ProcessDiscovery {
-    /// Reads all processes, or only those that are new, and exports what changed.
-    fn refresh(&self, all: bool) {
+    /// Reads processes and exports what changed.
+    fn refresh(&self, look: Look) {
+        let all = look == Look::All;
         let arguments = self.arguments.lock().clone();
         let proc = Path::new("/proc");
         let mut found = self.found.lock();
@@ -131,7 +140,7 @@ impl ProcessDiscovery {
                 self.found.lock().read.is_none_or(|read| read.elapsed() >= interval)
             };
             let this = self.clone();
-            tokio::task::spawn_blocking(move || this.refresh(is_due))
+            tokio::task::spawn_blocking(move || this.refresh(if is_due { Look::All } else { Look::New }))
                 .await
                 .map_err(|error| ComponentError(format!("reading processes panicked: {error}")))?;
             let pause = LOOK.min(self.arguments.lock().refresh_interval.get());
@@ -147,7 +156,7 @@ impl ProcessDiscovery {
 impl Component<ProcessArguments> for ProcessDiscovery {
     fn update(&self, arguments: Arc<ProcessArguments>) -> Result<(), ComponentError> {
         *self.arguments.lock() = arguments;
-        self.refresh(true);
+        self.refresh(Look::All);
         self.changed.notify_one();
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::components::common::targets::{self, Targets};
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, Kind, TARGETS};
 use crate::lang::value::{Number, Value};
-use crate::pipeline::component::live::LiveHandle;
+use crate::pipeline::component::live::{LiveHandle, Relabeled};
 use crate::pipeline::component::{
     Component, ComponentError, Context, Definition, ExportsSender, HealthSender, HealthState, Stability, no_metrics,
 };
@@ -87,7 +87,7 @@ impl Component<RelabelArguments> for Relabel {
         let RelabelArguments { targets, rule: rules } = &*arguments;
         let output = targets.map(|target| rules.apply(target));
         let counts = Counts {
-            received: targets.len(),
+            received: targets.count(),
             kept: targets::count(&output),
         };
         *self.counts.lock() = counts;
@@ -113,7 +113,7 @@ impl Component<RelabelArguments> for Relabel {
 
     fn show_live(&self, arguments: &RelabelArguments, live: &LiveHandle) {
         for target in arguments.targets.iter() {
-            arguments.rule.tell(live, false, &target);
+            arguments.rule.tell(live, Relabeled::Target, &target);
         }
     }
 

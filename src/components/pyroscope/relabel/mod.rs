@@ -15,6 +15,7 @@ use crate::lang::attribute::Positive;
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, Kind, RECEIVER};
 use crate::lang::value::{Capsule, Number, Value};
+use crate::pipeline::component::live::Relabeled;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
@@ -135,7 +136,7 @@ impl Relabel {
             if self.context.live.is_watched() {
                 // What the cache knows is not enough for who wants to see each rule.
                 let rules = self.state.lock().rules.clone();
-                rules.tell(&self.context.live, true, &pairs(&profile.labels));
+                rules.tell(&self.context.live, Relabeled::Profile, &pairs(&profile.labels));
             }
             match self.relabel(&profile.labels) {
                 Some(labels) => {

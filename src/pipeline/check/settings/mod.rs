@@ -11,6 +11,7 @@ use crate::lang::decode::{Resolve, decode};
 use crate::lang::schema::Schema;
 use crate::lang::value::Value;
 use crate::lang::{Diagnostic, Diagnostics, codes};
+use crate::pipeline::check::analyzer::Extent;
 use crate::pipeline::check::graph::SourceBlock;
 
 pub mod http;
@@ -55,13 +56,12 @@ arguments! {
     }
 }
 
-/// What is wrong with one of these blocks; `run` when the configuration is to run and not only to be checked. `client`
-/// are the arguments of HTTP clients.
+/// What is wrong with one of these blocks. `client` are the arguments of HTTP clients.
 pub(crate) fn check(
     name: &str,
     text: &SourceBlock,
     client: Option<&'static Schema>,
-    run: bool,
+    extent: Extent,
     resolve: &dyn Resolve,
 ) -> Diagnostics {
     let SourceBlock { source, block } = text;
@@ -70,7 +70,7 @@ pub(crate) fn check(
         "http" => http::settings(text, resolve).err().unwrap_or_default(),
         "tracing" => {
             let mut found = body(TracingBody::SCHEMA);
-            if run && !found.has_errors() {
+            if extent != Extent::Whole && !found.has_errors() {
                 let message = "the `tracing` block has no effect: this program makes no traces of itself";
                 found.push(Diagnostic::warning(codes::NO_EFFECT, source, block.header(), message));
             }

@@ -33,6 +33,15 @@ const COUNT_AT_MOST: usize = 256 << 10;
 /// Nor one that is larger than this when unpacked.
 const UNPACK_AT_MOST: usize = 4 << 20;
 
+/// Whose labels went through relabel rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relabeled {
+    /// Those of a target that is discovered.
+    Target,
+    /// Those of the series of a profile.
+    Profile,
+}
+
 /// Something that happened in a component.
 #[derive(Debug)]
 pub enum Entry {
@@ -40,8 +49,8 @@ pub enum Entry {
     Target(LabelSet),
     /// Labels went through relabel rules.
     Relabel {
-        /// True for the labels of a profile, false for a target.
-        of_profile: bool,
+        /// Whose labels they are.
+        of: Relabeled,
         /// The labels before all rules.
         before: LabelSet,
         /// What the rules did, those left out that changed nothing.
@@ -247,12 +256,15 @@ impl Entry {
         match self {
             Self::Target(labels) => json!({ "labels": set_json(labels) }),
             Self::Relabel {
-                of_profile,
+                of,
                 before,
                 steps,
                 after,
             } => json!({
-                "of": if *of_profile { "profile" } else { "target" },
+                "of": match of {
+                    Relabeled::Target => "target",
+                    Relabeled::Profile => "profile",
+                },
                 "before": set_json(before),
                 "after": after.as_ref().map(set_json),
                 "steps": steps.iter().map(step_json).collect::<Vec<_>>(),

@@ -13,7 +13,7 @@ mod hub;
 mod tests;
 mod watcher;
 
-pub use entry::{Change, Entry, LabelSet, Outcome, ProfileFacts, Stamped, Step};
+pub use entry::{Change, Entry, LabelSet, Outcome, ProfileFacts, Relabeled, Stamped, Step};
 pub use flows::{Edge, FlowCount, TargetCount};
 pub use hub::{LiveHandle, LiveHub, Watch};
 pub use watcher::Batch;

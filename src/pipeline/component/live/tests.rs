@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::pipeline::component::live::{Change, Entry, LabelSet, LiveHandle, LiveHub, Outcome, ProfileFacts, Step};
+use crate::pipeline::component::live::{
+    Change, Entry, LabelSet, LiveHandle, LiveHub, Outcome, ProfileFacts, Relabeled, Step,
+};
 use crate::profile::{Labels, RawProfile};
 
 fn labels(pairs: &[(&str, &str)]) -> LabelSet {
@@ -139,7 +141,7 @@ fn entries_are_written_as_text_and_as_json() {
     let after = labels(&[("__address__", "a:1"), ("stage", "d\"v")]);
     let change = Change::between(&before, &after).unwrap();
     let entry = Entry::Relabel {
-        of_profile: false,
+        of: Relabeled::Target,
         before: before.clone(),
         steps: vec![Step {
             rule: 1,
@@ -153,7 +155,7 @@ fn entries_are_written_as_text_and_as_json() {
         r#"{__address__="a:1", env="dev"} => {__address__="a:1", stage="d\"v"}; rule 2 (replace) stage="d\"v" -env"#
     );
     let dropped = Entry::Relabel {
-        of_profile: false,
+        of: Relabeled::Target,
         before,
         steps: vec![Step {
             rule: 0,
