@@ -80,6 +80,10 @@ export function layout(message: FlameGraphMessage): Flame {
   // Functions of one name in several files are several functions, when the server tells files.
   for (let index = 0; index < names.length; index += 1) nameHash[index] = fnv1a32(flame.files[index] ? `${names[index]}\n${flame.files[index]}` : names[index]!);
 
+  // The mark of what was folded is a line of -1; a server that does not know it has only the name for it, with no file or binary.
+  const marks = message.lines?.some(({ values }) => values?.some((line) => Number(line) < 0)) ?? false;
+  const folds = (name: number): boolean => names[name] === 'other' && !flame.files[name] && !flame.mappings[name];
+
   let node = 0;
   for (let depth = 0; depth < levels.length; depth += 1) {
     const values = levels[depth]!;
@@ -101,8 +105,7 @@ export function layout(message: FlameGraphMessage): Flame {
       flame.level[node] = depth;
       const line = lines ? Number(lines[group / 4]) || 0 : 0;
       flame.line[node] = Math.max(0, line);
-      // A server that tells lines marks what it folded; others have only the name for it.
-      flame.folded[node] = Number(message.lines ? line < 0 : depth > 0 && names[name] === 'other' && Number(values[group + 2]) === total);
+      flame.folded[node] = Number(marks ? line < 0 : depth > 0 && folds(name) && Number(values[group + 2]) === total);
       const seed = above < 0 ? 0x811c9dc5 : flame.path[above]!;
       flame.path[node] = Math.imul(Math.imul(seed ^ (nameHash[flame.name[node]!] ?? 0), 0x01000193) ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
       x += total;

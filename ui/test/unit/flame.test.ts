@@ -141,6 +141,8 @@ describe('what was folded away', () => {
     expect([...flame.folded]).toEqual([0, 0, 1]);
     expect([...flame.line]).toEqual([0, 12, 0]);
     expect(foldedShare(flame, 0)).toBe(0.4);
+    const unmarked = layout({ names: ['total', 'other', 'other'], levels: values, files: ['', 'a.go', ''], lines: [{ values: [0] }, { values: [12, 0] }] });
+    expect([...unmarked.folded]).toEqual([0, 0, 1]);
   });
 });
 
