@@ -79,9 +79,9 @@ impl<'a> Writer<'a> for Hcl<'a> {
         let name = &*field.name.name;
         let word = hcl_edit::Ident::try_new(name).is_ok() && !matches!(name, "for" | "true" | "false" | "null");
         if !field.quoted && word {
-            self.push(name)
+            self.push(name);
         } else {
-            self.push(&quote(name))
+            self.push(&quote(name));
         }
         Ok(())
     }
