@@ -1,7 +1,7 @@
 //! The components, one folder each: the path is the name.
 //!
-//! [`ALL`] is the one list of them. Components do not import each other; what they share is in [`common`]. Deleting a folder and its
-//! line here removes a component.
+//! [`ALL`] is the one list of them. Components do not import each other; what they share is in [`common`]. Deleting a
+//! folder and its line here removes a component.
 
 use crate::components::discovery::{
     file as discovery_file, process as discovery_process, relabel as discovery_relabel,

@@ -1,6 +1,7 @@
 //! The syntax tree: a closed set of nodes, each with its place in the text.
 //!
-//! The tree is a value: it holds no reference to a parser and compares by content. Comments stand beside it, in order, for the printer.
+//! The tree is a value: it holds no reference to a parser and compares by content. Comments stand beside it, in order,
+//! for the printer.
 
 use std::sync::Arc;
 

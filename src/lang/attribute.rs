@@ -1,7 +1,7 @@
 //! Types of attributes: how the value of one becomes a value of Rust, and what is said of one that does not fit.
 //!
-//! In: a value that the schema let through, so of the right kind. Out: the typed value, or what is wrong with it. Null, which a user
-//! may write for any attribute, reads as the zero value of its type.
+//! In: a value that the schema let through, so of the right kind. Out: the typed value, or what is wrong with it. Null,
+//! which a user may write for any attribute, reads as the zero value of its type.
 
 use std::collections::BTreeMap;
 use std::fmt;

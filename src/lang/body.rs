@@ -1,7 +1,9 @@
-//! Typed bodies: the one table in which a body is declared, and how a decoded body becomes the struct that the table declares.
+//! Typed bodies: the one table in which a body is declared, and how a decoded body becomes the struct that the table
+//! declares.
 //!
-//! In: [`Arguments`], which fit their schema. Out: a struct, or every mistake with its path. The macro [`arguments!`] makes struct,
-//! schema, defaults, documentation and conversion from one table. The types of single attributes are in [`crate::lang::attribute`].
+//! In: [`Arguments`], which fit their schema. Out: a struct, or every mistake with its path. The macro [`arguments!`]
+//! makes struct, schema, defaults, documentation and conversion from one table. The types of single attributes are in
+//! [`crate::lang::attribute`].
 
 use std::sync::Arc;
 
@@ -62,8 +64,8 @@ impl<T: FromBody> FromBody for Arc<T> {
     }
 }
 
-/// The blocks of one name, by how many there may be: a body that is always there with its defaults, one that may be left out
-/// (`Option`), or any number of them (`Vec`).
+/// The blocks of one name, by how many there may be: a body that is always there with its defaults, one that may be
+/// left out (`Option`), or any number of them (`Vec`).
 pub trait FromBlocks: Sized {
     /// What each block may hold.
     const BODY: &'static Schema;
@@ -184,8 +186,8 @@ impl<'a> Reader<'a> {
 /// }
 /// ```
 ///
-/// A default is a literal of the configuration language, which is one of Rust too. `check` names a function that takes the
-/// struct and judges what attributes say together.
+/// A default is a literal of the configuration language, which is one of Rust too. `check` names a function that takes
+/// the struct and judges what attributes say together.
 macro_rules! arguments {
     (
         $(#[doc = $about:literal])*

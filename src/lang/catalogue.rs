@@ -1,9 +1,11 @@
-//! What the catalogue says about a diagnostic code: an explanation, a configuration that triggers it, and the same one mended.
+//! What the catalogue says about a diagnostic code: an explanation, a configuration that triggers it, and the same one
+//! mended.
 //!
-//! The texts are files `catalogue/ID.md`, compiled in: prose first, then a fenced block whose first line ends in `bad` and one in `fixed`, each after its
-//! language (`alloy` or `hcl`). Words after `bad` say how it is triggered: `bytes` (an escape `\xHH` is that byte of the file), `run` (loaded, not only
-//! checked), `build` (loaded while the storage folder cannot be used), `update` (after the mended one, while the storage folder cannot be used).
-//! Tests load every example; the reference page and `alluvium validate --explain` print them.
+//! The texts are files `catalogue/ID.md`, compiled in: prose first, then a fenced block whose first line ends in `bad`
+//! and one in `fixed`, each after its language (`alloy` or `hcl`). Words after `bad` say how it is triggered: `bytes`
+//! (an escape `\xHH` is that byte of the file), `run` (loaded, not only checked), `build` (loaded while the storage
+//! folder cannot be used), `update` (after the mended one, while the storage folder cannot be used). Tests load every
+//! example; the reference page and `alluvium validate --explain` print them.
 
 use crate::lang::codes::{ALL, Code, TEXTS};
 

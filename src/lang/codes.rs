@@ -1,9 +1,11 @@
 //! The diagnostic codes: one line a code, never reused.
 //!
-//! A new code takes a line here and a file `catalogue/ID.md` with its explanation and examples ([`crate::lang::catalogue`] has the form); then
-//! `UPDATE_EXPECT=1 cargo test --test integration catalogue` writes the reference page anew. A code that nothing reports any more is removed.
+//! A new code takes a line here and a file `catalogue/ID.md` with its explanation and examples
+//! ([`crate::lang::catalogue`] has the form); then `UPDATE_EXPECT=1 cargo test --test integration catalogue` writes the
+//! reference page anew. A code that nothing reports any more is removed.
 //!
-//! `E00` lexical, `E01` grammar, `E02` evaluation, `E03` a body against its schema, `E04` the graph, `E05` components, `W` warnings.
+//! `E00` lexical, `E01` grammar, `E02` evaluation, `E03` a body against its schema, `E04` the graph, `E05` components,
+//! `W` warnings.
 
 /// A kind of diagnostic, by its stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 //! Values to the types that a schema asks for, by Alloy's rules.
 //!
-//! Strings and numbers convert into each other, bools into nothing; secrets never become strings. Null converts into everything: an attribute keeps
-//! it as "not set", an element of a list or map becomes the type's zero value.
+//! Strings and numbers convert into each other, bools into nothing; secrets never become strings. Null converts into
+//! everything: an attribute keeps it as "not set", an element of a list or map becomes the type's zero value.
 
 use std::sync::Arc;
 

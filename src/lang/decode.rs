@@ -1,7 +1,7 @@
 //! A body against its schema: names, counts, labels and types, with positions; out comes an [`Arguments`].
 //!
-//! How an expression becomes a value is the caller's business ([`Resolve`]): the engine evaluates, `validate` checks types without values. A body
-//! is always read to its end, so that all its mistakes are reported at once.
+//! How an expression becomes a value is the caller's business ([`Resolve`]): the engine evaluates, `validate` checks
+//! types without values. A body is always read to its end, so that all its mistakes are reported at once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -60,7 +60,8 @@ impl Resolve for Evaluate<'_> {
     }
 }
 
-/// Names and defaults of schemas, worked out once and shared by all bodies that do not give them. It holds a list for each schema of the program that was asked for.
+/// Names and defaults of schemas, worked out once and shared by all bodies that do not give them. It holds a list for
+/// each schema of the program that was asked for.
 #[derive(Default)]
 pub struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
 
@@ -117,7 +118,8 @@ pub fn decode(
     }
 }
 
-/// The arguments of an empty body, required ones null. Fails when a default of the schema is not of its type: every component's table test calls this.
+/// The arguments of an empty body, required ones null. Fails when a default of the schema is not of its type: every
+/// component's table test calls this.
 pub fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let arguments = default_arguments(schema, &[], &mut diagnostics);
@@ -131,7 +133,8 @@ pub fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     diagnostics.into_result(arguments)
 }
 
-/// The value that an attribute has when it is not given; null when it has no default, or a default that is not of its type.
+/// The value that an attribute has when it is not given; null when it has no default, or a default that is not of its
+/// type.
 pub fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static str)]) -> Value {
     default_value(attribute, overrides, &mut Diagnostics::new())
 }

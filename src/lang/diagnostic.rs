@@ -1,6 +1,7 @@
 //! What is wrong with a configuration, where, and what would be right.
 //!
-//! Diagnostics are collected, never thrown one by one; rendering (plain, coloured or JSON) is here so that every command shows them alike.
+//! Diagnostics are collected, never thrown one by one; rendering (plain, coloured or JSON) is here so that every
+//! command shows them alike.
 
 use std::fmt;
 
@@ -315,7 +316,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance in characters, two swapped neighbours counting once; `None` above `most`, and for long names, which are not compared.
+/// Edit distance in characters, two swapped neighbours counting once; `None` above `most`, and for long names, which
+/// are not compared.
 fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
     // Each character more has to be put in: most names need no more than this look.
     if left.len() > 200 || left.len().abs_diff(right.chars().count()) > most {

@@ -1,7 +1,8 @@
 //! Expressions to values.
 //!
-//! Everything an expression may refer to comes through a [`Scope`]; names that the scope does not know are looked up in the standard library. The first
-//! error ends the expression and points at the part at fault. Arithmetic is Go's: three kinds of numbers, wrapping, integer division.
+//! Everything an expression may refer to comes through a [`Scope`]; names that the scope does not know are looked up in
+//! the standard library. The first error ends the expression and points at the part at fault. Arithmetic is Go's: three
+//! kinds of numbers, wrapping, integer division.
 
 use std::sync::Arc;
 

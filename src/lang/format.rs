@@ -1,9 +1,9 @@
 //! `fmt`: the canonical text of a configuration, and the promise that it is one.
 //!
-//! One pass of the [`printer`] gives what Alloy gives. Alloy's own output is not always canonical: with comments inside expressions a second pass moves
-//! them again, and a comment inside a dotted block name even breaks the file. So we print until nothing changes, and when that
-//! would change the meaning, lose a comment or does not settle, comments inside a statement are first moved to the lines above it; a text for which that
-//! does not help either stays as it is.
+//! One pass of the [`printer`] gives what Alloy gives. Alloy's own output is not always canonical: with comments inside
+//! expressions a second pass moves them again, and a comment inside a dotted block name even breaks the file. So we
+//! print until nothing changes, and when that would change the meaning, lose a comment or does not settle, comments
+//! inside a statement are first moved to the lines above it; a text for which that does not help either stays as it is.
 
 use crate::lang::ast::{File, Statement};
 use crate::lang::diagnostic::Diagnostics;
@@ -33,7 +33,8 @@ pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
     Ok(settle(&moved, &file).unwrap_or_else(|| text.to_owned()))
 }
 
-/// Prints until the text stays; `None` when it does not, or when it no longer means what `original` means or lost a comment of it.
+/// Prints until the text stays; `None` when it does not, or when it no longer means what `original` means or lost a
+/// comment of it.
 fn settle(file: &File, original: &File) -> Option<String> {
     let mut text = printer::print(file);
     for _ in 0..MAX_PASSES {

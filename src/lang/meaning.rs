@@ -1,4 +1,5 @@
-//! Whether two trees mean the same: parentheses that change nothing, the way in which a literal is written, and quotes of keys do not count.
+//! Whether two trees mean the same: parentheses that change nothing, the way in which a literal is written, and quotes
+//! of keys do not count.
 //!
 //! Conversion from one syntax to the other checks itself by this.
 

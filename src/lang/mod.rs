@@ -1,7 +1,8 @@
 //! The configuration language: text to tokens to tree to values, and back to text.
 //!
-//! Owns the syntax of Alloy (River): scanner, parser, printer, evaluator, diagnostics; and [`hcl`], a second syntax for the same tree. Never fails as a whole (it returns what it understood and the
-//! diagnostics), does no I/O, knows nothing of components beyond their [`schema`].
+//! Owns the syntax of Alloy (River): scanner, parser, printer, evaluator, diagnostics; and [`hcl`], a second syntax for
+//! the same tree. Never fails as a whole (it returns what it understood and the diagnostics), does no I/O, knows
+//! nothing of components beyond their [`schema`].
 
 pub mod argument_error;
 pub mod ast;

@@ -1,7 +1,7 @@
 //! Text to tokens, with Go-style terminator insertion.
 //!
-//! Scanning never fails as a whole: what cannot be a token is reported and becomes [`TokenKind::Illegal`]. Comments are tokens, so that
-//! the printer can put them back. The rules are those of Alloy's scanner: see the language reference.
+//! Scanning never fails as a whole: what cannot be a token is reported and becomes [`TokenKind::Illegal`]. Comments are
+//! tokens, so that the printer can put them back. The rules are those of Alloy's scanner: see the language reference.
 
 use crate::lang::codes::{self, Code};
 use crate::lang::diagnostic::{Diagnostic, Diagnostics};
@@ -322,7 +322,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// True when nothing but comments stands between `start` (a comment) and the end of its line, or when one of them holds the end.
+    /// True when nothing but comments stands between `start` (a comment) and the end of its line, or when one of them
+    /// holds the end.
     fn comment_ends_line(&self, start: usize) -> bool {
         let mut rest = self.text.get(start..).unwrap_or_default();
         loop {

@@ -1,7 +1,7 @@
 //! What a block may hold: names, types and defaults of its attributes and inner blocks, as constant data.
 //!
-//! A component declares its arguments with these types; the language checks a body against them with positions, fills in
-//! defaults, and hands the component an [`Arguments`]; the reference pages are written from the same data.
+//! A component declares its arguments with these types; the language checks a body against them with positions, fills
+//! in defaults, and hands the component an [`Arguments`]; the reference pages are written from the same data.
 
 use std::sync::Arc;
 
@@ -249,9 +249,9 @@ const fn is_before(left: &str, right: &str) -> bool {
     left.len() < right.len()
 }
 
-/// An evaluated body that fits its schema: every attribute of the schema is present (defaults filled in, null when not set),
-/// of its declared type; only in a check are those absent whose values are not known yet. Durations are kept as strings that
-/// parse. [`crate::lang::body`] makes a typed value of it.
+/// An evaluated body that fits its schema: every attribute of the schema is present (defaults filled in, null when not
+/// set), of its declared type; only in a check are those absent whose values are not known yet. Durations are kept as
+/// strings that parse. [`crate::lang::body`] makes a typed value of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
     /// Attribute values by name.

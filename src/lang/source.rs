@@ -1,6 +1,7 @@
 //! A configuration text with its name, and positions in it.
 //!
-//! Positions are byte offsets; lines and columns are worked out only when a person reads them. Columns count bytes from 1, as Alloy's do.
+//! Positions are byte offsets; lines and columns are worked out only when a person reads them. Columns count bytes from
+//! 1, as Alloy's do.
 
 use std::fmt;
 use std::sync::Arc;

@@ -121,7 +121,8 @@ impl Value {
     }
 }
 
-/// Deep equality as the engine needs it ("did this export change?"). Numbers compare by value across kinds; functions and capsules by identity.
+/// Deep equality as the engine needs it ("did this export change?"). Numbers compare by value across kinds; functions
+/// and capsules by identity.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

@@ -1,5 +1,5 @@
-//! How a component that reads files sees their changes: the arguments `detector` and `poll_frequency`, and one bounded reader of
-//! text.
+//! How a component that reads files sees their changes: the arguments `detector` and `poll_frequency`, and one bounded
+//! reader of text.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! One text over HTTP: what `import.http` and `remote.http` ask for.
 //!
-//! In: arguments with Alloy's names. Out: the body of an answer with status 200. Bodies are bounded; a request has a time limit.
+//! In: arguments with Alloy's names. Out: the body of an answer with status 200. Bodies are bounded; a request has a
+//! time limit.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! How a component reaches a Kubernetes API server: `api_server` and `kubeconfig_file` beside the HTTP client arguments.
+//! How a component reaches a Kubernetes API server: `api_server` and `kubeconfig_file` beside the HTTP client
+//! arguments.
 //!
 //! Arguments and their check. Opens nothing.
 

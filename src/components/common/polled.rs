@@ -1,7 +1,8 @@
 //! A discovery that asks for its targets again and again: what all such discoveries have in common.
 //!
-//! In: a [`Discovery`], which knows how to list targets. Out: exports, health, metrics, live view. Targets that cannot be listed keep
-//! their last state; new arguments are asked for at once, and an answer to old ones that comes late is dropped.
+//! In: a [`Discovery`], which knows how to list targets. Out: exports, health, metrics, live view. Targets that cannot
+//! be listed keep their last state; new arguments are asked for at once, and an answer to old ones that comes late is
+//! dropped.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -22,7 +23,8 @@ use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::telemetry::metrics::Scope;
 
-/// Most targets that one discovery exports: far more than one collector can profile, and a bound for an answer that is wrong.
+/// Most targets that one discovery exports: far more than one collector can profile, and a bound for an answer that is
+/// wrong.
 const MAX_TARGETS: usize = 100_000;
 
 /// Knows how to list targets.

@@ -1,15 +1,17 @@
 //! Regular expressions as Go (RE2) reads them, compiled by the `regex` crate.
 //!
-//! In: the text of an expression. Out: a [`Regex`] that is anchored at both ends and whose dot matches line ends, as Prometheus wants it,
-//! and a [`Template`] that expands `$1` and `${name}` as Go's `Regexp.Expand` does.
-//! The two dialects differ in a few places that real configurations touch (`\d` is ASCII in RE2, `[` needs no escape inside a class,
-//! `{` is literal where it opens no repetition, `\Q...\E` quotes): [`to_rust`] rewrites those and leaves the rest alone.
+//! In: the text of an expression. Out: a [`Regex`] that is anchored at both ends and whose dot matches line ends, as
+//! Prometheus wants it, and a [`Template`] that expands `$1` and `${name}` as Go's `Regexp.Expand` does. The two
+//! dialects differ in a few places that real configurations touch (`\d` is ASCII in RE2, `[` needs no escape inside a
+//! class, `{` is literal where it opens no repetition, `\Q...\E` quotes): [`to_rust`] rewrites those and leaves the
+//! rest alone.
 
 use std::sync::Arc;
 
 use regex::{Captures, Regex, RegexBuilder};
 
-/// Largest compiled program, 10 MiB: the same bound as the `regex` crate's default, written down because it guards memory.
+/// Largest compiled program, 10 MiB: the same bound as the `regex` crate's default, written down because it guards
+/// memory.
 const SIZE_LIMIT_BYTES: usize = 10 << 20;
 
 /// Compiles `pattern` as Prometheus does: `^(?s:pattern)$`.
@@ -114,7 +116,8 @@ fn escape<'a>(rest: &'a str, in_class: bool, out: &mut String) -> &'a str {
         ('s', false) => out.push_str("[\\t\\n\\f\\r ]"),
         ('S', _) => out.push_str("[^\\t\\n\\f\\r ]"),
         ('b', false) => out.push_str("(?-u:\\b)"),
-        // The word boundary's opposite may fall inside a character when it counts bytes; the Unicode form differs for letters beyond ASCII only.
+        // The word boundary's opposite may fall inside a character when it counts bytes; the Unicode form differs for
+        // letters beyond ASCII only.
         _ => {
             out.push('\\');
             out.push(character);
@@ -162,8 +165,8 @@ enum Part {
 }
 
 impl Template {
-    /// Cuts `text` as Go's `Regexp.Expand` does: `$$` is a dollar, `$name` takes the longest run of letters, digits and underscores,
-    /// a dollar that opens nothing stands for itself.
+    /// Cuts `text` as Go's `Regexp.Expand` does: `$$` is a dollar, `$name` takes the longest run of letters, digits and
+    /// underscores, a dollar that opens nothing stands for itself.
     pub fn new(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -196,7 +199,8 @@ impl Template {
         Self { parts }
     }
 
-    /// The text with every reference replaced by its group, or by nothing when the group did not take part or does not exist.
+    /// The text with every reference replaced by its group, or by nothing when the group did not take part or does not
+    /// exist.
     pub fn expand(&self, captures: &Captures<'_>) -> String {
         let mut out = String::new();
         for part in &self.parts {

@@ -1,7 +1,7 @@
 //! Selectors of Kubernetes, as far as they can be judged without a server: are they written as selectors are?
 //!
-//! In: the text of a label or field selector. Out: nothing, or what is wrong. The grammar is that of the API server; keys of field
-//! selectors differ by kind of object and are not judged.
+//! In: the text of a label or field selector. Out: nothing, or what is wrong. The grammar is that of the API server;
+//! keys of field selectors differ by kind of object and are not judged.
 
 use std::sync::Arc;
 

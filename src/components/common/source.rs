@@ -1,7 +1,8 @@
 //! A component that is a value from elsewhere: it is fetched, exported, and fetched again when it may have changed.
 //!
-//! In: a [`Fetch`] made of the arguments. Out: exports and health. The first fetch belongs to the build: when it fails the component is not built. A later
-//! failure is shown as health, and the last value stays. Fetching may block: it never happens on the runtime's threads.
+//! In: a [`Fetch`] made of the arguments. Out: exports and health. The first fetch belongs to the build: when it fails
+//! the component is not built. A later failure is shown as health, and the last value stays. Fetching may block: it
+//! never happens on the runtime's threads.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -48,7 +49,8 @@ type Make<A> = Box<dyn Fn(&Context, &A) -> Result<Arc<dyn Fetch>, ComponentError
 struct Source<A> {
     context: Context,
     make: Make<A>,
-    /// The one in force. Held while a value is exported, so that what an old one got late never follows what the new one got; never while fetching.
+    /// The one in force. Held while a value is exported, so that what an old one got late never follows what the new
+    /// one got; never while fetching.
     fetch: Mutex<Arc<dyn Fetch>>,
     /// Wakes the run loop: the watched folder changed.
     changed: Arc<Notify>,
@@ -115,7 +117,8 @@ impl<A: 'static> Source<A> {
 
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut watcher: Option<FolderWatcher> = None;
-        // After a change of arguments as at the start, the value is new. It is fetched once more only when the folder was not watched then, lest a change be missed.
+        // After a change of arguments as at the start, the value is new. It is fetched once more only when the folder
+        // was not watched then, lest a change be missed.
         let mut is_fresh = true;
         loop {
             let fetch = self.fetch.lock().clone();

@@ -58,7 +58,8 @@ pub fn count(targets: &Value) -> usize {
     }
 }
 
-/// Targets after `change`, which drops those that it answers with nothing. What did not change is shared with the value given: a target, or all of it.
+/// Targets after `change`, which drops those that it answers with nothing. What did not change is shared with the value
+/// given: a target, or all of it.
 fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value {
     let Value::Array(items) = targets else {
         return Value::array([]);

@@ -1,4 +1,5 @@
-//! What the components' tests share: arguments with the schema's defaults, a context that records, a server, polling with a deadline.
+//! What the components' tests share: arguments with the schema's defaults, a context that records, a server, polling
+//! with a deadline.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -61,7 +61,8 @@ choices! {
 arguments! {
     /// Where the Docker daemon listens.
     pub(crate) struct Daemon {
-        /// Address of the daemon: `unix:///var/run/docker.sock`, `tcp://HOST:PORT`, `http://HOST:PORT` or `https://HOST:PORT`.
+        /// Address of the daemon: `unix:///var/run/docker.sock`, `tcp://HOST:PORT`, `http://HOST:PORT` or
+        /// `https://HOST:PORT`.
         host: NotEmpty<DaemonAddress>,
     }
 }

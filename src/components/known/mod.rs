@@ -1,7 +1,7 @@
 //! Components that the language knows and that cannot run yet: their arguments, exports and checks.
 //!
-//! One file a component or a small family. A configuration that uses one is checked in full; `run` refuses it by name. When a component is built its
-//! definition moves to a folder of its own and gets its builder there.
+//! One file a component or a small family. A configuration that uses one is checked in full; `run` refuses it by name.
+//! When a component is built its definition moves to a folder of its own and gets its builder there.
 
 pub mod aws;
 pub mod azure;

@@ -1,4 +1,5 @@
-//! Discoveries that ask a registry of services: Eureka, Kuma, Marathon, PuppetDB, Uyuni, and Nerve and Serverset in ZooKeeper.
+//! Discoveries that ask a registry of services: Eureka, Kuma, Marathon, PuppetDB, Uyuni, and Nerve and Serverset in
+//! ZooKeeper.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! A whole discovery, as short as they are: its arguments, one function that lists targets, its definition. `CONTRIBUTING.md` shows it.
+//! A whole discovery, as short as they are: its arguments, one function that lists targets, its definition.
+//! `CONTRIBUTING.md` shows it.
 //!
 //! It is not in the list of components: the test proves that this is all that the contract asks for.
 

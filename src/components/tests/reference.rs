@@ -1,8 +1,9 @@
 //! The reference pages, written from the definitions.
 //!
-//! In: the definitions, and for each the prose in `page.md` of its folder. Out: `docs/components/NAME.md`, a whole page: `{{reference}}` and
-//! `{{metrics}}` in the prose stand for the tables. Also the part between two markers of `docs/reference/known-components.md` (components that
-//! cannot run yet) and of `compatibility.md`. The test compares; with `ALLUVIUM_UPDATE_DOCS=1` in the environment it rewrites.
+//! In: the definitions, and for each the prose in `page.md` of its folder. Out: `docs/components/NAME.md`, a whole
+//! page: `{{reference}}` and `{{metrics}}` in the prose stand for the tables. Also the part between two markers of
+//! `docs/reference/known-components.md` (components that cannot run yet) and of `compatibility.md`. The test compares;
+//! with `ALLUVIUM_UPDATE_DOCS=1` in the environment it rewrites.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,7 +1,9 @@
-//! Many reloads, good and broken, at random, while profiles flow: nothing is lost or doubled on the way, and nothing is left behind.
+//! Many reloads, good and broken, at random, while profiles flow: nothing is lost or doubled on the way, and nothing is
+//! left behind.
 //!
-//! In: `ALLUVIUM_RELOADS`, the number of reloads; `make reloads` runs ten thousand. The storm runs in a process of its own, so that the tasks, file descriptors and memory
-//! that it counts are its own. Components around it are real; sources and sinks are ours and count.
+//! In: `ALLUVIUM_RELOADS`, the number of reloads; `make reloads` runs ten thousand. The storm runs in a process of its
+//! own, so that the tasks, file descriptors and memory that it counts are its own. Components around it are real;
+//! sources and sinks are ours and count.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -201,7 +203,8 @@ impl Component<SinkArguments> for Sink {
     }
 }
 
-/// A configuration at random. Whatever way a profile takes, it meets at most one sink of each kind, and at least one sink.
+/// A configuration at random. Whatever way a profile takes, it meets at most one sink of each kind, and at least one
+/// sink.
 fn configuration(random: &mut StdRng) -> String {
     let mut text = String::new();
     let sinks = ["near", "far"].map(|kind| format!("{kind}{}", random.random_range(0..2)));

@@ -1,4 +1,5 @@
-//! Values from files and from HTTP under the real engine: what is made of them follows their changes, and secrets are never shown.
+//! Values from files and from HTTP under the real engine: what is made of them follows their changes, and secrets are
+//! never shown.
 
 use std::sync::Arc;
 

@@ -182,7 +182,8 @@ fn number_length(rest: &str) -> usize {
     end
 }
 
-/// Length of a quoted template with everything in it; an unclosed one ends with its line, when no interpolation is open.
+/// Length of a quoted template with everything in it; an unclosed one ends with its line, when no interpolation is
+/// open.
 fn string_length(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     // Inside of a string (true) or of an interpolation (false), outermost first.

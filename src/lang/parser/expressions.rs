@@ -285,7 +285,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the bracket that closes the one at `open`, and tells its end. Without it, what is there stays for what is around.
+    /// Takes the bracket that closes the one at `open`, and tells its end. Without it, what is there stays for what is
+    /// around.
     fn close(&mut self, kind: TokenKind, open: usize) -> usize {
         let Token { kind: found, span } = self.token;
         if found == kind {

@@ -1,7 +1,8 @@
 //! Tokens to a tree: recursive descent with one token of look-ahead, precedence climbing for operators.
 //!
-//! The parser goes on after an error at the next statement, so that one run shows several; only the first error of a line is kept, since
-//! the others are mostly its echo. A tree that came with errors is good for showing, not for running.
+//! The parser goes on after an error at the next statement, so that one run shows several; only the first error of a
+//! line is kept, since the others are mostly its echo. A tree that came with errors is good for showing, not for
+//! running.
 
 mod expressions;
 
@@ -18,7 +19,8 @@ use crate::lang::scanner::{Scanner, is_identifier};
 use crate::lang::source::{Source, Span};
 use crate::lang::token::{Token, TokenKind};
 
-/// Deepest nesting of expressions and blocks. It bounds the recursion of everything that walks a tree; people stay below 20.
+/// Deepest nesting of expressions and blocks. It bounds the recursion of everything that walks a tree; people stay
+/// below 20.
 pub const MAX_DEPTH: u16 = 200;
 /// Longer texts of tokens are not looked for among those before.
 const MAX_SHARED: usize = 64;

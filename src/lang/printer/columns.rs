@@ -1,8 +1,9 @@
 //! Elastic tab stops: cells of neighbour lines get a common width.
 //!
-//! The algorithm and its corner cases follow Go's `text/tabwriter` as Alloy sets it up (cell padding of one blank, indentation by tabs of eight, columns
-//! without text vanish), because the output of `fmt` has to be the same. A column is a run of lines that have a cell there; the last cell of a line
-//! belongs to no column. Trailing blanks are removed at the end, except inside strings and comments.
+//! The algorithm and its corner cases follow Go's `text/tabwriter` as Alloy sets it up (cell padding of one blank,
+//! indentation by tabs of eight, columns without text vanish), because the output of `fmt` has to be the same. A column
+//! is a run of lines that have a cell there; the last cell of a line belongs to no column. Trailing blanks are removed
+//! at the end, except inside strings and comments.
 
 use super::emitter::{ESCAPE, VERBATIM};
 
@@ -42,7 +43,8 @@ pub fn align(input: &[u8]) -> String {
                 bracket = None;
             }
             (Some(VERBATIM), b'\n') => {
-                // Close the brackets at the end of the line and open them again on the next, so that trimming sees them.
+                // Close the brackets at the end of the line and open them again on the next, so that trimming sees
+                // them.
                 layout.cell.bytes.push(VERBATIM);
                 layout.end_line(false);
                 layout.cell.bytes.push(VERBATIM);

@@ -1,10 +1,12 @@
 //! The stream of printed tokens, with comments put back at their places.
 //!
-//! White space is held back until the next token, because a comment may have to stand before, inside or instead of it. Positions in the source
-//! are known for most tokens and estimated for the others from what was printed; Alloy estimates in the same way, and the places of comments depend on it.
+//! White space is held back until the next token, because a comment may have to stand before, inside or instead of it.
+//! Positions in the source are known for most tokens and estimated for the others from what was printed; Alloy
+//! estimates in the same way, and the places of comments depend on it.
 //!
-//! Output is a byte stream for [`super::columns`]: tab and vertical tab end a cell, newline ends a line, form feed ends a line and the run of
-//! aligned lines, [`ESCAPE`] brackets text that is one cell whatever it holds, [`VERBATIM`] brackets strings, whose newlines are newlines.
+//! Output is a byte stream for [`super::columns`]: tab and vertical tab end a cell, newline ends a line, form feed ends
+//! a line and the run of aligned lines, [`ESCAPE`] brackets text that is one cell whatever it holds, [`VERBATIM`]
+//! brackets strings, whose newlines are newlines.
 
 use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
@@ -270,7 +272,8 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// A comment without carriage returns. One between a star and a slash stays: without it a block comment would end there.
+/// A comment without carriage returns. One between a star and a slash stays: without it a block comment would end
+/// there.
 fn comment_text(text: &str) -> String {
     let is_block = text.starts_with("/*");
     let mut kept = String::with_capacity(text.len());

@@ -1,8 +1,9 @@
 //! Tree to canonical text: the output of `alluvium fmt`, byte for byte that of `alloy fmt`.
 //!
-//! A walk over the tree sends names, operators and white space to an [`emitter::Emitter`], which puts comments back at their places; the result, with
-//! its tab stops still symbolic, goes through [`columns`], which aligns them. Only two things differ from Alloy on purpose: the inside of a string is
-//! never touched (Alloy expands tabs in raw strings and trims their lines), and an object key is printed as it was written.
+//! A walk over the tree sends names, operators and white space to an [`emitter::Emitter`], which puts comments back at
+//! their places; the result, with its tab stops still symbolic, goes through [`columns`], which aligns them. Only two
+//! things differ from Alloy on purpose: the inside of a string is never touched (Alloy expands tabs in raw strings and
+//! trims their lines), and an object key is printed as it was written.
 
 mod columns;
 mod emitter;

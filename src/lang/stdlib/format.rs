@@ -1,8 +1,9 @@
 //! `string.format`: the verbs of Go's `fmt` that make sense for values of the language.
 //!
-//! `%v %s %q %d %b %o %x %X %c %U %T %e %f %g %t %%` with the flags `- + 0 space #`, width and precision (also `*`), and chosen operands (`%[2]s`). What Go
-//! writes into the text for a missing or misfit operand (`%!d(string=a)`) is written here too, because configurations may depend on it not being an
-//! error. A text with a secret in it is a secret (in Alloy it is not: it would show in the page and the logs).
+//! `%v %s %q %d %b %o %x %X %c %U %T %e %f %g %t %%` with the flags `- + 0 space #`, width and precision (also `*`),
+//! and chosen operands (`%[2]s`). What Go writes into the text for a missing or misfit operand (`%!d(string=a)`) is
+//! written here too, because configurations may depend on it not being an error. A text with a secret in it is a secret
+//! (in Alloy it is not: it would show in the page and the logs).
 
 use std::iter::Peekable;
 use std::str::Chars;

@@ -52,8 +52,8 @@ fn objects(arguments: &[Value], index: usize) -> Result<Vec<&Object>, FunctionEr
         .collect()
 }
 
-/// Joins two lists of objects on keys; fields of the right one win. With pass-through, a left object without a partner is kept once for
-/// each right object that it does not match, as Alloy does.
+/// Joins two lists of objects on keys; fields of the right one win. With pass-through, a left object without a partner
+/// is kept once for each right object that it does not match, as Alloy does.
 pub fn combine_maps(arguments: &[Value]) -> Result<Value, FunctionError> {
     if arguments.len() != 4 {
         count(arguments, 3)?;

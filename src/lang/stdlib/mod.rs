@@ -1,7 +1,8 @@
 //! The standard library: functions by name, and their deprecated names.
 //!
-//! Functions are pure but for `sys.env`, which reads the environment of the process. `constants` is not here: its values (host name, version) belong to
-//! the program, which passes them in the scope. Strings are UTF-8: a function whose result would be other bytes says so.
+//! Functions are pure but for `sys.env`, which reads the environment of the process. `constants` is not here: its
+//! values (host name, version) belong to the program, which passes them in the scope. Strings are UTF-8: a function
+//! whose result would be other bytes says so.
 
 mod arguments;
 mod encoding;

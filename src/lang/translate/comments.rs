@@ -1,4 +1,5 @@
-//! Comments on their way into another text: in order, each once, before what they stood before or behind what they stood behind.
+//! Comments on their way into another text: in order, each once, before what they stood before or behind what they
+//! stood behind.
 
 use crate::lang::ast::File;
 use crate::lang::source::{Source, Span};

@@ -1,8 +1,8 @@
 //! From one syntax to the other: Alloy text to HCL text and back, with the comments.
 //!
-//! Both parse to the same tree, so this is a printer for each: statements in their order, comments before the statements or elements they stood before,
-//! lists and objects over several lines where they were. The result is laid out by `fmt`, parsed again and compared: what does not come out meaning the same is
-//! refused, never written.
+//! Both parse to the same tree, so this is a printer for each: statements in their order, comments before the
+//! statements or elements they stood before, lists and objects over several lines where they were. The result is laid
+//! out by `fmt`, parsed again and compared: what does not come out meaning the same is refused, never written.
 
 mod alloy;
 mod comments;

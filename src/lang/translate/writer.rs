@@ -1,7 +1,7 @@
 //! What both languages write in the same way: bodies, lists over lines, and the comments between.
 //!
-//! In: a tree. Out: the text so far, in a [`Page`]; `fmt` of the language does the layout. What differs (names, literals, operators) is in the
-//! implementations, `alloy` and `hcl`.
+//! In: a tree. Out: the text so far, in a [`Page`]; `fmt` of the language does the layout. What differs (names,
+//! literals, operators) is in the implementations, `alloy` and `hcl`.
 
 use super::comments::Comments;
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
@@ -209,7 +209,8 @@ pub(super) fn refuse(source: &Source, span: Span, message: impl Into<String>) ->
     Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
 }
 
-/// How tightly an expression binds, by the operators of a language: higher is tighter, 100 for everything that needs no parentheses.
+/// How tightly an expression binds, by the operators of a language: higher is tighter, 100 for everything that needs no
+/// parentheses.
 pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
     match &expression.kind {
         ExpressionKind::Binary { operator, .. } => of(*operator),

@@ -1,9 +1,9 @@
 //! The contract between the engine and a component.
 //!
-//! A component is *defined* by a constant [`Definition`](super::Definition). Its arguments are *validated* purely, which makes a
-//! typed value that is kept. With that value and a [`Context`] it is *built* (may open files and sockets, spawns nothing), and then
-//! *run*: the engine spawns [`Component::run`] and restarts it with backoff when it ends early. All that a component may use of the world comes in its `Context`; there
-//! is no process-wide state.
+//! A component is *defined* by a constant [`Definition`](super::Definition). Its arguments are *validated* purely,
+//! which makes a typed value that is kept. With that value and a [`Context`] it is *built* (may open files and sockets,
+//! spawns nothing), and then *run*: the engine spawns [`Component::run`] and restarts it with backoff when it ends
+//! early. All that a component may use of the world comes in its `Context`; there is no process-wide state.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +23,8 @@ pub struct ComponentError(pub String);
 
 /// A built component whose arguments are an `A`.
 pub trait Component<A>: Send + Sync + 'static {
-    /// Takes new arguments while running, different from the last. All or nothing: on an error the old ones stay in force.
+    /// Takes new arguments while running, different from the last. All or nothing: on an error the old ones stay in
+    /// force.
     fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError>;
 
     /// Works until `shutdown` is cancelled, then finishes what it holds and returns. Ending earlier is a failure: the
@@ -55,8 +56,8 @@ pub trait Component<A>: Send + Sync + 'static {
         false
     }
 
-    /// Sends the present state to a live view that has just been opened, of what is otherwise sent only when it changes.
-    /// `arguments` are those in force.
+    /// Sends the present state to a live view that has just been opened, of what is otherwise sent only when it
+    /// changes. `arguments` are those in force.
     fn show_live(&self, _arguments: &A, _live: &LiveHandle) {}
 }
 

@@ -1,8 +1,8 @@
-//! Kinds of components and built components without the types of their arguments: what the list of components holds and the
-//! engine works with.
+//! Kinds of components and built components without the types of their arguments: what the list of components holds and
+//! the engine works with.
 //!
-//! The type is lost here and found again here: a definition makes the typed value once, [`ValidArguments`] keeps it, and the
-//! component gets it back at its build and at every update.
+//! The type is lost here and found again here: a definition makes the typed value once, [`ValidArguments`] keeps it,
+//! and the component gets it back at its build and at every update.
 
 use std::any::Any;
 use std::fmt;

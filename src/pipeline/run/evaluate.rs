@@ -71,8 +71,8 @@ pub(crate) fn block_error(code: codes::Code, text: &SourceBlock, message: String
 }
 
 impl Engine {
-    /// The arguments of a component in the scope of `names`. When they are those that `running` has, its typed value is used
-    /// again and not made anew.
+    /// The arguments of a component in the scope of `names`. When they are those that `running` has, its typed value is
+    /// used again and not made anew.
     pub(crate) fn arguments(
         &self,
         definition: &dyn AnyDefinition,

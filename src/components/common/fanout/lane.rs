@@ -1,7 +1,8 @@
 //! The way to one receiver of several: a bounded queue that a task empties while there is something in it.
 //!
-//! In: batches. Out: the receiver's answers, in the order of the batches. Who hands over a batch waits for its answer a moment; a batch that takes longer stays in the
-//! lane and is answered as taken. When the lane is full, or a batch takes too long, its profiles are dropped and counted.
+//! In: batches. Out: the receiver's answers, in the order of the batches. Who hands over a batch waits for its answer a
+//! moment; a batch that takes longer stays in the lane and is answered as taken. When the lane is full, or a batch
+//! takes too long, its profiles are dropped and counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! The producers' end of `forward_to`: one batch to several receivers.
 //!
-//! In: profiles. Out: the same profiles to every receiver; errors come back together. A single receiver is waited for, so its pace is the sender's. Of several, each has a
-//! `lane`, a bounded queue of its own: a slow one holds up no other, and what it cannot take is dropped and counted. Receivers can be
-//! swapped while profiles flow: a batch that meets a receiver which has just ended goes to those that took its place.
+//! In: profiles. Out: the same profiles to every receiver; errors come back together. A single receiver is waited for,
+//! so its pace is the sender's. Of several, each has a `lane`, a bounded queue of its own: a slow one holds up no
+//! other, and what it cannot take is dropped and counted. Receivers can be swapped while profiles flow: a batch that
+//! meets a receiver which has just ended goes to those that took its place.
 
 use std::fmt;
 use std::sync::Arc;
@@ -110,7 +111,8 @@ impl Fanout {
         *outputs = new;
     }
 
-    /// Hands `profiles` to every receiver. A profile counts as failed when any of them refused it; the first reason is kept.
+    /// Hands `profiles` to every receiver. A profile counts as failed when any of them refused it; the first reason is
+    /// kept.
     pub async fn append(&self, profiles: Vec<RawProfile>) -> Errors {
         for profile in &profiles {
             self.live.tell(|| Entry::Profile(ProfileFacts::of(profile)));
@@ -130,7 +132,8 @@ impl Fanout {
             let again = now.iter().enumerate().map(|(position, output)| {
                 // Who has had them must not have them twice.
                 let is_fresh = !met.iter().any(|old| Arc::ptr_eq(old, output));
-                // Who stands where another stood has its profiles; when the list has another form, what nobody had goes to all who are new.
+                // Who stands where another stood has its profiles; when the list has another form, what nobody had goes
+                // to all who are new.
                 let places: Vec<usize> = match gone.get(position).filter(|_| is_fresh) {
                     Some(places) if now.len() == met.len() => places.clone(),
                     _ if is_fresh => (0..profiles.len()).filter(by_nobody).collect(),
@@ -169,7 +172,8 @@ fn places_of_gone(errors: &Errors) -> Vec<usize> {
     gone.map(|(place, _)| *place).collect()
 }
 
-/// One error for each profile. `Gone` invites the caller to hand the profile out anew, which it may only when none of so many receivers took it.
+/// One error for each profile. `Gone` invites the caller to hand the profile out anew, which it may only when none of
+/// so many receivers took it.
 fn refusals(answers: Vec<Errors>, receivers: usize) -> Errors {
     let mut failed: Errors = answers.into_iter().flatten().collect();
     failed.sort_by_key(|(index, _)| *index);

@@ -1,4 +1,5 @@
-//! What a producer may rely on: nobody waits for a slow receiver of others, what is dropped is counted, and a swap loses and doubles nothing.
+//! What a producer may rely on: nobody waits for a slow receiver of others, what is dropped is counted, and a swap
+//! loses and doubles nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -132,7 +132,8 @@ pub struct Rule {
 /// What a value must match.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
-    /// `(.*)`, the default: everything matches and is the first group. A compiled one would take some 20 KB for nothing.
+    /// `(.*)`, the default: everything matches and is the first group. A compiled one would take some 20 KB for
+    /// nothing.
     Everything,
     /// An expression that was compiled.
     Regex(Regex),
@@ -196,7 +197,8 @@ impl Rules {
         (!labels.is_empty()).then_some(labels)
     }
 
-    /// As [`Rules::apply`], and says what each rule did that did something. For those who look: it compares the labels after every rule.
+    /// As [`Rules::apply`], and says what each rule did that did something. For those who look: it compares the labels
+    /// after every rule.
     pub fn trace(&self, mut labels: LabelMap) -> (Option<LabelMap>, Vec<Step>) {
         let mut steps = Vec::new();
         for (place, rule) in self.0.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! `discovery.file`: targets from JSON and YAML files, read again when they change.
 //!
-//! In: paths and globs. Out: the targets of all files. Changes are seen at once through the folders (so that the symlink swap of a Kubernetes
-//! ConfigMap is seen too) and at the latest after `refresh_interval`. A file that cannot be read keeps its last good targets.
+//! In: paths and globs. Out: the targets of all files. Changes are seen at once through the folders (so that the
+//! symlink swap of a Kubernetes ConfigMap is seen too) and at the latest after `refresh_interval`. A file that cannot
+//! be read keeps its last good targets.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

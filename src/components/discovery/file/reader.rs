@@ -1,6 +1,7 @@
 //! Files to targets. A file is a list of groups, each with `targets` (addresses) and `labels`.
 //!
-//! In: paths and globs. Out: targets by file; a file that cannot be read or understood keeps what it last had, with the reason beside it.
+//! In: paths and globs. Out: targets by file; a file that cannot be read or understood keeps what it last had, with the
+//! reason beside it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -84,7 +85,8 @@ struct Group {
 }
 
 impl Files {
-    /// Reads all files that the patterns match now. Files that are gone are forgotten. Returns the errors that are new or changed.
+    /// Reads all files that the patterns match now. Files that are gone are forgotten. Returns the errors that are new
+    /// or changed.
     pub fn read(&mut self, patterns: &[FilePattern]) -> Vec<(PathBuf, String)> {
         let mut old = std::mem::take(&mut self.states);
         let mut new_errors = Vec::new();

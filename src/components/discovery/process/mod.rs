@@ -1,8 +1,8 @@
 //! `discovery.process`: the processes of this machine as targets.
 //!
-//! In: `/proc`, and targets of containers to join with. Out: a target a process. All is read again every `refresh_interval`; between, new
-//! ids are looked for every two seconds, so that a process that lives for seconds is a target too, and ended ones stay until the next
-//! full look, so that what was sampled of them still finds its labels.
+//! In: `/proc`, and targets of containers to join with. Out: a target a process. All is read again every
+//! `refresh_interval`; between, new ids are looked for every two seconds, so that a process that lives for seconds is a
+//! target too, and ended ones stay until the next full look, so that what was sampled of them still finds its labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

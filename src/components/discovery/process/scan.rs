@@ -10,8 +10,8 @@ use crate::components::common::targets::Target;
 use crate::components::discovery::process::arguments::Wanted;
 use crate::ebpf::proc::container_id_of;
 
-/// Bytes of a text of a process that are read at most: the longest single argument of a command (MAX_ARG_STRLEN). A process may say that its command line lies
-/// anywhere in its memory, and is as long as that.
+/// Bytes of a text of a process that are read at most: the longest single argument of a command (MAX_ARG_STRLEN). A
+/// process may say that its command line lies anywhere in its memory, and is as long as that.
 const MAX_TEXT: u64 = 128 << 10;
 
 /// The target of one process; `None` when it is gone or is a thread of the kernel.
@@ -95,8 +95,8 @@ pub fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
         .collect()
 }
 
-/// Joins process targets with targets of containers: where both have the same container id the process gets the other's labels
-/// too (its own win). What matches nothing stays, on both sides, as in Alloy.
+/// Joins process targets with targets of containers: where both have the same container id the process gets the other's
+/// labels too (its own win). What matches nothing stays, on both sides, as in Alloy.
 pub fn join(processes: Vec<Target>, others: &[Target]) -> Vec<Target> {
     let mut by_container: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
     for (index, other) in others.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! `discovery.relabel`: targets in, targets out, changed by relabel rules.
 //!
-//! Works whenever it gets new arguments; its run only waits for the end. A target that a rule drops, or that has no label left, is not
-//! in the output.
+//! Works whenever it gets new arguments; its run only waits for the end. A target that a rule drops, or that has no
+//! label left, is not in the output.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

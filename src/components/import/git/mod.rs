@@ -1,6 +1,7 @@
 //! `import.git`: modules from a git repository, pulled again and again.
 //!
-//! In: a repository, a revision and a path in it. Out: the file's text, or those of the folder's `*.alloy` and `*.river` files. The work is done by the `git` program.
+//! In: a repository, a revision and a path in it. Out: the file's text, or those of the folder's `*.alloy` and
+//! `*.river` files. The work is done by the `git` program.
 
 use std::path::{Component as Part, Path};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! A working copy of one revision of a repository, made and renewed by the `git` program.
 //!
-//! In: where it is, and how to be let in. Out: texts of files. Secrets reach git through its environment and through files that only we can read, never
-//! through arguments, which every user of the machine can see. Git gets no terminal, no hooks and no way to run other programs than ssh.
+//! In: where it is, and how to be let in. Out: texts of files. Secrets reach git through its environment and through
+//! files that only we can read, never through arguments, which every user of the machine can see. Git gets no terminal,
+//! no hooks and no way to run other programs than ssh.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -73,7 +74,8 @@ impl Drop for Access {
 }
 
 impl Repository {
-    /// A copy under `data`; nothing is read or written yet. Another repository or revision gets another folder, so that what is in use stays whole.
+    /// A copy under `data`; nothing is read or written yet. Another repository or revision gets another folder, so that
+    /// what is in use stays whole.
     pub fn new(data: &Path, url: &str, revision: &str, auth: Auth) -> Self {
         let digest = Sha256::digest(format!("{url}\0{revision}"));
         let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();

@@ -1,6 +1,7 @@
 //! `import.http`: modules from a URL, asked for again and again.
 //!
-//! In: a request. Out: the body of its answer, under the URL. What it holds may not import files: a server must not choose files of this machine.
+//! In: a request. Out: the body of its answer, under the URL. What it holds may not import files: a server must not
+//! choose files of this machine.
 
 use std::time::Duration;
 

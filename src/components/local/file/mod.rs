@@ -1,7 +1,7 @@
 //! `local.file`: the content of a file, followed while it changes.
 //!
-//! In: a path. Out: the export `content`, a string or a secret. Watches the folder of the file, not the file: editors and Kubernetes replace files.
-//! Takes UTF-8 text of at most 16 MiB.
+//! In: a path. Out: the export `content`, a string or a secret. Watches the folder of the file, not the file: editors
+//! and Kubernetes replace files. Takes UTF-8 text of at most 16 MiB.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -130,10 +130,11 @@ arguments! {
 arguments! {
     /// The body of `budget { }`.
     pub(crate) struct BudgetArguments {
-        /// Percent of one CPU, in the kernel and here; above it the rate is lowered and each sample counts for more. 0: no bound.
+        /// Percent of one CPU, in the kernel and here; above it the rate is lowered and each sample counts for more. 0:
+        /// no bound.
         cpu_percent: f64 = 2,
-        /// Bytes of tables, names and buffers; what was used longest ago is thrown away. At least 8 MiB. A number or a text such
-        /// as "64MiB".
+        /// Bytes of tables, names and buffers; what was used longest ago is thrown away. At least 8 MiB. A number or a
+        /// text such as "64MiB".
         memory: Option<ByteSize> = "64MiB",
     }
     check BudgetArguments::check;

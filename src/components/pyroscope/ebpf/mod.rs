@@ -1,7 +1,8 @@
 //! `pyroscope.ebpf`: samples the stacks of every process of this machine from within the kernel.
 //!
-//! In: targets that name processes or containers. Out: a CPU profile a target and interval. The profiler itself is `crate::ebpf`; here it gets
-//! its settings, and its stacks their labels. Without the permissions that it needs the component says so in its health, and tries again.
+//! In: targets that name processes or containers. Out: a CPU profile a target and interval. The profiler itself is
+//! `crate::ebpf`; here it gets its settings, and its stacks their labels. Without the permissions that it needs the
+//! component says so in its health, and tries again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,5 @@
-//! One run of the profiler, on a thread of its own: at the end of each interval it takes the window and makes a profile a target.
+//! One run of the profiler, on a thread of its own: at the end of each interval it takes the window and makes a profile
+//! a target.
 //!
 //! Processes without a target are kept for some intervals: the discovery that lists them may be slower than they are.
 

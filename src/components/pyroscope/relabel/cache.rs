@@ -1,7 +1,7 @@
 //! A bounded map from labels to what the rules make of them.
 //!
-//! Two generations instead of a list in order of use: what is used moves to the young one, and when that is half the bound, the old one goes. Never
-//! more than the bound, and what comes every few seconds stays.
+//! Two generations instead of a list in order of use: what is used moves to the young one, and when that is half the
+//! bound, the old one goes. Never more than the bound, and what comes every few seconds stays.
 
 use std::collections::HashMap;
 

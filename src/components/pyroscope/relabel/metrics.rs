@@ -1,6 +1,7 @@
 //! Metrics of `pyroscope.relabel`, with Alloy's names.
 //!
-//! Alloy's counters have no `_total` here, which our registry adds to every counter; so they are gauges that only grow, and `rate()` works on them alike.
+//! Alloy's counters have no `_total` here, which our registry adds to every counter; so they are gauges that only grow,
+//! and `rate()` works on them alike.
 
 use prometheus_client::metrics::gauge::Gauge;
 

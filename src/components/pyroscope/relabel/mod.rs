@@ -1,7 +1,7 @@
 //! `pyroscope.relabel`: changes or drops profiles on their way by relabel rules on the labels of their series.
 //!
-//! In: profiles through the exported receiver. Out: profiles to `forward_to`. The pprof bytes are not looked at. What the rules make of a set of labels is
-//! remembered in a bounded cache, since a series comes again every few seconds.
+//! In: profiles through the exported receiver. Out: profiles to `forward_to`. The pprof bytes are not looked at. What
+//! the rules make of a set of labels is remembered in a bounded cache, since a series comes again every few seconds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

@@ -30,7 +30,8 @@ arguments! {
 arguments! {
     /// Everything but targets and receivers, as it is written.
     struct SettingsArguments {
-        /// How long a profile that is taken over a time is taken; the default means one second less than scrape_interval.
+        /// How long a profile that is taken over a time is taken; the default means one second less than
+        /// scrape_interval.
         delta_profiling_duration: Duration = "14s",
         /// Value of the label job; there is no such label when it is empty.
         job_name: Arc<str> = "",

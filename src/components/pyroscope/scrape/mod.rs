@@ -1,7 +1,8 @@
 //! `pyroscope.scrape`: fetches pprof profiles from targets over HTTP.
 //!
-//! In: targets and settings. Out: profiles to the receivers. Each kind of profile of each target has a loop of its own, so a slow or dead target delays
-//! nobody else. `target` makes URLs and labels, `scraper` is the loop, `response` judges answers.
+//! In: targets and settings. Out: profiles to the receivers. Each kind of profile of each target has a loop of its own,
+//! so a slow or dead target delays nobody else. `target` makes URLs and labels, `scraper` is the loop, `response`
+//! judges answers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +31,8 @@ use metrics::ScrapeMetrics;
 use scraper::{Scraper, TargetState};
 use target::{Identity, ScrapeTarget};
 
-/// New targets are taken up at most this often: a discovery that changes all the time does not restart loops all the time.
+/// New targets are taken up at most this often: a discovery that changes all the time does not restart loops all the
+/// time.
 const SYNC_AT_MOST_EVERY: Duration = Duration::from_secs(5);
 
 /// The component's definition.

@@ -5,7 +5,8 @@ use http::header::CONTENT_TYPE;
 
 use crate::wire::client::error_chain;
 
-/// Largest answer, 64 MiB: gzip-compressed profiles of the largest heaps are below it, and it bounds memory against a wrong path.
+/// Largest answer, 64 MiB: gzip-compressed profiles of the largest heaps are below it, and it bounds memory against a
+/// wrong path.
 pub const MAX_BODY_BYTES: usize = 64 << 20;
 /// How much of a wrong answer a message shows.
 const EXCERPT_BYTES: usize = 120;

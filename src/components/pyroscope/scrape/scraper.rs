@@ -121,7 +121,8 @@ impl Scraper {
         Some(delta)
     }
 
-    /// Hands the profile on. What is fetched is not given up at once when the end is asked for: it may be half way to its receivers.
+    /// Hands the profile on. What is fetched is not given up at once when the end is asked for: it may be half way to
+    /// its receivers.
     async fn forward(&self, profile: RawProfile, shutdown: &Shutdown) -> Result<(), String> {
         let given_up = async {
             shutdown.cancelled().await;
@@ -136,7 +137,8 @@ impl Scraper {
         }
     }
 
-    /// Fetches a profile and makes it what is sent; `None` for the first of a cumulative kind. The number is the size of what was fetched.
+    /// Fetches a profile and makes it what is sent; `None` for the first of a cumulative kind. The number is the size
+    /// of what was fetched.
     async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, String>, usize) {
         let body = match self.fetch().await {
             Ok(body) => body,

@@ -21,7 +21,8 @@ pub struct ScrapeTarget {
     pub kind: ProfileKind,
     /// The URL that is asked for the profile.
     pub url: Url,
-    /// Labels of its series. Reserved ones other than `__meta_*` are still there for `pyroscope.relabel`; `pyroscope.write` takes them off.
+    /// Labels of its series. Reserved ones other than `__meta_*` are still there for `pyroscope.relabel`;
+    /// `pyroscope.write` takes them off.
     pub labels: Labels,
 }
 

@@ -44,8 +44,8 @@ arguments! {
         headers: PlainHeaders = {},
         /// Longest wait before a request is sent again.
         max_backoff_period: Interval = "5m",
-        /// Failed attempts after which a profile that alone fails is given up; 0 means never. An endpoint that fails altogether
-        /// keeps its profiles in the queue.
+        /// Failed attempts after which a profile that alone fails is given up; 0 means never. An endpoint that fails
+        /// altogether keeps its profiles in the queue.
         max_backoff_retries: Natural = 10,
         /// First wait before a request is sent again; it doubles with every failure.
         min_backoff_period: Interval = "500ms",
@@ -77,7 +77,8 @@ arguments! {
         batch_wait: Duration = "200ms",
         /// Profiles that wait longer are dropped and counted.
         max_age: Interval = "24h",
-        /// Bytes that may wait; beyond them the oldest profiles are dropped and counted. A number or a text such as "512MiB".
+        /// Bytes that may wait; beyond them the oldest profiles are dropped and counted. A number or a text such as
+        /// "512MiB".
         max_bytes: Option<ByteSize> = "512MiB",
     }
     check QueueArguments::check;

@@ -1,7 +1,8 @@
 //! `pyroscope.write`: sends profiles to servers that speak push.v1, through a durable queue for each.
 //!
-//! In: profiles through the exported receiver. Out: requests. A producer waits for the disk only, never for an endpoint. All
-//! endpoints get every profile and are sent to independently. `queue` holds the profiles, `sender` empties it.
+//! In: profiles through the exported receiver. Out: requests. A producer waits for the disk only, never for an
+//! endpoint. All endpoints get every profile and are sent to independently. `queue` holds the profiles, `sender`
+//! empties it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -353,8 +354,8 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     first_error
 }
 
-/// The receiver that is exported. It stays the same through updates, so that nothing downstream changes, and does not keep the component (and
-/// the lock of its queues) alive: who still holds it after the component's end is told so.
+/// The receiver that is exported. It stays the same through updates, so that nothing downstream changes, and does not
+/// keep the component (and the lock of its queues) alive: who still holds it after the component's end is told so.
 struct WriteReceiver {
     id: Arc<str>,
     write: Weak<Write>,
@@ -425,8 +426,8 @@ impl Component<WriteArguments> for RunningWrite {
     }
 }
 
-/// Folder of an endpoint's queue: readable, and different for different endpoints. It depends on name and URL only, so that a changed header or
-/// time-out keeps what waits.
+/// Folder of an endpoint's queue: readable, and different for different endpoints. It depends on name and URL only, so
+/// that a changed header or time-out keeps what waits.
 fn folder_name(endpoint: &EndpointArguments, taken: &BTreeSet<&str>) -> String {
     let readable = match endpoint.name.as_ref() {
         "" => endpoint.url.url().host_str().unwrap_or("endpoint"),

@@ -1,7 +1,8 @@
 //! Empties the queue of one endpoint into it: batches, retries, and what to do with each kind of refusal.
 //!
-//! In: a queue. Out: requests, and what is done with taken off the queue. The endpoint failing as a whole loses nothing: the profiles stay in the queue within its
-//! bounds. A profile is given up only when the endpoint refuses it for good, or when it keeps failing by itself while others pass.
+//! In: a queue. Out: requests, and what is done with taken off the queue. The endpoint failing as a whole loses
+//! nothing: the profiles stay in the queue within its bounds. A profile is given up only when the endpoint refuses it
+//! for good, or when it keeps failing by itself while others pass.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -85,8 +86,8 @@ enum Outcome {
 }
 
 impl Sender {
-    /// Works until `stop`; the request under way then has five seconds to end. When the stop is because of `shutdown`, tries once more to empty
-    /// the queue, for five seconds at most.
+    /// Works until `stop`; the request under way then has five seconds to end. When the stop is because of `shutdown`,
+    /// tries once more to empty the queue, for five seconds at most.
     pub async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
         while self.wait_for_work(&stop).await {
             let is_shorter = tokio::select! {

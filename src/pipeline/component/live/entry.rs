@@ -49,7 +49,7 @@ pub enum Entry {
     Target(LabelSet),
     /// Labels went through relabel rules.
     Relabel {
-        /// Whose labels they are.
+        /// Whose labels went through the rules.
         of: Relabeled,
         /// The labels before all rules.
         before: LabelSet,

@@ -1,6 +1,7 @@
 //! The place in a queue: everything before it is done with.
 //!
-//! One small file, replaced as a whole. It is not synced: after a power failure an older place, or none, only means that profiles are sent again.
+//! One small file, replaced as a whole. It is not synced: after a power failure an older place, or none, only means
+//! that profiles are sent again.
 
 use std::fs;
 use std::io;
@@ -11,9 +12,9 @@ use crate::base::segment;
 /// A record by segment number and offset of its framing. The default is before everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// Number of the segment.
+    /// Number of the segment that is read.
     pub segment: u64,
-    /// Offset in its file.
+    /// Offset in the segment's file, in bytes.
     pub offset: u64,
 }
 
@@ -35,7 +36,7 @@ impl Cursor {
             .unwrap_or_default()
     }
 
-    /// Saves the place.
+    /// Saves the place, so that a restart goes on there.
     pub fn save(self, folder: &Path) -> io::Result<()> {
         let mut data = segment::MAGIC.to_vec();
         segment::encode_record_parts(&[&self.segment.to_le_bytes(), &self.offset.to_le_bytes()], &mut data);

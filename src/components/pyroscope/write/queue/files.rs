@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// How long opening waits for the folder's lock: a predecessor may still be closing.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where a segment is.
+/// Path of the file of a segment.
 pub(super) fn segment_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:016}.seg"))
 }

@@ -1,8 +1,9 @@
 //! The durable, bounded queue of one endpoint: profiles wait in segment files until the endpoint has taken them.
 //!
-//! In: encoded profiles. Out: batches, oldest first. What is appended survives a kill of the process at once (it is in the page cache) and a
-//! power failure after the next sync, at most 100 ms or 4 MiB later. The oldest profiles go when the queue is larger or older than its limits; each is
-//! counted. `cursor` in the folder names the first record not yet done with, so a restart sends again at most the batch under way.
+//! In: encoded profiles. Out: batches, oldest first. What is appended survives a kill of the process at once (it is in
+//! the page cache) and a power failure after the next sync, at most 100 ms or 4 MiB later. The oldest profiles go when
+//! the queue is larger or older than its limits; each is counted. `cursor` in the folder names the first record not yet
+//! done with, so a restart sends again at most the batch under way.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -35,7 +36,7 @@ const SEGMENT_BYTES: u64 = 8 << 20;
 /// An append syncs by itself when so much is not synced yet.
 const UNSYNCED_BYTES: u64 = 4 << 20;
 
-/// Bounds of a queue.
+/// Bounds of a queue in bytes and age.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Bytes of waiting records. Files may take one segment (8 MiB) more.
@@ -47,7 +48,7 @@ pub struct Limits {
 /// What waits, for metrics and people.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Waiting {
-    /// Number of profiles.
+    /// How many profiles wait.
     pub profiles: u64,
     /// Bytes of their records.
     pub bytes: u64,
@@ -59,7 +60,7 @@ pub struct Waiting {
 pub struct Batch {
     /// Their places, in the order of `profiles`.
     pub ids: Vec<u64>,
-    /// The profiles.
+    /// The profiles, oldest first.
     pub profiles: Vec<RawProfile>,
     /// Bytes of their records.
     pub bytes: u64,
@@ -73,13 +74,13 @@ pub struct Queue {
     arrived: Notify,
     /// Something is appended that is not synced.
     written: Notify,
-    /// Held for its lock.
+    /// Held open for the lock on it.
     _lock: File,
 }
 
 struct State {
     limits: Limits,
-    /// Oldest first.
+    /// Records that wait, oldest first.
     entries: VecDeque<Entry>,
     /// Entries at the front that are being sent; limits do not touch them.
     in_flight: usize,
@@ -98,7 +99,7 @@ struct Entry {
     id: u64,
     segment: u64,
     offset: u64,
-    /// With framing.
+    /// Bytes of the record with its framing.
     length: u32,
     queued_ms: u64,
 }
@@ -185,7 +186,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes profiles from the front until a limit is reached, at least one if any waits. Blocks on the disk. Damaged records are dropped and counted.
+    /// Takes profiles from the front until a limit is reached, at least one if any waits. Blocks on the disk. Damaged
+    /// records are dropped and counted.
     pub fn take(&self, max_bytes: u64, max_profiles: usize) -> Batch {
         let (entries, files) = {
             let mut state = self.state.lock();
@@ -231,7 +233,8 @@ impl Queue {
         batch
     }
 
-    /// Ends what [`Queue::take`] began: the profiles of `done` leave the queue, the others of the batch wait again. Blocks on the disk.
+    /// Ends what [`Queue::take`] began: the profiles of `done` leave the queue, the others of the batch wait again.
+    /// Blocks on the disk.
     pub fn finish(&self, done: &[u64]) {
         let mut state = self.state.lock();
         state.remove(done);
@@ -243,7 +246,7 @@ impl Queue {
         }
     }
 
-    /// Drops what is too old.
+    /// Drops and counts what is too old.
     pub fn expire(&self) {
         self.enforce(&mut self.state.lock());
     }
@@ -280,7 +283,7 @@ impl Queue {
         self.arrived.notified().await;
     }
 
-    /// What waits now.
+    /// Number, bytes and age of what waits now.
     pub fn waiting(&self) -> Waiting {
         let state = self.state.lock();
         Waiting {
