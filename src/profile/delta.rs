@@ -1,10 +1,11 @@
-//! Differences of cumulative profiles: Go's `memory`, `mutex` and `block` profiles count since the start of the process; what was
-//! allocated or waited for in an interval is the newer minus the older.
+//! Differences of cumulative profiles: Go's `memory`, `mutex` and `block` profiles count since the start of the
+//! process; what was allocated or waited for in an interval is the newer minus the older.
 //!
-//! A [`Delta`] is the state of one target and type: it remembers the last values by a hash of stack and labels, 8 bytes and 8 more a type and stack. The first profile
-//! yields nothing. Values that are states (`inuse_*`) stay as they are. When the sum of a counted type is smaller than before, the process was
-//! restarted and the new values are the whole increase; a single stack that went down while the sum did not (Go scales sampled counts, which
-//! rounds) counts as no increase, because taking its value as new would show the whole past as one spike.
+//! A [`Delta`] is the state of one target and type: it remembers the last values by a hash of stack and labels, 8 bytes
+//! and 8 more a type and stack. The first profile yields nothing. Values that are states (`inuse_*`) stay as they are.
+//! When the sum of a counted type is smaller than before, the process was restarted and the new values are the whole
+//! increase; a single stack that went down while the sum did not (Go scales sampled counts, which rounds) counts as no
+//! increase, because taking its value as new would show the whole past as one spike.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -25,8 +26,8 @@ pub struct Delta {
     seen: bool,
 }
 
-/// The indices of the sample types of a profile called `name` that count from the start of the process: `alloc_objects` and
-/// `alloc_space` of `memory`, `contentions` and `delay` of `mutex` and `block`; none for other names.
+/// The indices of the sample types of a profile called `name` that count from the start of the process: `alloc_objects`
+/// and `alloc_space` of `memory`, `contentions` and `delay` of `mutex` and `block`; none for other names.
 pub fn cumulative_types(name: &str, sample_types: &[ValueType<'_>]) -> Vec<usize> {
     let counted: &[&str] = match name {
         "memory" => &["alloc_objects", "alloc_space"],
@@ -43,8 +44,9 @@ impl Delta {
         Self::default()
     }
 
-    /// Takes the next cumulative profile and gives what was added since the one before, as uncompressed pprof; `None` for the
-    /// first, and for the first after the sample types changed. `cumulative` are indices of sample types, as [`cumulative_types`] gives them.
+    /// Takes the next cumulative profile and gives what was added since the one before, as uncompressed pprof; `None`
+    /// for the first, and for the first after the sample types changed. `cumulative` are indices of sample types, as
+    /// [`cumulative_types`] gives them.
     pub fn next(&mut self, profile: &Profile<'_>, cumulative: &[usize]) -> Option<Vec<u8>> {
         let current = Self::read(profile, cumulative);
         let previous = std::mem::replace(self, current.state);

@@ -1,9 +1,12 @@
-//! A made-up fleet of Go services whose profiles look like those of real ones, for load drivers and measurements: the same seed gives the same bytes.
+//! A made-up fleet of Go services whose profiles look like those of real ones, for load drivers and measurements: the
+//! same seed gives the same bytes.
 //!
-//! In: a seed and sizes. Out: for a service, a pod and a tick of 15 seconds the CPU and the heap profile that a scraper would push. The model: a
-//! service has endpoints and background work, each a trunk of frames under which call paths branch; paths are drawn by Zipf's law, endpoints rise and fall over
-//! minutes, so stacks repeat from tick to tick as they do in life. A heap is a list of allocation sites that changes slowly; what was allocated since the tick before is
-//! drawn around a rate of the site, as after the collector took the difference of two scrapes. Nothing here is used by the running program on real data.
+//! In: a seed and sizes. Out: for a service, a pod and a tick of 15 seconds the CPU and the heap profile that a scraper
+//! would push. The model: a service has endpoints and background work, each a trunk of frames under which call paths
+//! branch; paths are drawn by Zipf's law, endpoints rise and fall over minutes, so stacks repeat from tick to tick as
+//! they do in life. A heap is a list of allocation sites that changes slowly; what was allocated since the tick before
+//! is drawn around a rate of the site, as after the collector took the difference of two scrapes. Nothing here is used
+//! by the running program on real data.
 
 use std::f64::consts::TAU;
 

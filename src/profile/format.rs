@@ -1,7 +1,7 @@
 //! Values with their units, written for people: the same everywhere, on the page too.
 //!
-//! Times are ns, us, ms, s, min, h; bytes are B, KiB, MiB, GiB, TiB; counts are plain, K, M, G. A number has three significant digits where it needs a
-//! fraction at all. Units that are not known are appended as they are.
+//! Times are ns, us, ms, s, min, h; bytes are B, KiB, MiB, GiB, TiB; counts are plain, K, M, G. A number has three
+//! significant digits where it needs a fraction at all. Units that are not known are appended as they are.
 
 const NANOSECONDS: [(f64, &str); 6] = [
     (3600e9, "h"),

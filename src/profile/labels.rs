@@ -61,7 +61,8 @@ impl Labels {
         Ok(Self(sorted.into()))
     }
 
-    /// Labels from pairs in any order. Of two pairs with one name the last wins; a pair with an empty value is no label (as in Prometheus).
+    /// Labels from pairs in any order. Of two pairs with one name the last wins; a pair with an empty value is no label
+    /// (as in Prometheus).
     pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<Arc<str>>,
@@ -133,8 +134,8 @@ impl Labels {
         Self(self.0.iter().filter(|(name, _)| keep(name)).cloned().collect())
     }
 
-    /// Identity of the series: XXH3-64 over `name 0xff value 0xff` in the order of the names. 0xff cannot occur in UTF-8, so no
-    /// two different sets write the same bytes. The value is stored; never change this function.
+    /// Identity of the series: XXH3-64 over `name 0xff value 0xff` in the order of the names. 0xff cannot occur in
+    /// UTF-8, so no two different sets write the same bytes. The value is stored; never change this function.
     pub fn hash64(&self) -> u64 {
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
         for (name, value) in self.iter() {
@@ -151,7 +152,8 @@ impl Labels {
 const SHORT_BYTES: usize = 160;
 
 impl Labels {
-    /// The text form for an error message, cut when it is long: one message is written for each profile that is refused.
+    /// The text form for an error message, cut when it is long: one message is written for each profile that is
+    /// refused.
     pub fn short(&self) -> String {
         struct Cut(String);
         impl fmt::Write for Cut {

@@ -1,7 +1,8 @@
 //! The profile in memory: what every stage after the configuration shares.
 //!
 //! A profile travels as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only who needs the
-//! contents decodes them ([`pprof`]). What came in another format is decoded already: [`DecodedProfile`]. No I/O here, no serde, no knowledge of tables or protocols.
+//! contents decodes them ([`pprof`]). What came in another format is decoded already: [`DecodedProfile`]. No I/O here,
+//! no serde, no knowledge of tables or protocols.
 
 pub mod decoded;
 pub mod delta;

@@ -1,8 +1,9 @@
 //! Which package a frame belongs to, and the colour of a package.
 //!
-//! The package is what a reader would call the owner of the code: the import path of a Go symbol, the crate of a Rust symbol, the package of a Java
-//! class, the distribution of a Python or JavaScript module or else its file, the binary of native code. The name and the kind of the file decide; symbols
-//! without a file are judged by their form. The web page uses the same rules and the same [`hue`]: `integration/fixtures/packages.tsv` holds cases for both.
+//! The package is what a reader would call the owner of the code: the import path of a Go symbol, the crate of a Rust
+//! symbol, the package of a Java class, the distribution of a Python or JavaScript module or else its file, the binary
+//! of native code. The name and the kind of the file decide; symbols without a file are judged by their form. The web
+//! page uses the same rules and the same [`hue`]: `integration/fixtures/packages.tsv` holds cases for both.
 
 /// The package of a frame; empty when nothing is known. The answer is a part of one of the arguments, or a constant.
 pub fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
@@ -34,7 +35,8 @@ pub fn hue(package: &str) -> u32 {
     hash % 360
 }
 
-/// True for packages whose frames are drawn nearly without colour: the kernel, language runtimes and standard libraries under everything.
+/// True for packages whose frames are drawn nearly without colour: the kernel, language runtimes and standard libraries
+/// under everything.
 pub fn is_runtime(package: &str) -> bool {
     const NAMES: [&str; 8] = [
         "kernel",
@@ -111,8 +113,8 @@ fn go(function: &str) -> &str {
     }
 }
 
-/// The crate: the first segment of the path, looked for inside `<Type as Trait>` and behind references. A name without a path (debug
-/// information writes those) is of the crate that its file is in, else of the binary.
+/// The crate: the first segment of the path, looked for inside `<Type as Trait>` and behind references. A name without
+/// a path (debug information writes those) is of the crate that its file is in, else of the binary.
 fn rust<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
     let mut path = function;
     while let Some(rest) = ["<", "&", "*const ", "*mut ", "mut ", "dyn ", "impl ", "[", "(", "_<"]

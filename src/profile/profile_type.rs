@@ -24,7 +24,8 @@ pub struct ProfileType {
 pub struct ProfileTypeError(pub String);
 
 impl ProfileType {
-    /// True for types whose value is a state and not an increment (`inuse_*`, goroutines, threads): over time they are averaged, not summed.
+    /// True for types whose value is a state and not an increment (`inuse_*`, goroutines, threads): over time they are
+    /// averaged, not summed.
     pub fn is_gauge(&self) -> bool {
         self.sample_type.starts_with("inuse_")
             || matches!(self.sample_type.as_str(), "goroutine" | "goroutines" | "threadcreate")

@@ -1,8 +1,8 @@
 //! Label selectors as PromQL writes them: `{service_name="shop", region=~"eu-.*"}`, and queries `TYPE{...}`.
 //!
-//! Text in, matchers out, or an error with the byte at which the text stops making sense. A missing label has the empty value.
-//! Regular expressions are anchored at both ends and `.` takes line ends too, as in Prometheus; their syntax is that of Rust's `regex`, which is
-//! RE2's but for details. What a matcher is tested against is the caller's business.
+//! Text in, matchers out, or an error with the byte at which the text stops making sense. A missing label has the empty
+//! value. Regular expressions are anchored at both ends and `.` takes line ends too, as in Prometheus; their syntax is
+//! that of Rust's `regex`, which is RE2's but for details. What a matcher is tested against is the caller's business.
 
 use std::fmt;
 
@@ -51,8 +51,8 @@ pub struct SelectorError {
     pub message: String,
 }
 
-/// Reads `{a="b", c!="d", e=~"f", g!~"h"}`. A name before the brace is a matcher on `__name__`; `{}` matches everything; the empty
-/// text is an error.
+/// Reads `{a="b", c!="d", e=~"f", g!~"h"}`. A name before the brace is a matcher on `__name__`; `{}` matches
+/// everything; the empty text is an error.
 pub fn parse(text: &str) -> Result<Vec<Matcher>, SelectorError> {
     check_bytes(text.len())?;
     let mut parser = Parser { text, position: 0 };

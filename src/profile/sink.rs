@@ -80,8 +80,8 @@ impl SinkError {
 
 /// Takes profiles. What success means is the sink's promise: the store's is "durable", a queue's is "queued durably".
 pub trait ProfileSink: Send + Sync + 'static {
-    /// Hands over one batch. Each profile is taken or refused for itself: the answer holds the errors with the index of the
-    /// profile in the batch, empty when all were taken.
+    /// Hands over one batch. Each profile is taken or refused for itself: the answer holds the errors with the index of
+    /// the profile in the batch, empty when all were taken.
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>>;
 
     /// As [`ProfileSink::append`], of profiles that are decoded. A sink that has no use for columns gets bytes.

@@ -1,7 +1,7 @@
 //! Made-up profiles of a realistic shape, for benches, tests and load generators: the same seed gives the same profile.
 //!
-//! The shape is that of a busy Go service: functions in packages, call trees that share their roots, most samples on few stacks.
-//! Nothing here is used by the running program on real data.
+//! The shape is that of a busy Go service: functions in packages, call trees that share their roots, most samples on
+//! few stacks. Nothing here is used by the running program on real data.
 
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 

@@ -1,7 +1,8 @@
-//! The table of functions by their own value, as `go tool pprof -top` prints it: flat, share, running share, cumulative, share.
+//! The table of functions by their own value, as `go tool pprof -top` prints it: flat, share, running share,
+//! cumulative, share.
 //!
-//! The cumulative value of a function counts each stack once, however often the function is in it. Rows are made from a tree or from a flame graph that
-//! came over the wire; a tree without a node limit is exact.
+//! The cumulative value of a function counts each stack once, however often the function is in it. Rows are made from a
+//! tree or from a flame graph that came over the wire; a tree without a node limit is exact.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Merged stacks as one pprof profile, with functions, files, lines, binaries and addresses as the store has them.
 //!
-//! In: sums by stack with their frames. Out: what the caller writes of the profile. Frames of inlined functions come back
-//! as lines of one location.
+//! In: sums by stack with their frames. Out: what the caller writes of the profile. Frames of inlined functions come
+//! back as lines of one location.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! push.v1: how profiles arrive and how we send them.
 //!
-//! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body, and back. Contents of the profiles are not
-//! looked at here: the sink does that.
+//! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body, and back. Contents of the
+//! profiles are not looked at here: the sink does that.
 
 use std::sync::Arc;
 
@@ -188,8 +188,8 @@ impl PushClient {
         Self { caller }
     }
 
-    /// Sends one batch. An error may stand for some of the profiles only, which [`refusals::of_error`] finds: the others
-    /// are stored then.
+    /// Sends one batch. An error may stand for some of the profiles only, which [`refusals::of_error`] finds: the
+    /// others are stored then.
     pub async fn push(&self, profiles: &[RawProfile]) -> Result<(), CallError> {
         let _: PushResponse = self.caller.call(PUSH_ROUTE, &to_request(profiles)).await?;
         Ok(())

@@ -1,7 +1,8 @@
 //! Two trees as one flame graph that says what changed: Pyroscope's encoding of differences.
 //!
-//! Stacks are matched by name (and by file where both trees tell files apart). A level is a flat list of groups of seven: x, total and self of the left side, the
-//! same of the right side, index of the name; both x are distances from the end of the group before.
+//! Stacks are matched by name (and by file where both trees tell files apart). A level is a flat list of groups of
+//! seven: x, total and self of the left side, the same of the right side, index of the name; both x are distances from
+//! the end of the group before.
 
 use hashbrown::HashMap;
 

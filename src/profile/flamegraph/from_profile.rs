@@ -1,13 +1,13 @@
 //! A profile as a tree: one sample type, every sample's frames with inlined functions as frames of their own.
 //!
-//! Frames are interned once a location, so that a stack costs one lookup a frame. Code without a known function is named by its binary and
-//! address.
+//! Frames are interned once a location, so that a stack costs one lookup a frame. Code without a known function is
+//! named by its binary and address.
 
 use crate::profile::flamegraph::tree::{FrameId, FrameRef, Tree};
 use crate::profile::pprof::{Location, Profile};
 
-/// Frames of a stack that are kept, counted from the root. Real stacks end far below; without a limit a small profile whose few locations
-/// have very many lines could ask for any amount of work.
+/// Frames of a stack that are kept, counted from the root. Real stacks end far below; without a limit a small profile
+/// whose few locations have very many lines could ask for any amount of work.
 const MAX_FRAMES: usize = 1 << 16;
 
 impl Tree {

@@ -1,7 +1,8 @@
 //! A tree as the levels that flame graph widgets draw: Pyroscope's encoding, plus file, binary and line of each node.
 //!
-//! A level is a flat list of groups of four: x (as the distance from the end of the group before), total, self, index of the name. Children lie
-//! to the right of their parent's own value, in the order of their names, and what is too small is one "other" at the end.
+//! A level is a flat list of groups of four: x (as the distance from the end of the group before), total, self, index
+//! of the name. Children lie to the right of their parent's own value, in the order of their names, and what is too
+//! small is one "other" at the end.
 
 use std::cmp::Reverse;
 
@@ -84,8 +85,8 @@ enum Place {
 }
 
 impl Tree {
-    /// The flame graph with about `max_nodes` nodes (0: all): nodes smaller than the `max_nodes`-th largest are folded into an "other" beside
-    /// their larger siblings; equals of that one are all kept, as Pyroscope does.
+    /// The flame graph with about `max_nodes` nodes (0: all): nodes smaller than the `max_nodes`-th largest are folded
+    /// into an "other" beside their larger siblings; equals of that one are all kept, as Pyroscope does.
     pub fn to_flamegraph(&self, max_nodes: usize) -> FlameGraph {
         let lines = self.lines();
         let smallest = smallest_kept(self.nodes.iter().skip(1).map(|node| node.total), max_nodes);

@@ -1,6 +1,8 @@
-//! A set of small numbers as bits, which knows how many are below each: a question marks the nodes that it meets among all nodes of a trie.
+//! A set of small numbers as bits, which knows how many are below each: a question marks the nodes that it meets among
+//! all nodes of a trie.
 //!
-//! In: numbers below a bound. Out: the marked ones ascending, and the place of each in that order, at the cost of looking at one word.
+//! In: numbers below a bound. Out: the marked ones ascending, and the place of each in that order, at the cost of
+//! looking at one word.
 
 /// Marked numbers below a bound.
 pub(super) struct Marking {

@@ -1,5 +1,5 @@
-//! Flame graphs: stacks are added to a [`Tree`]; the tree gives the levels that Pyroscope's clients draw ([`FlameGraph`]), the
-//! difference of two, or a static SVG.
+//! Flame graphs: stacks are added to a [`Tree`]; the tree gives the levels that Pyroscope's clients draw
+//! ([`FlameGraph`]), the difference of two, or a static SVG.
 //!
 //! Nothing here recurses, so no depth of stack can exhaust ours. No I/O, no serde: the wire layer copies the fields.
 

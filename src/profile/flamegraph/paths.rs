@@ -1,8 +1,9 @@
-//! Call paths that many flame graphs share: a trie of function names that only grows. A question gives values to some of its nodes and gets the levels of a
-//! flame graph, or of the difference of two, without building a tree of its own.
+//! Call paths that many flame graphs share: a trie of function names that only grows. A question gives values to some
+//! of its nodes and gets the levels of a flame graph, or of the difference of two, without building a tree of its own.
 //!
-//! Functions are told apart by name alone, as Pyroscope does; the answers are those of [`Tree`](super::Tree) by name. Parents have smaller numbers than
-//! their children, so totals are one pass backwards. Values at most 0 are left out. Not here: files, lines and binaries of nodes.
+//! Functions are told apart by name alone, as Pyroscope does; the answers are those of [`Tree`](super::Tree) by name.
+//! Parents have smaller numbers than their children, so totals are one pass backwards. Values at most 0 are left out.
+//! Not here: files, lines and binaries of nodes.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! A flame graph as one SVG file that stands alone: root on top, no script, no font or style from elsewhere.
 //!
-//! Frames are coloured by package; a frame's title (the tooltip of every viewer) has the full name, self and total with share, file and line, binary. Names are data:
-//! everything is escaped. Frames narrower than a third of a pixel are not drawn.
+//! Frames are coloured by package; a frame's title (the tooltip of every viewer) has the full name, self and total with
+//! share, file and line, binary. Names are data: everything is escaped. Frames narrower than a third of a pixel are not
+//! drawn.
 
 use std::fmt::Write;
 
@@ -129,7 +130,8 @@ fn frame(
     out.push_str("</g>\n");
 }
 
-/// The package's hue at a lightness on which dark text is read well; no colour for the root, what was folded, and runtimes.
+/// The package's hue at a lightness on which dark text is read well; no colour for the root, what was folded, and
+/// runtimes.
 fn fill(block: &Block<'_>, depth: usize) -> String {
     let package = package::package(block.name, block.file, block.mapping);
     if depth == 0 || (block.name == OTHER && block.file.is_empty()) || package.is_empty() {

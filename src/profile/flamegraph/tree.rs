@@ -1,7 +1,8 @@
 //! The tree of stacks, root first: an arena of nodes with parent, child and sibling indices.
 //!
-//! In come stacks of frames with a value, leaf first as profiles have them; a child is found by the id of its interned frame. Totals are
-//! kept up to date at every insert. Values are added without wrap: beyond 64 bits they stay at the limit.
+//! In come stacks of frames with a value, leaf first as profiles have them; a child is found by the id of its interned
+//! frame. Totals are kept up to date at every insert. Values are added without wrap: beyond 64 bits they stay at the
+//! limit.
 
 use hashbrown::HashMap;
 
@@ -168,7 +169,8 @@ impl Tree {
         self.len() == 0
     }
 
-    /// Calls `visit` for every stack with a value of its own: frames root first with the line that has the largest value in its node, and the value.
+    /// Calls `visit` for every stack with a value of its own: frames root first with the line that has the largest
+    /// value in its node, and the value.
     pub fn for_each_stack(&self, mut visit: impl FnMut(&[FrameRef<'_>], i64)) {
         let lines = self.lines();
         let mut stack = Vec::new();
@@ -290,7 +292,8 @@ fn hash_frame(frame: FrameRef<'_>, by_file: bool) -> u64 {
         return function;
     }
     let file = xxh3_64_with_seed(frame.file.as_bytes(), function);
-    // A program that moved (a release in a folder of its own) has the same functions: the binary only counts without a file.
+    // A program that moved (a release in a folder of its own) has the same functions: the binary only counts without a
+    // file.
     if !frame.file.is_empty() {
         return file;
     }

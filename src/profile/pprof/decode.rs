@@ -1,9 +1,10 @@
 //! pprof bytes to columns: the hot path of every ingest.
 //!
-//! One walk over the bytes checks the outer framing and counts what is there; then the columns are allocated at their exact size and each
-//! kind of message is read once, strings first, so that every reference can be resolved and checked when it is met. Nothing is
-//! allocated per sample. A message of two bytes becomes a struct of up to 64: what the columns take is known before they are
-//! allocated, and refused beyond a small multiple of the input. gzip is not handled here.
+//! One walk over the bytes checks the outer framing and counts what is there; then the columns are allocated at their
+//! exact size and each kind of message is read once, strings first, so that every reference can be resolved and checked
+//! when it is met. Nothing is allocated per sample. A message of two bytes becomes a struct of up to 64: what the
+//! columns take is known before they are allocated, and refused beyond a small multiple of the input. gzip is not
+//! handled here.
 
 use hashbrown::HashMap;
 

@@ -38,8 +38,8 @@ pub fn is_gzip(data: &[u8]) -> bool {
     data.starts_with(&MAGIC)
 }
 
-/// Uncompressed bytes that `data` claims to hold, at most `max_bytes`: the length of what is not gzip, else what the last member's
-/// trailer says. It may be a lie: whoever relies on it opens with it as the limit.
+/// Uncompressed bytes that `data` claims to hold, at most `max_bytes`: the length of what is not gzip, else what the
+/// last member's trailer says. It may be a lie: whoever relies on it opens with it as the limit.
 pub fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     let announced = if is_gzip(data) {
         data.last_chunk::<4>()
@@ -50,8 +50,8 @@ pub fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     announced.min(max_bytes)
 }
 
-/// Opens gzip of at most `max_bytes` uncompressed bytes; several members in a row are one text. Input that is not gzip is
-/// passed unchanged, without a copy, when it fits the limit.
+/// Opens gzip of at most `max_bytes` uncompressed bytes; several members in a row are one text. Input that is not gzip
+/// is passed unchanged, without a copy, when it fits the limit.
 pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     if !is_gzip(data) {
         return if data.len() > max_bytes {
@@ -83,8 +83,9 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     Ok(plain.into())
 }
 
-/// Opens the file that nearly every sender makes, one member with a bare header, in one call into a buffer of its exact size: a reader's steps would copy
-/// the window after each. `None` when it is any other file, a damaged one too: who reads on says what is wrong.
+/// Opens the file that nearly every sender makes, one member with a bare header, in one call into a buffer of its exact
+/// size: a reader's steps would copy the window after each. `None` when it is any other file, a damaged one too: who
+/// reads on says what is wrong.
 fn one_member(data: &[u8], length: usize) -> Option<Vec<u8>> {
     let (header, rest) = data.split_first_chunk::<HEADER_BYTES>()?;
     // Deflate, and no flags: neither name nor comment nor checksum of the header follows.

@@ -27,11 +27,13 @@ pub struct Profile<'a> {
     pub functions: Vec<Function<'a>>,
     /// Code addresses that samples refer to.
     pub locations: Vec<Location>,
-    /// Lines of all locations; a location owns a range of it. Within a location the innermost inlined function comes first.
+    /// Lines of all locations; a location owns a range of it. Within a location the innermost inlined function comes
+    /// first.
     pub lines: Vec<Line>,
     /// Location indices of all samples, leaf first within a sample.
     pub sample_locations: Vec<u32>,
-    /// Sample `i` owns `sample_locations[sample_starts[i]..sample_starts[i + 1]]`; one longer than there are samples (empty profile: `[0]`).
+    /// Sample `i` owns `sample_locations[sample_starts[i]..sample_starts[i + 1]]`; one longer than there are samples
+    /// (empty profile: `[0]`).
     pub sample_starts: Vec<u32>,
     /// Values, row by row: sample `i` owns `values[i * sample_types.len()..][..sample_types.len()]`.
     pub values: Vec<i64>,

@@ -1,5 +1,5 @@
-//! The first walk over a profile: its outer framing is checked, what is there is counted, and the memory that columns of it would take
-//! is known before any is allocated.
+//! The first walk over a profile: its outer framing is checked, what is there is counted, and the memory that columns
+//! of it would take is known before any is allocated.
 
 use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
 use crate::profile::pprof::model::{Function, Line, Location, Mapping, SampleLabel, ValueType};
@@ -13,8 +13,8 @@ pub(super) const LOCATION: u32 = 4;
 pub(super) const FUNCTION: u32 = 5;
 pub(super) const STRING_TABLE: u32 = 6;
 
-/// Most bytes of columns for a byte of a profile, beyond [`FREE_BYTES`]. Profiles of real programs take 1 to 6; only runs of empty
-/// messages come near to the 30 that are possible.
+/// Most bytes of columns for a byte of a profile, beyond [`FREE_BYTES`]. Profiles of real programs take 1 to 6; only
+/// runs of empty messages come near to the 30 that are possible.
 pub const MAX_EXPANSION: usize = 16;
 
 /// Bytes of columns that any profile may take.

@@ -1,8 +1,9 @@
 //! The identity of a stack: a content hash of its frames, so that writers agree on it without talking to each other.
 //!
-//! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or over its address where no
-//! function is known; a stack is the hash of the hashes of its locations, leaf first. The values are stored: a change of anything here is a new layout of
-//! the tables. Column, start line, system name (unless it stands in for the name) and address of symbolised frames are not part of it.
+//! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or over
+//! its address where no function is known; a stack is the hash of the hashes of its locations, leaf first. The values
+//! are stored: a change of anything here is a new layout of the tables. Column, start line, system name (unless it
+//! stands in for the name) and address of symbolised frames are not part of it.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -87,8 +88,8 @@ impl<'a> Function<'a> {
     }
 }
 
-/// The hash of two texts and their border. Put together in `scratch` first: the state of a hash that takes pieces costs more to set up than
-/// the names to copy.
+/// The hash of two texts and their border. Put together in `scratch` first: the state of a hash that takes pieces costs
+/// more to set up than the names to copy.
 fn hash_texts(first: &str, second: &str, scratch: &mut Vec<u8>) -> u64 {
     scratch.clear();
     scratch.extend_from_slice(first.as_bytes());

@@ -44,7 +44,8 @@ struct SampleTypeConfig {
     display_name: String,
 }
 
-/// A profile starts with a sample type (field 1, length-delimited) of at most four bytes of fields; text does not start with a line end.
+/// A profile starts with a sample type (field 1, length-delimited) of at most four bytes of fields; text does not start
+/// with a line end.
 fn starts_as_pprof(body: &[u8]) -> bool {
     matches!(body, [0x0a, 0..=22, ..])
 }
