@@ -148,7 +148,6 @@ impl Launch {
         let output = Command::new(program)
             .arg("store")
             .args(arguments)
-            .arg("--data")
             .arg(&self.data)
             .output();
         let output = output.with_context(|| format!("starting {program}"))?;
