@@ -164,20 +164,23 @@ export interface FlameQuery {
   profiles?: readonly string[];
 }
 
+const stacktracesRequest = (query: FlameQuery): object => ({
+  profileTypeID: query.type,
+  labelSelector: query.selector,
+  ...times(query.range),
+  maxNodes: String(query.maxNodes),
+  ...(query.callSite?.length ? { stackTraceSelector: { callSite: query.callSite.map((name) => ({ name })) } } : {}),
+  ...(query.profiles?.length ? { profileIdSelector: query.profiles } : {}),
+});
+
 export async function mergeStacktraces(query: FlameQuery, signal?: AbortSignal): Promise<FlameGraphMessage> {
-  const answer = await call<{ flamegraph?: Partial<FlameGraphMessage> }>(
-    'SelectMergeStacktraces',
-    {
-      profileTypeID: query.type,
-      labelSelector: query.selector,
-      ...times(query.range),
-      maxNodes: String(query.maxNodes),
-      frameDetails: true,
-      ...(query.callSite?.length ? { stackTraceSelector: { callSite: query.callSite.map((name) => ({ name })) } } : {}),
-      ...(query.profiles?.length ? { profileIdSelector: query.profiles } : {}),
-    },
-    signal,
-  );
+  const answer = await call<{ flamegraph?: Partial<FlameGraphMessage> }>('SelectMergeStacktraces', { ...stacktracesRequest(query), frameDetails: true }, signal);
+  return { names: [], levels: [], ...answer.flamegraph };
+}
+
+/** The difference of two questions, seven numbers a node. */
+export async function diffStacktraces(left: FlameQuery, right: FlameQuery, signal?: AbortSignal): Promise<FlameGraphMessage> {
+  const answer = await call<{ flamegraph?: Partial<FlameGraphMessage> }>('Diff', { left: stacktracesRequest(left), right: stacktracesRequest(right) }, signal);
   return { names: [], levels: [], ...answer.flamegraph };
 }
 

@@ -1,21 +1,25 @@
 // A flame graph, from wherever it comes, with as much detail as the zoomed frame needs.
 
 import { createMemo, type Accessor } from 'solid-js';
+import { layoutDiff, type Sides } from '../flame/diff.ts';
 import { callSite, graft } from '../flame/graft.ts';
 import { findPath, foldedShare, layout, type Flame } from '../flame/layout.ts';
-import { ApiError, mergeStacktraces } from '../lib/api.ts';
+import { ApiError, diffStacktraces, mergeStacktraces, type FlameQuery } from '../lib/api.ts';
 import { createLoader, type Loader } from '../lib/loader.ts';
 import type { Query } from './selection.ts';
 
-/** Where a flame graph comes from: all profiles of a question, one of them, or what a person brought along. */
+/** Where a flame graph comes from: all profiles of a question, one of them, the difference of two questions, or what a person brought along. */
 export type FlameSource =
   | { kind: 'merged'; query: Query }
   | { kind: 'single'; query: Query; profile: string }
+  | { kind: 'diff'; left: Query; right: Query }
   | { kind: 'file'; name: string; flame: Flame };
 
 export interface FlameAnswer {
   source: FlameSource;
   flame: Flame;
+  /** The totals of both sides, of a difference. */
+  sides?: Sides;
   /** The frame that the link names is not in it, however closely one looks. */
   gone: boolean;
 }
@@ -30,45 +34,57 @@ const MOST_NODES = 262_144;
 /** `focus` is the path of the zoomed frame. */
 export function createFlame(source: Accessor<FlameSource | null>, focus: Accessor<string>): Loader<FlameAnswer> {
   /** The last answer: a zoom into it starts from there, and the whole is not asked for again. */
-  let last: (FlameAnswer & { most: boolean }) | undefined;
+  let last: (Picture & { source: FlameSource; most: boolean }) | undefined;
   const wanted = createMemo(() => {
     const asked = source();
     return asked === null ? null : { source: asked, focus: focus() };
   });
   return createLoader(wanted, async (ask, signal) => {
-    const before = last?.source === ask.source ? last : { flame: await read(ask.source, NODES, [], signal), most: false };
-    const { flame, found, most } = await closer(ask, before, signal);
-    const answer = { source: ask.source, flame, gone: !found };
-    if (!signal.aborted) last = { ...answer, most };
+    const before = last?.source === ask.source ? last : { ...(await read(ask.source, NODES, [], signal)), most: false };
+    const { found, most, ...picture } = await closer(ask, before, signal);
+    const answer: FlameAnswer = { source: ask.source, ...picture, gone: !found };
+    if (!signal.aborted) last = { source: ask.source, ...picture, most };
     return answer;
   });
 }
 
+type Picture = Pick<FlameAnswer, 'flame' | 'sides'>;
+
 /** The graph with the zoomed frame in it, in detail. */
 async function closer(
   { source, focus }: { source: FlameSource; focus: string },
-  { flame, most }: { flame: Flame; most: boolean },
+  { most, ...picture }: Picture & { most: boolean },
   signal: AbortSignal,
-): Promise<{ flame: Flame; found: boolean; most: boolean }> {
+): Promise<Picture & { found: boolean; most: boolean }> {
+  const { flame } = picture;
   const node = findPath(flame, focus);
   if (node < 0 && !most && flame.folded.includes(1)) {
     const all = await read(source, MOST_NODES, [], signal).catch((error: unknown) => {
       // A server that does not give so many nodes at once gives what it gave already.
-      if (error instanceof ApiError && error.code === 'invalid_argument') return flame;
+      if (error instanceof ApiError && error.code === 'invalid_argument') return picture;
       throw error;
     });
-    return { flame: all, found: findPath(all, focus) >= 0, most: true };
+    return { ...all, found: findPath(all.flame, focus) >= 0, most: true };
   }
-  if (node > 0 && foldedShare(flame, node) > FOLDED_SHARE) {
+  // A difference is drawn as it comes: its sides are told by node, and grafting would move those.
+  if (source.kind !== 'diff' && node > 0 && foldedShare(flame, node) > FOLDED_SHARE) {
     const detail = await read(source, NODES, callSite(flame, node), signal);
-    const from = findPath(detail, focus);
-    return { flame: from < 0 ? flame : graft(flame, node, detail, from), found: true, most };
+    const from = findPath(detail.flame, focus);
+    return { flame: from < 0 ? flame : graft(flame, node, detail.flame, from), found: true, most };
   }
-  return { flame, found: node >= 0, most };
+  return { ...picture, found: node >= 0, most };
 }
 
-async function read(source: FlameSource, maxNodes: number, below: readonly string[], signal: AbortSignal): Promise<Flame> {
-  if (source.kind === 'file') return source.flame;
-  const { type, selector, range } = source.query;
-  return layout(await mergeStacktraces({ type: type.id, selector, range, maxNodes, callSite: below, profiles: source.kind === 'single' ? [source.profile] : [] }, signal));
+async function read(source: FlameSource, maxNodes: number, below: readonly string[], signal: AbortSignal): Promise<Picture> {
+  const ask = ({ type, selector, range }: Query): FlameQuery => ({ type: type.id, selector, range, maxNodes, callSite: below });
+  switch (source.kind) {
+    case 'merged':
+      return { flame: layout(await mergeStacktraces(ask(source.query), signal)) };
+    case 'single':
+      return { flame: layout(await mergeStacktraces({ ...ask(source.query), profiles: [source.profile] }, signal)) };
+    case 'diff':
+      return layoutDiff(await diffStacktraces(ask(source.left), ask(source.right), signal));
+    case 'file':
+      return { flame: source.flame };
+  }
 }

@@ -32,7 +32,7 @@ export function createProfile(text: ProfileText, time: RangeModel) {
   /** The question that the flame graph answers, which may be the one before the last. */
   const drawn = createMemo((): Query | null => {
     const from = flame.data()?.source;
-    return from && from.kind !== 'file' ? from.query : null;
+    return from && 'query' in from ? from.query : null;
   }, null, { equals: sameQuery });
   /** The chart of the same question; while a new one is on its way, the one before that is still shown. */
   const beside = (): ChartData | undefined => {
