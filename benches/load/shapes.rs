@@ -16,7 +16,7 @@ pub async fn fill(given: &Servers) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Profiles of 35 kB as fast as the clients can.
+/// Profiles of about half the usual size as fast as the clients can.
 pub async fn small(given: &Servers) -> anyhow::Result<()> {
     asked(given, SMALL).await
 }

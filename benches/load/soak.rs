@@ -20,11 +20,12 @@ pub async fn measure(given: &Servers) -> anyhow::Result<()> {
     let running = Launch::ours(given, "data")?.start().await?;
     let Running { common, server, .. } = &running;
     let (plan, length) = (common.plan(), Duration::from_secs(common.seconds));
+    let pushes = work::endless(plan).await;
     let window = Arc::new(Mutex::new(Sent::default()));
     let target = window.clone();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let questions = tokio::spawn(ask::each_second(common.clone(), asked.clone(), length));
-    let pushing = open_loop(common, work::endless(plan), length, move |push, latency, result| {
+    let pushing = open_loop(common, pushes, length, move |push, latency, result| {
         target.lock().add(push, latency, result);
     });
     let watching = async {

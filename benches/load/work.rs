@@ -17,13 +17,13 @@ const AHEAD: usize = 100_000;
 /// Ticks of an endless plan after which a service is deployed anew. At 500 profiles a second that is every five seconds, and some 240 new stacks a second.
 const DEPLOY_EVERY: u64 = 20;
 
-/// Profiles of 35 kB, half as large as the usual ones.
+/// Profiles of about half the usual size; `raw_kb_per_profile` of a fill says how large they are.
 pub const SMALL: FleetShape = FleetShape {
     services: 20,
     pods: 3,
-    cpu_stacks: 500,
-    heap_sites: 120,
-    cores: 0.14,
+    cpu_stacks: 280,
+    heap_sites: 60,
+    cores: 0.07,
 };
 /// A thousand services, each with functions of its own.
 pub const WIDE: FleetShape = FleetShape {
@@ -98,10 +98,13 @@ pub async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
 }
 
 /// Pushes without an end, each made anew while those before are sent: no body comes twice, and services are deployed with stacks that nobody has seen.
-/// One thread makes them, some 1,000 a second.
-pub fn endless(plan: Plan) -> Receiver<Vec<Push>> {
+/// One thread makes them. Returns when the first are ready, so that the making of them is no delay of the server.
+pub async fn endless(plan: Plan) -> Receiver<Vec<Push>> {
     let (ready, pushes) = channel(8);
     std::thread::spawn(move || make_for_ever(plan, &ready));
+    while pushes.len() < pushes.max_capacity() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     pushes
 }
 
