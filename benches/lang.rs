@@ -1,4 +1,5 @@
-//! How fast a large configuration is parsed, and laid out again: 100,000 lines of relabel rules, as a generator would write them.
+//! How fast a large configuration is parsed, and laid out again: 100,000 lines of relabel rules, as a generator would
+//! write them.
 //!
 //! Rates are MB (10^6 bytes) of configuration text per second.
 
@@ -26,6 +27,9 @@ pub fn run(bench: &Bench) {
 
 fn block(index: usize) -> String {
     format!(
-        "// Rule set {index}.\ndiscovery.relabel \"r{index}\" {{\n\ttargets = discovery.file.local.targets\n\n\trule {{\n\t\taction        = \"replace\"\n\t\tsource_labels = [\"__address__\", \"service_name\"]\n\t\ttarget_label  = \"label_{index}\"\n\t\treplacement   = string.format(\"%s-%d\", \"x\", {index})\n\t}}\n}}\n"
+        "// Rule set {index}.\ndiscovery.relabel \"r{index}\" {{\n\ttargets = discovery.file.local.targets\n\n\trule {{\
+         \n\t\taction        = \"replace\"\n\t\tsource_labels = [\"__address__\", \"service_name\"]\
+         \n\t\ttarget_label  = \"label_{index}\"\n\t\treplacement   = string.format(\"%s-%d\", \"x\", {index})\n\t}}\
+         \n}}\n"
     )
 }

@@ -1,8 +1,10 @@
-//! What the hooks of live debugging cost while nobody looks, in instructions: run it under callgrind, which counts them.
+//! What the hooks of live debugging cost while nobody looks, in instructions: run it under callgrind, which counts
+//! them.
 //!
-//! Arguments: how many events, and `bare` (a batch of one profile is summed up, as every hand-over does anyway), `hooked` (the same with the hooks) or `watched`
-//! (somebody looks at the component and reads nothing). `docs/pipeline-page.md` has the command and what it gave. Hooks are generic or inline, so only this
-//! file has to be compiled with optimisation.
+//! Arguments: how many events, and `bare` (a batch of one profile is summed up, as every hand-over does anyway),
+//! `hooked` (the same with the hooks) or `watched` (somebody looks at the component and reads nothing).
+//! `docs/pipeline-page.md` has the command and what it gave. Hooks are generic or inline, so only this file has to be
+//! compiled with optimisation.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! How fast the hot paths of a profile are: `cargo bench --no-default-features --features agent`.
 //!
-//! A plain program without a framework: each measurement runs for a second at least on one core, the median of the runs counts, and every result is one line of
-//! JSON on stdout. Rates are MB (10^6 bytes) of uncompressed pprof per second. Arguments are substrings of the names to run.
+//! A plain program without a framework: each measurement runs for a second at least on one core, the median of the runs
+//! counts, and every result is one line of JSON on stdout. Rates are MB (10^6 bytes) of uncompressed pprof per second.
+//! Arguments are substrings of the names to run.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 

@@ -1,7 +1,7 @@
 //! What is promised for any input, one function a fuzz target. A broken promise panics.
 //!
-//! Used by the targets beside this file, and by `integration/fuzzing.rs`, which keeps them for the seeds, for what was found once and for random changes of
-//! both. In: bytes or text. Out: nothing, or a panic. Reads and writes nothing.
+//! Used by the targets beside this file, and by `integration/fuzzing.rs`, which keeps them for the seeds, for what was
+//! found once and for random changes of both. In: bytes or text. Out: nothing, or a panic. Reads and writes nothing.
 
 use alluvium::components;
 use alluvium::lang::eval::{NoScope, evaluate};
@@ -12,8 +12,9 @@ use alluvium::pipeline::validate;
 use alluvium::profile::flamegraph::Tree;
 use alluvium::profile::{pprof, selector};
 
-/// Any bytes are a configuration or diagnostics that can be shown; what is formatted means the same, has the same comments and is formatted for good;
-/// whatever parses is checked and, taken as an expression, evaluated. Of what does not parse, one in eight is checked as well.
+/// Any bytes are a configuration or diagnostics that can be shown; what is formatted means the same, has the same
+/// comments and is formatted for good; whatever parses is checked and, taken as an expression, evaluated. Of what does
+/// not parse, one in eight is checked as well.
 pub fn language(data: &[u8]) {
     let text = match decode_text("x.alloy", data.to_vec()) {
         Ok(text) => text,
@@ -42,8 +43,8 @@ fn sampled(data: &[u8]) -> bool {
     hash >> 61 == 0
 }
 
-/// Any text is HCL or refused; what is HCL is formatted for good and means the same; what either syntax converts into the other means the same, and converts
-/// back.
+/// Any text is HCL or refused; what is HCL is formatted for good and means the same; what either syntax converts into
+/// the other means the same, and converts back.
 pub fn hcl(text: &str) {
     if formatted("x.hcl", text)
         && let Ok(alloy) = to_alloy("x.hcl", text)
@@ -68,7 +69,8 @@ pub fn selector(text: &str) {
     assert_eq!(selector::parse(&selector::format(&matchers)), Ok(matchers));
 }
 
-/// Any bytes are a profile or an error; what is a profile survives encode and decode, has stack ids, and gives a tree that loses nothing.
+/// Any bytes are a profile or an error; what is a profile survives encode and decode, has stack ids, and gives a tree
+/// that loses nothing.
 pub fn pprof_decode(data: &[u8]) {
     let Ok(profile) = pprof::decode(data) else {
         return;

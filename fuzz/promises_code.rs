@@ -1,7 +1,7 @@
 //! What is promised for any program and any file about one, one function a fuzz target. A broken promise panics.
 //!
-//! Used by the targets beside this file, and by `integration/fuzzing.rs` for what was found once and for random changes of it. In: bytes. Out: nothing, or a panic.
-//! Reads and writes nothing.
+//! Used by the targets beside this file, and by `integration/fuzzing.rs` for what was found once and for random changes
+//! of it. In: bytes. Out: nothing, or a panic. Reads and writes nothing.
 
 use alluvium::symbols::bytes::Bytes;
 use alluvium::symbols::functions::Functions;
@@ -11,8 +11,8 @@ use alluvium::symbols::{Demangle, Ranges, dwarf, elf as elf_file, go as go_file,
 use alluvium::unwind::walk::{Found, REGISTERS, Snapshot, walk};
 use alluvium::unwind::{Arch, Packed, Table, eh_frame, go as go_rules};
 
-/// Any bytes as an ELF file: its unwind table, its functions, lines and inlined calls, and Go's table are there or not; nothing panics, hangs or takes more memory
-/// than it may.
+/// Any bytes as an ELF file: its unwind table, its functions, lines and inlined calls, and Go's table are there or not;
+/// nothing panics, hangs or takes more memory than it may.
 pub fn elf(data: &[u8]) {
     let Ok(file) = object::File::parse(data) else {
         return;
@@ -45,8 +45,8 @@ pub fn elf(data: &[u8]) {
     go_file::find(&file, &Bytes::new(&data));
 }
 
-/// Any bytes as `.eh_frame` or `.debug_frame` of a well-formed file, for both machines; and any bytes as the stack that its rules walk. The first byte chooses
-/// machine and section.
+/// Any bytes as `.eh_frame` or `.debug_frame` of a well-formed file, for both machines; and any bytes as the stack that
+/// its rules walk. The first byte chooses machine and section.
 pub fn cfi(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else {
         return;
@@ -121,7 +121,8 @@ fn with_section(machine: u16, name: &str, data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Any bytes as Go's table, a jitdump file, a perf map, a list of kernel symbols (`g`, `j`, `p` and `k` before them): names or none.
+/// Any bytes as Go's table, a jitdump file, a perf map, a list of kernel symbols (`g`, `j`, `p` and `k` before them):
+/// names or none.
 pub fn names(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else {
         return;

@@ -1,7 +1,8 @@
-//! What is promised of a store for any profile: it is refused, or stored and flushed; the store stays healthy, and starts again.
+//! What is promised of a store for any profile: it is refused, or stored and flushed; the store stays healthy, and
+//! starts again.
 //!
-//! Used by the target `store_flush` and by `integration/poison.rs`. In: the uncompressed bytes of a profile. Out: nothing, or a panic.
-//! Works in temporary folders, in memory where there is room.
+//! Used by the target `store_flush` and by `integration/poison.rs`. In: the uncompressed bytes of a profile. Out:
+//! nothing, or a panic. Works in temporary folders, in memory where there is room.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,6 @@ pub struct StoreOfProfiles {
 }
 
 impl StoreOfProfiles {
-    /// No store is open yet.
     pub fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

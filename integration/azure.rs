@@ -1,7 +1,8 @@
-//! Tables in a container of Azure Blob Storage, on the emulator that Azure publishes: nothing acknowledged is lost or doubled, by one server or two.
+//! Tables in a container of Azure Blob Storage, on the emulator that Azure publishes: nothing acknowledged is lost or
+//! doubled, by one server or two.
 //!
-//! `ALLUVIUM_AZURITE` names Azurite's program, which Node runs (`make tools` sets it up). What the service itself adds (roles, keys of its own, encryption)
-//! is not seen here.
+//! `ALLUVIUM_AZURITE` names Azurite's program, which Node runs (`make tools` sets it up). What the service itself adds
+//! (roles, keys of its own, encryption) is not seen here.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,10 +16,10 @@ use crate::kill::check;
 use crate::objects::{Server, push_for};
 use crate::program::{Address, PATIENCE, Program, file_of, other, run};
 
-/// The emulator's account and its key, the same everywhere: <https://learn.microsoft.com/azure/storage/common/storage-connect-azurite>.
+/// The emulator's account and its key, the same everywhere:
+/// <https://learn.microsoft.com/azure/storage/common/storage-connect-azurite>.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
-/// The container.
 const CONTAINER: &str = "profiles";
 
 /// Creates the container, with a request that is signed as "Authorize with Shared Key" says; prints the status.
@@ -41,7 +42,6 @@ except OSError as error:
     print(error)
 "#;
 
-/// A running emulator.
 struct Azurite {
     address: Address,
     process: Program,
@@ -96,7 +96,9 @@ impl Azurite {
     /// The section `storage` of a server's configuration.
     fn storage(&self) -> String {
         format!(
-            "storage:\n  backend: azure\n  prefix: tables\n  sync_interval: 500ms\n  azure:\n    account_name: {ACCOUNT}\n    account_key: {KEY}\n    container_name: {CONTAINER}\n    endpoint: http://{}/{ACCOUNT}\n",
+            "storage:\n  backend: azure\n  prefix: tables\n  sync_interval: 500ms\n  azure:\
+             \n    account_name: {ACCOUNT}\n    account_key: {KEY}\n    container_name: {CONTAINER}\
+             \n    endpoint: http://{}/{ACCOUNT}\n",
             self.address
         )
     }

@@ -1,6 +1,7 @@
 //! The checks of the checks: `.ci/run` and the targets of the `Makefile` fail where something was not looked at.
 //!
-//! In: both files, copied into a repository of their own, and stand-ins for `make`, `cargo`, `git` and `npm` that are scripts of a line or two. Out: exit status and text.
+//! In: both files, copied into a repository of their own, and stand-ins for `make`, `cargo`, `git` and `npm` that are
+//! scripts of a line or two. Out: exit status and text.
 
 use std::path::Path;
 use std::process::Command;

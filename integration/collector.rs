@@ -1,6 +1,7 @@
 //! The collector as a process: what protects its listener, through reloads, and the configuration from a server.
 //!
-//! In: our program, the certificates of the client's tests, a server of ours that speaks `collector.v1`. Waits are for conditions, with the patience of `program`.
+//! In: our program, the certificates of the client's tests, a server of ours that speaks `collector.v1`. Waits are for
+//! conditions, with the patience of `program`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -127,7 +128,8 @@ async fn the_http_block_protects_the_listener_and_a_reload_changes_it() {
     let (cert, key) = (certificates("server.pem"), certificates("server.key"));
     let tls = |cert: &Path| {
         format!(
-            "http {{\n\tauth {{\n\t\tbasic {{\n\t\t\tusername = \"u\"\n\t\t\tpassword = \"p\"\n\t\t}}\n\t}}\n\n\ttls {{\n\t\tcert_file = \"{}\"\n\t\tkey_file  = \"{}\"\n\t}}\n}}\n",
+            "http {{\n\tauth {{\n\t\tbasic {{\n\t\t\tusername = \"u\"\n\t\t\tpassword = \"p\"\n\t\t}}\n\t}}\n\n\ttls {{\
+             \n\t\tcert_file = \"{}\"\n\t\tkey_file  = \"{}\"\n\t}}\n}}\n",
             cert.display(),
             key.display()
         )
@@ -212,12 +214,13 @@ async fn answer(State(fleet): State<Shared>, uri: Uri, body: Bytes) -> Response 
                 hash: fleet.content.chars().rev().collect(),
                 not_modified: false,
             };
-            match request.hash == answer.hash {
-                true => GetConfigResponse {
+            if request.hash == answer.hash {
+                GetConfigResponse {
                     not_modified: true,
                     ..GetConfigResponse::default()
-                },
-                false => answer,
+                }
+            } else {
+                answer
             }
             .encode_to_vec()
         }

@@ -1,8 +1,9 @@
 //! A disk that fails under the whole server, and two servers on the same tables.
 //!
-//! Scenarios: places of the disk that fail with several errors, over HTTP; a real limit of the system on the size of files; two processes with logs of their
-//! own whose maintenance works on the same local tables. Guarantee: pushes are refused with 503 and `Retry-After`, questions are answered, it recovers by
-//! itself, and what was acknowledged is there once.
+//! Scenarios: places of the disk that fail with several errors, over HTTP; a real limit of the system on the size of
+//! files; two processes with logs of their own whose maintenance works on the same local tables. Guarantee: pushes are
+//! refused with 503 and `Retry-After`, questions are answered, it recovers by itself, and what was acknowledged is
+//! there once.
 
 use std::io;
 use std::process::Command;
@@ -24,7 +25,6 @@ use crate::program::{Address, Program, run, sql};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Which places fail.
 type Places = fn(Place) -> bool;
 
 /// Some places fail while it is on.
@@ -36,9 +36,10 @@ struct Disk {
 
 impl FaultHook for Disk {
     fn check(&self, place: Place) -> io::Result<()> {
-        match self.broken.load(Ordering::SeqCst) && (self.places)(place) {
-            true => Err(io::Error::from(self.kind)),
-            false => Ok(()),
+        if self.broken.load(Ordering::SeqCst) && (self.places)(place) {
+            Err(io::Error::from(self.kind))
+        } else {
+            Ok(())
         }
     }
 }
@@ -192,7 +193,8 @@ async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
     let address = Address::keep();
     let url = format!("http://{address}");
     let http = client();
-    // No file may grow beyond 32 KiB: a write that reaches it is cut short, the next fails. The signal that comes with it is ignored.
+    // No file may grow beyond 32 KiB: a write that reaches it is cut short, the next fails. The signal that comes with
+    // it is ignored.
     let mut command = Command::new("sh");
     command
         .args([

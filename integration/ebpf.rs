@@ -1,8 +1,9 @@
 //! The eBPF profiler against programs whose truth is known, and the compiled BPF program against its sources.
 //!
-//! In: C programs of ours, compiled here by gcc. The claims are statistical: ten thousand samples put three standard deviations of a share of one half at 1.5
-//! points. A recording with too few samples shows nothing and is taken again. `make test` runs what is recorded here after all other tests, and one at a time.
-//! Needs root, or the capabilities that `alluvium record` names.
+//! In: C programs of ours, compiled here by gcc. The claims are statistical: ten thousand samples put three standard
+//! deviations of a share of one half at 1.5 points. A recording with too few samples shows nothing and is taken again.
+//! `make test` runs what is recorded here after all other tests, and one at a time. Needs root, or the capabilities
+//! that `alluvium record` names.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -177,8 +178,8 @@ impl Recorded {
         ]
     }
 
-    /// Ticks that were due and did not come, or were lost, may all have been the program's: on a busy machine that is counted, and no error. As a part of what it
-    /// used.
+    /// Ticks that were due and did not come, or were lost, may all have been the program's: on a busy machine that is
+    /// counted, and no error. As a part of what it used.
     fn unseen(&self, hertz: u32, used: u64) -> f64 {
         let [_, _, lost, _, _, missed] = self.balance();
         (lost + missed) as f64 * 1e9 / f64::from(hertz) / used as f64
@@ -290,7 +291,8 @@ fn a_frame_of_600_000_bytes_is_walked_over() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), "frames", &["-O1", "-fomit-frame-pointer", "-DLARGEST"]);
     insist(
-        // The copy of 16 KiB that is taken before the tables are there ends below the large frame: 800 calls of 16 bytes, and frames of 7,000.
+        // The copy of 16 KiB that is taken before the tables are there ends below the large frame: 800 calls of 16
+        // bytes, and frames of 7,000.
         || record(&program, 499, &["6", "800"]),
         |recorded| {
             let large = recorded.of("frame_largest");

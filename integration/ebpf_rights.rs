@@ -1,7 +1,7 @@
 //! The eBPF profiler where something is missing, refused or killed: what it says, what goes on, what is left.
 //!
-//! In: our program behind launchers that take rights away, and a C program of ours that refuses system calls. Out: messages, exit statuses, files, and what the kernel
-//! still has. Needs root.
+//! In: our program behind launchers that take rights away, and a C program of ours that refuses system calls. Out:
+//! messages, exit statuses, files, and what the kernel still has. Needs root.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use crate::ebpf::compile;
 use crate::program::{Address, PATIENCE, Program, other};
 
-/// Runs `alluvium record -- true` behind a launcher: whether it ended well, what it said, and whether it wrote its file.
+/// Runs `alluvium record -- true` behind a launcher: whether it ended well, what it said, and whether it wrote its
+/// file.
 fn record_behind(launcher: &[&str]) -> (bool, String, bool) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("out.pb.gz");

@@ -1,6 +1,8 @@
-//! The eBPF profiler beside processes that mean it ill: what they leave where it reads is passed over and counted, and it goes on.
+//! The eBPF profiler beside processes that mean it ill: what they leave where it reads is passed over and counted, and
+//! it goes on.
 //!
-//! In: programs that run already, and pipes, links and files of others in the places of their files. Out: what `record` says and writes. Needs root.
+//! In: programs that run already, and pipes, links and files of others in the places of their files. Out: what `record`
+//! says and writes. Needs root.
 
 use std::io::Read;
 use std::os::unix::fs::{chown, symlink};
@@ -43,7 +45,8 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Records a process for a moment: what is said, and the stacks. A recorder that does not end is killed and is an error.
+/// Records a process for a moment: what is said, and the stacks. A recorder that does not end is killed and is an
+/// error.
 fn record(folder: &Path, pid: u32) -> (String, String) {
     let output = folder.join("out.folded");
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_alluvium"))

@@ -1,7 +1,9 @@
-//! The promises of `fuzz/` kept for the committed seeds, for every input that broke one once, and for random changes of both.
+//! The promises of `fuzz/` kept for the committed seeds, for every input that broke one once, and for random changes of
+//! both.
 //!
-//! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures, a shell. Out: the input that breaks a promise, by name and
-//! number of its change. The changes are the same every time. Minutes of real fuzzing are `make fuzz-smoke`.
+//! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures, a shell.
+//! Out: the input that breaks a promise, by name and number of its change. The changes are the same every time. Minutes
+//! of real fuzzing are `make fuzz-smoke`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -1,8 +1,9 @@
-//! A real Go program from end to end: Debian's `prometheus`, scraped by our collector, kept by our server, read back by everyone.
+//! A real Go program from end to end: Debian's `prometheus`, scraped by our collector, kept by our server, read back by
+//! everyone.
 //!
-//! Scenario: three processes and no double anywhere. Guarantees: every Go profile type arrives under Pyroscope's name; and for bytes captured from the same
-//! program, the sum of the samples, the flame graph's total, the SQL sum and what `go tool pprof -top` says are one number, for
-//! every sample type, and for every function.
+//! Scenario: three processes and no double anywhere. Guarantees: every Go profile type arrives under Pyroscope's name;
+//! and for bytes captured from the same program, the sum of the samples, the flame graph's total, the SQL sum and what
+//! `go tool pprof -top` says are one number, for every sample type, and for every function.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +33,6 @@ const GO_TYPES: [&str; 11] = [
     "process_cpu:samples:count:cpu:nanoseconds",
 ];
 
-/// A range around now.
 fn around_now() -> (i64, i64) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let now = i64::try_from(now.as_millis()).unwrap();
@@ -43,7 +43,8 @@ fn around_now() -> (i64, i64) {
 fn prometheus(folder: &Path, address: &str) -> Program {
     let config = folder.join("prometheus.yml");
     let text = format!(
-        "scrape_configs:\n- job_name: self\n  scrape_interval: 200ms\n  scrape_timeout: 200ms\n  static_configs:\n  - targets: ['{address}']\n"
+        "scrape_configs:\n- job_name: self\n  scrape_interval: 200ms\n  scrape_timeout: 200ms\n  static_configs:\
+         \n  - targets: ['{address}']\n"
     );
     std::fs::write(&config, text).unwrap();
     let mut command = Command::new("prometheus");
@@ -262,7 +263,8 @@ async fn compare(http: &reqwest::Client, url: &str, name: &str, captured: &Bytes
         let (total, flat) = go_tool_top(file, of.kind, of.unit);
         assert_eq!(total, summed, "`go tool pprof -top` of {profile_type}");
         let query = format!(
-            "SELECT stacks.frames[1]['function'], sum(samples.value) FROM samples JOIN stacks ON samples.stack = stacks.stack \
+            "SELECT stacks.frames[1]['function'], sum(samples.value) FROM samples JOIN stacks ON samples.stack = \
+             stacks.stack \
              WHERE samples.profile_type = '{profile_type}' GROUP BY 1"
         );
         let leaves: BTreeMap<String, i64> = sql(http, url, &query)
@@ -324,7 +326,8 @@ fn go_tool_top(file: &Path, sample_type: &str, unit: &str) -> (i64, BTreeMap<Str
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}{errors}");
-    // `Showing nodes accounting for 8941900B, 100% of 8941900B total`, a line of titles, then `flat flat% sum% cum cum% name`.
+    // `Showing nodes accounting for 8941900B, 100% of 8941900B total`, a line of titles, then `flat flat% sum% cum cum%
+    // name`.
     let number = |word: &str| word.trim_end_matches(unit).parse::<i64>();
     let mut lines = text.lines().skip_while(|line| !line.starts_with("Showing nodes"));
     let showing = lines.next().unwrap_or_else(|| panic!("{text}{errors}"));

@@ -14,21 +14,18 @@ use alluvium::wire::call::Caller;
 use alluvium::wire::push::PushClient;
 use alluvium::wire::querier::QuerierClient;
 
-/// A running server.
 pub struct TestServer {
     /// `http://127.0.0.1:PORT`.
     pub url: String,
     /// A client without proxies.
     pub client: reqwest::Client,
-    /// What `/ready` answers.
+    // What `/ready` answers.
     pub readiness: Readiness,
-    /// Metrics of the server.
     pub metrics: Scope,
     shutdown: Shutdown,
     task: Option<tokio::task::JoinHandle<usize>>,
 }
 
-/// No data.
 pub struct Nothing;
 
 impl SnapshotSource for Nothing {
@@ -37,7 +34,6 @@ impl SnapshotSource for Nothing {
     }
 }
 
-/// A client for tests.
 pub fn client() -> reqwest::Client {
     // Only the first of all tests installs it.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -85,12 +81,10 @@ impl TestServer {
         }
     }
 
-    /// A request to a path.
     pub fn post(&self, path: &str) -> reqwest::RequestBuilder {
         self.client.post(format!("{}{path}", self.url))
     }
 
-    /// The text of a GET.
     pub async fn get(&self, path: &str) -> (u16, String) {
         let response = self.client.get(format!("{}{path}", self.url)).send().await.unwrap();
         (response.status().as_u16(), response.text().await.unwrap())
@@ -101,7 +95,7 @@ impl TestServer {
         Caller::new(self.client.clone(), format!("{}{prefix}", self.url).parse().unwrap())
     }
 
-    /// A client of push.v1.
+    // A client of push.v1.
     pub fn pusher(&self) -> PushClient {
         PushClient::new(self.caller(""))
     }
@@ -111,7 +105,7 @@ impl TestServer {
         QuerierClient::new(self.caller(""))
     }
 
-    /// `127.0.0.1:PORT`.
+    // `127.0.0.1:PORT`.
     pub fn address(&self) -> &str {
         self.url.trim_start_matches("http://")
     }

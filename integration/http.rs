@@ -1,4 +1,5 @@
-//! The HTTP side with a double for the store: what reaches it, how each wrong request is refused, limits, tenants, prefix, page.
+//! The HTTP side with a double for the store: what reaches it, how each wrong request is refused, limits, tenants,
+//! prefix, page.
 //!
 //! What is stored and found again is in `http_store.rs`.
 

@@ -1,8 +1,10 @@
 //! SIGKILL under load: what was acknowledged is there after the restart, once.
 //!
-//! Scenario: the real program, 8 clients that push small distinct profiles, 25 kills: a third at different moments, a third while memory is flushed to the tables,
-//! a third while files are merged. That a flush or merge was hit is seen in the folder: a file was written that no table names yet. Guarantee: after every restart the
-//! profiles in `profiles` and the rows in `samples` are those that were acknowledged, each once; of those that were not acknowledged some, each at most once.
+//! Scenario: the real program, 8 clients that push small distinct profiles, 25 kills: a third at different moments, a
+//! third while memory is flushed to the tables, a third while files are merged. That a flush or merge was hit is seen
+//! in the folder: a file was written that no table names yet. Guarantee: after every restart the profiles in `profiles`
+//! and the rows in `samples` are those that were acknowledged, each once; of those that were not acknowledged some,
+//! each at most once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -71,7 +73,8 @@ pub fn numbered_at(number: u64, service: &str, time: Duration) -> RawProfile {
     }
 }
 
-/// Pushes until it shall stop, once at least: on a busy machine the time may be over before the client is made. The numbers that were acknowledged.
+/// Pushes until it shall stop, once at least: on a busy machine the time may be over before the client is made. The
+/// numbers that were acknowledged.
 pub async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
     let caller = Caller::new(client(), url.parse().unwrap()).with_timeout(Duration::from_secs(30));
     let pusher = PushClient::new(caller);
@@ -125,7 +128,8 @@ impl Work {
     }
 }
 
-/// Asks for flushes, one after the other, until so many more files of this work are there: then the work is under way. A flush writes four, each for another table.
+/// Asks for flushes, one after the other, until so many more files of this work are there: then the work is under way.
+/// A flush writes four, each for another table.
 async fn until_under_way(
     work: Work,
     count: usize,

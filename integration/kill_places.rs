@@ -1,10 +1,12 @@
-//! SIGKILL at every kind of place: a child process works on a store (pushes of four tenants, flushes, merges, retention, downsampling, deletions, vacuum, checkpoints)
-//! and stands still at a place of the disk that its round has drawn; there it is killed. One round in ten is killed at a random moment instead: while it
-//! starts, after opening, or after one or two cycles of work.
+//! SIGKILL at every kind of place: a child process works on a store (pushes of four tenants, flushes, merges,
+//! retention, downsampling, deletions, vacuum, checkpoints) and stands still at a place of the disk that its round has
+//! drawn; there it is killed. One round in ten is killed at a random moment instead: while it starts, after opening, or
+//! after one or two cycles of work.
 //!
-//! Guarantee, checked in the folder as it lies after every kill and so again after the recovery of the next round: an acknowledged profile is there
-//! once, with its samples, and both find their names (function and service) in the tables of the same day; sums by name stay when samples become coarse; what a
-//! finished deletion or retention took is not there; nothing is there twice. `ALLUVIUM_KILLS` sets the number of rounds.
+//! Guarantee, checked in the folder as it lies after every kill and so again after the recovery of the next round: an
+//! acknowledged profile is there once, with its samples, and both find their names (function and service) in the tables
+//! of the same day; sums by name stay when samples become coarse; what a finished deletion or retention took is not
+//! there; nothing is there twice. `ALLUVIUM_KILLS` sets the number of rounds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -32,7 +34,8 @@ use crate::kill::numbered_at;
 
 /// Rounds unless `ALLUVIUM_KILLS` says otherwise.
 const ROUNDS: u64 = 200;
-/// Rounds with the same folder. Entries of the tables' logs stay for a week, so later rounds would take longer and longer.
+/// Rounds with the same folder. Entries of the tables' logs stay for a week, so later rounds would take longer and
+/// longer.
 const ROUNDS_A_FOLDER: usize = 40;
 /// Names the child's data folder; without it the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_KILL_CHILD";
@@ -40,7 +43,6 @@ const CHILD: &str = "ALLUVIUM_TEST_KILL_CHILD";
 const TARGET: &str = "ALLUVIUM_TEST_KILL_TARGET";
 /// First number of the round's profiles.
 const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";
-/// Numbers of a round.
 const STRIDE: u64 = 1_000_000;
 /// Time for a round; none depends on speed, this ends a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -311,7 +313,8 @@ fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows,
     // Of a tenant from which things are taken the tables change one after the other: they may be between the two.
     let agree = all || matches!(tenant, "young" | "coarse");
     let samples_are_whole = matches!(tenant, "young" | "gone");
-    // Names of a day that is past its retention go, and profiles of that day that come meanwhile go with the next round.
+    // Names of a day that is past its retention go, and profiles of that day that come meanwhile go with the next
+    // round.
     let names_may_be_gone = tenant == "old" && !taken.may_be_gone.is_empty();
     let mut unnamed = 0;
     let (mut profiles, mut samples) = (BTreeMap::new(), BTreeMap::new());
@@ -405,7 +408,6 @@ struct Rows {
     profiles: Vec<(u64, Name)>,
     /// Value, series and stack of each sample.
     samples: Vec<(u64, Name, Name)>,
-    /// Leaf of each stack.
     functions: HashMap<Name, String>,
     /// Service of each series.
     services: HashMap<Name, String>,
@@ -489,9 +491,10 @@ fn drawn(round: u64, salt: u64) -> u64 {
 fn round(dir: &Path, round: u64, told: &mut Told) -> &'static str {
     let (class, events) = CLASSES[(round % CLASSES.len() as u64) as usize];
     let at_a_moment = round % 10 == 9;
-    let target = match at_a_moment {
-        true => "moment 1".to_owned(),
-        false => format!("{class} {}", 1 + drawn(round, 1) % events),
+    let target = if at_a_moment {
+        "moment 1".to_owned()
+    } else {
+        format!("{class} {}", 1 + drawn(round, 1) % events)
     };
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kill_places::child_that_is_killed_at_a_place", "--nocapture"])
@@ -515,9 +518,10 @@ fn round(dir: &Path, round: u64, told: &mut Told) -> &'static str {
     let started = Instant::now();
     // How far the child has come, and how far it shall come before a moment is drawn.
     let mut come = 0;
-    let from = match at_a_moment {
-        true => drawn(round, 3) as usize % MOMENTS.len(),
-        false => usize::MAX,
+    let from = if at_a_moment {
+        drawn(round, 3) as usize % MOMENTS.len()
+    } else {
+        usize::MAX
     };
     let moment = MOMENT.mul_f64(drawn(round, 2) as f64 / u64::MAX as f64);
     let mut killed = MOMENTS[0];
@@ -587,7 +591,8 @@ fn nothing_acknowledged_is_lost_or_doubled_by_kills_at_places() {
     let (mut kept, mut deleted, mut retired) = (0, 0, 0);
     let started = Instant::now();
     for first in (0..rounds).step_by(ROUNDS_A_FOLDER) {
-        // A kill leaves what was written, synced or not: memory, where there is room, says as much as a disk and is not slow.
+        // A kill leaves what was written, synced or not: memory, where there is room, says as much as a disk and is not
+        // slow.
         let dir = tempfile::tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
             .unwrap();
@@ -603,7 +608,8 @@ fn nothing_acknowledged_is_lost_or_doubled_by_kills_at_places() {
         retired += told.of("old").gone.len();
     }
     println!(
-        "{rounds} kills in {:?}: {kills:?}; {kept} profiles acknowledged, 0 lost, 0 doubled; {deleted} deleted on request, \
+        "{rounds} kills in {:?}: {kills:?}; {kept} profiles acknowledged, 0 lost, 0 doubled; {deleted} deleted on \
+         request, \
          {retired} retired",
         started.elapsed()
     );

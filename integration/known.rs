@@ -13,7 +13,6 @@ use crate::harness::client;
 
 /// Leaf functions and their values, sorted.
 pub const LEAVES: [(&str, i64); 2] = [("alpha", 70_000_000), ("beta", 30_000_000)];
-/// Sum of the values.
 pub const TOTAL: i64 = 100_000_000;
 
 /// gzip pprof of it, taken now.

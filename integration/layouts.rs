@@ -1,7 +1,8 @@
-//! Data of every layout that a release has written opens, answers and can be merged: one small store of each, in `fixtures/store/`.
+//! Data of every layout that a release has written opens, answers and can be merged: one small store of each, in
+//! `fixtures/store/`.
 //!
-//! A fixture has the files of a data folder under plain names; [`unpack`] puts them where they belong. To add one for the layout of this program:
-//! `cargo test --test integration layouts::write_the_fixture_of_this_layout -- --ignored`.
+//! A fixture has the files of a data folder under plain names; [`unpack`] puts them where they belong. To add one for
+//! the layout of this program: `cargo test --test integration layouts::write_the_fixture_of_this_layout -- --ignored`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -104,9 +105,10 @@ async fn write_the_fixture_of_this_layout() {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => files.push(path),
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                files.push(path)
             }
         }
     }

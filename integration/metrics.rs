@@ -1,7 +1,7 @@
 //! The page of metrics against what the collector prints.
 //!
-//! In: `docs/reference/metrics.md` and a controller that runs every component which needs nothing but this machine. Out: names that the page lacks, has too many, or calls by another
-//! type.
+//! In: `docs/reference/metrics.md` and a controller that runs every component which needs nothing but this machine.
+//! Out: names that the page lacks, has too many, or calls by another type.
 
 use std::collections::{BTreeMap, BTreeSet};
 

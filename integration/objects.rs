@@ -1,7 +1,9 @@
-//! Tables in a bucket, on a real S3 server that is killed too: nothing acknowledged is lost or doubled, by one server or three.
+//! Tables in a bucket, on a real S3 server that is killed too: nothing acknowledged is lost or doubled, by one server
+//! or three.
 //!
-//! Scenarios: a server and its bucket killed in turn under load; a bucket that is away while profiles come; three servers on one bucket, one of them
-//! killed; more profiles than memory may hold without a bucket. SeaweedFS is the S3 server, which honours `If-None-Match`.
+//! Scenarios: a server and its bucket killed in turn under load; a bucket that is away while profiles come; three
+//! servers on one bucket, one of them killed; more profiles than memory may hold without a bucket. SeaweedFS is the S3
+//! server, which honours `If-None-Match`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,11 +29,10 @@ use crate::seaweed::{ACCESS_KEY, BUCKET, SECRET_KEY, Seaweed};
 
 /// A server with its folder.
 pub struct Server {
-    /// `http://HOST:PORT`.
+    // `http://HOST:PORT`.
     pub url: String,
     /// The file that it logs to.
     pub log: std::path::PathBuf,
-    /// It itself.
     pub process: Program,
     arguments: Vec<String>,
     _address: Address,
@@ -71,7 +72,6 @@ impl Server {
         }
     }
 
-    /// Starts it again.
     pub async fn restart(&mut self) {
         self.process = Program::alluvium(&self.arguments, &self.log);
         self.process.ready(&client(), &format!("{}/ready", self.url)).await;
@@ -287,8 +287,8 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
     for server in &mut servers {
         server.flush().await;
     }
-    // Each sees what the others have committed, and all of it once, while all three merge files. What was stored and not acknowledged may be seen later
-    // than what was: they agree in the end.
+    // Each sees what the others have committed, and all of it once, while all three merge files. What was stored and
+    // not acknowledged may be seen later than what was: they agree in the end.
     for (table, column) in [("profiles", "total"), ("samples", "value")] {
         let deadline = Instant::now() + PATIENCE;
         loop {

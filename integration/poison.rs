@@ -1,8 +1,9 @@
-//! Profiles of a few kilobytes that expand to gigabytes, pushed over HTTP into the real program under a limit of memory, beside an
-//! honest client. Nothing of it may end the server, keep it from flushing or starting again, or cost the honest client an error.
+//! Profiles of a few kilobytes that expand to gigabytes, pushed over HTTP into the real program under a limit of
+//! memory, beside an honest client. Nothing of it may end the server, keep it from flushing or starting again, or cost
+//! the honest client an error.
 //!
-//! The profiles are made here, one function a case; each names what multiplies. Those that are beyond a bound are refused with a number,
-//! those within are stored.
+//! The profiles are made here, one function a case; each names what multiplies. Those that are beyond a bound are
+//! refused with a number, those within are stored.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -44,12 +45,13 @@ fn now_nanos() -> i64 {
     i64::try_from(now.as_nanos()).unwrap()
 }
 
-/// A profile written field by field. The encoder would look up a long text as often as it is named, which is what these profiles are
-/// made to make others do.
+/// A profile written field by field. The encoder would look up a long text as often as it is named, which is what these
+/// profiles are made to make others do.
 struct Raw(Vec<u8>);
 
 impl Raw {
-    /// One sample type, these strings after `cpu` and `nanoseconds` (3, 4, ...), function and location 1 of the name with number 1.
+    /// One sample type, these strings after `cpu` and `nanoseconds` (3, 4, ...), function and location 1 of the name
+    /// with number 1.
     fn new(strings: &[&str]) -> Self {
         let mut raw = Self(Vec::new());
         raw.message(1, &[1 << 3, 1, 2 << 3, 2]);

@@ -1,7 +1,7 @@
 //! Our decoder, encoder and tables against Go's: the same profile must give the same numbers, function by function.
 //!
-//! In: the profiles under `fixtures/pprof` and what `go tool pprof -top` said of them. Where `go` is on the path the tool is run too, on the
-//! fixtures and on profiles that we encoded.
+//! In: the profiles under `fixtures/pprof` and what `go tool pprof -top` said of them. Where `go` is on the path the
+//! tool is run too, on the fixtures and on profiles that we encoded.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

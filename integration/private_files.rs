@@ -1,4 +1,5 @@
-//! Who may read what server and collector keep on the disk: nobody but their user, whatever the mask of new files was when they were started.
+//! Who may read what server and collector keep on the disk: nobody but their user, whatever the mask of new files was
+//! when they were started.
 //!
 //! In: real processes behind `umask 022`. Out: the modes of every folder and file that they leave.
 

@@ -1,7 +1,7 @@
 //! Real processes for tests: our own program and those of others, with their ports, files and ends.
 //!
-//! In: a command line. Out: a running process that is killed with its value, its log for the report when something fails, and HTTP helpers that wait for a condition
-//! with a deadline. Programs of others may be absent: see [`other`].
+//! In: a command line. Out: a running process that is killed with its value, its log for the report when something
+//! fails, and HTTP helpers that wait for a condition with a deadline. Programs of others may be absent: see [`other`].
 
 use std::fmt::{Display, Formatter};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,7 +22,8 @@ pub fn alone() -> MutexGuard<'static, ()> {
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a measure until what it is to show holds, three times at most: on a machine with more work than CPUs samples are lost and come late.
+/// Takes a measure until what it is to show holds, three times at most: on a machine with more work than CPUs samples
+/// are lost and come late.
 pub fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {
     let mut last = String::new();
     for _ in 0..3 {
@@ -67,7 +68,6 @@ impl Program {
         }
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -111,7 +111,6 @@ impl Program {
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
     }
 
-    /// The end of the log.
     pub fn tail(&self) -> String {
         let text = std::fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -147,17 +146,17 @@ impl Drop for Program {
     }
 }
 
-/// An address of 127.0.0.1 that is kept for one program, which may be started there again and again; while it is away, connections are refused.
+/// An address of 127.0.0.1 that is kept for one program, which may be started there again and again; while it is away,
+/// connections are refused.
 ///
-/// The socket is bound and does not listen. A server, which sets SO_REUSEADDR as this does, may listen beside it (socket(7)), but Linux gives the port to nobody
-/// who asks for any port, and to no outgoing connection.
+/// The socket is bound and does not listen. A server, which sets SO_REUSEADDR as this does, may listen beside it
+/// (socket(7)), but Linux gives the port to nobody who asks for any port, and to no outgoing connection.
 pub struct Address {
     text: String,
     _kept: TcpSocket,
 }
 
 impl Address {
-    /// Keeps a free one.
     pub fn keep() -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_reuseaddr(true).unwrap();
@@ -191,7 +190,8 @@ impl Display for Address {
 #[test]
 fn an_address_that_is_kept_is_given_to_nobody_and_its_program_may_start_again() {
     let kept: Vec<Address> = (0..16).map(|_| Address::keep()).collect();
-    // Of less than 30,000 ports each listener takes any: one of an address that is not kept would meet it several times.
+    // Of less than 30,000 ports each listener takes any: one of an address that is not kept would meet it several
+    // times.
     for _ in 0..20_000 {
         let other = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -235,7 +235,8 @@ pub fn other(program: &str, probe: &[&str], package: &str) -> Option<PathBuf> {
     None
 }
 
-/// The file that a variable names (`make tools` sets it). When there is none, a line and `None`; with `CI` set a failure.
+/// The file that a variable names (`make tools` sets it). When there is none, a line and `None`; with `CI` set a
+/// failure.
 pub fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable)
         .map(PathBuf::from)

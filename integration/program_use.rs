@@ -1,7 +1,8 @@
-//! The program as its user meets it: mistakes get one clear answer, a bad reload changes nothing, a dead endpoint loses nothing.
+//! The program as its user meets it: mistakes get one clear answer, a bad reload changes nothing, a dead endpoint loses
+//! nothing.
 //!
-//! Scenario: real processes with real mistakes. Guarantee: exit codes, texts and what goes on running, as `docs/operations.md` and the pages of the
-//! commands promise.
+//! Scenario: real processes with real mistakes. Guarantee: exit codes, texts and what goes on running, as
+//! `docs/operations.md` and the pages of the commands promise.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -93,7 +94,8 @@ async fn a_bad_reload_changes_nothing_and_a_dead_endpoint_loses_nothing() {
              profile.mutex {{\n enabled = false\n }}\n\
            }}\n\
          }}\n\
-         pyroscope.write \"default\" {{\n endpoint {{\n url = \"http://{dead}\"\n min_backoff_period = \"100ms\"\n max_backoff_period = \"1s\"\n }}\n}}\n"
+         pyroscope.write \"default\" {{\n endpoint {{\n url = \"http://{dead}\"\n min_backoff_period = \"100ms\"\
+             \n max_backoff_period = \"1s\"\n }}\n}}\n"
     );
     std::fs::write(&config, &good).unwrap();
     let arguments = [

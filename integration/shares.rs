@@ -1,9 +1,11 @@
-//! Programs in many languages whose truth is known, all recorded at once: every function has its true share, and stacks are whole.
+//! Programs in many languages whose truth is known, all recorded at once: every function has its true share, and stacks
+//! are whole.
 //!
-//! In: sources in `fixtures/ebpf`, compiled here; each program measures its functions by the clock of its thread. The claims are statistical: at
-//! ten thousand samples a program three standard deviations of a share of one half are 1.5 points. Shares are compared, never times, so a busy
-//! machine only takes longer. What the programs do takes varying times, each of many ticks: sampling in step with the work, or seeing the profiler's own
-//! time elsewhere than where it was spent, would move a share by more than chance does. Needs what `alluvium record` needs.
+//! In: sources in `fixtures/ebpf`, compiled here; each program measures its functions by the clock of its thread. The
+//! claims are statistical: at ten thousand samples a program three standard deviations of a share of one half are 1.5
+//! points. Shares are compared, never times, so a busy machine only takes longer. What the programs do takes varying
+//! times, each of many ticks: sampling in step with the work, or seeing the profiler's own time elsewhere than where it
+//! was spent, would move a share by more than chance does. Needs what `alluvium record` needs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +19,8 @@ const HERTZ: u32 = 3499;
 const SECONDS: &str = "3.4";
 /// Points by which a share may differ.
 const POINTS: f64 = 1.5;
-/// The same for processes that live for 20 and 50 ms: of their first moments the stack may not be known, and they have a larger part in the shorter.
+/// The same for processes that live for 20 and 50 ms: of their first moments the stack may not be known, and they have
+/// a larger part in the shorter.
 const BRIEF_POINTS: f64 = 6.0;
 
 fn source(name: &str) -> PathBuf {
@@ -53,8 +56,9 @@ struct Recorded {
     summary: String,
 }
 
-/// Waits in the shell until its parent, the profiler, has had nothing to do for a second: what its threads ran and waited for a CPU is less than half of
-/// the time (`scheduler/sched-stats.rst` of Linux). Only what the shell can do itself and `sleep`, so that little of it is recorded; a minute at most.
+/// Waits in the shell until its parent, the profiler, has had nothing to do for a second: what its threads ran and
+/// waited for a CPU is less than half of the time (`scheduler/sched-stats.rst` of Linux). Only what the shell can do
+/// itself and `sleep`, so that little of it is recorded; a minute at most.
 const REST: &str = r#"
 busy() {
     total=0
@@ -74,9 +78,10 @@ rest() {
 }
 "#;
 
-/// Records two lines of programs, one beside the other. Before that each program of `first` runs for a moment, and the profiler comes to rest: it makes
-/// tables of unwinding when the first stack asks for them, and as a build for debugging that ticks so often it can keep stacks for a short time only. Twice,
-/// as the first table may show the way to code that needs another.
+/// Records two lines of programs, one beside the other. Before that each program of `first` runs for a moment, and the
+/// profiler comes to rest: it makes tables of unwinding when the first stack asks for them, and as a build for
+/// debugging that ticks so often it can keep stacks for a short time only. Twice, as the first table may show the way
+/// to code that needs another.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
     let _alone = alone();
     let output = folder.join("out.folded");
@@ -300,7 +305,8 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
     };
     let java = |seconds: &str| {
         format!(
-            "java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:CompileCommand=quiet \
+            "java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit \
+             -XX:CompileCommand=quiet \
              '-XX:CompileCommand=dontinline,Shares::*' -XX:+UseSerialGC -cp . Shares {seconds}"
         )
     };
@@ -334,7 +340,8 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
             if share < 0.98 {
                 return Err(format!("{share} of trampolineHalf is below main"));
             }
-            // Where Java calls native code without a frame the chain of frame pointers breaks: two of a hundred samples here.
+            // Where Java calls native code without a frame the chain of frame pointers breaks: two of a hundred samples
+            // here.
             recorded.check_whole(0.95)
         },
     );

@@ -1,5 +1,5 @@
-//! The store against kill -9: a child process appends and flushes, is killed at a random moment, and whatever it had acknowledged
-//! must be there once and whole, by its number.
+//! The store against kill -9: a child process appends and flushes, is killed at a random moment, and whatever it had
+//! acknowledged must be there once and whole, by its number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -53,7 +53,7 @@ struct Stored {
     profiles: BTreeMap<u64, u64>,
     /// Samples that these rows say to have.
     expected: u64,
-    /// Rows of `samples`.
+    // Rows of `samples`.
     samples: u64,
 }
 
@@ -93,7 +93,8 @@ impl Stored {
         }
     }
 
-    /// Asks for each acknowledged profile to be there once and whole, and each other that was sent once and whole or not at all.
+    /// Asks for each acknowledged profile to be there once and whole, and each other that was sent once and whole or
+    /// not at all.
     fn check(&self, kept: &BTreeSet<u64>, sent: &BTreeSet<u64>) {
         let lost: Vec<_> = kept
             .iter()

@@ -2,8 +2,8 @@
 //!
 //! The modules stand in the order in which a profile meets them: configuration text (`lang`) becomes a graph
 //! (`pipeline`) of running `components`; a component hands `profile`s to a receiver; `wire` carries them; the `store`
-//! keeps them as Parquet in Delta tables; `query` answers questions; `server` gives them URLs. `docs/architecture.md` has the map, and
-//! `integration/tidy` holds the direction of imports as data.
+//! keeps them as Parquet in Delta tables; `query` answers questions; `server` gives them URLs. `docs/architecture.md`
+//! has the map, and `integration/tidy` holds the direction of imports as data.
 
 pub mod base;
 pub mod telemetry;

@@ -19,7 +19,6 @@ pub struct Collector {
 
 /// Resident memory in 10^6 bytes.
 pub struct Resident {
-    /// All of it.
     pub all: f64,
     /// Pages that only this process has.
     pub anon: f64,

@@ -1,8 +1,9 @@
 //! What the engine costs: `cargo bench --no-default-features --features agent --bench engine`.
 //!
-//! Runs the release program itself: 3,000 chained `discovery.relabel` blocks (start to ready, reload, resident memory), as many with a regular expression each, an idle
-//! collector with one component, and one that scrapes a hundred targets. Every result is a line of JSON on stdout; bounds are in `benches/tables.py`.
-//! Words on the command line choose: `binary`, `chain`, `regex`, `idle`, `scrape`. `ALLUVIUM` names another program to measure.
+//! Runs the release program itself: 3,000 chained `discovery.relabel` blocks (start to ready, reload, resident memory),
+//! as many with a regular expression each, an idle collector with one component, and one that scrapes a hundred
+//! targets. Every result is a line of JSON on stdout; bounds are in `benches/tables.py`. Words on the command line
+//! choose: `binary`, `chain`, `regex`, `idle`, `scrape`. `ALLUVIUM` names another program to measure.
 
 #![allow(
     clippy::print_stdout,
@@ -21,7 +22,6 @@ use std::time::Duration;
 use collector::Collector;
 use scrape::Targets;
 
-/// Links of the chain.
 const LINKS: usize = 3000;
 /// The block that all others refer to.
 const FIRST: &str =
@@ -76,7 +76,8 @@ fn chain(program: &Path) {
     for link in 1..LINKS {
         let _ = write!(
             text,
-            "\ndiscovery.relabel \"r{link}\" {{\n\ttargets = discovery.relabel.r{}.output\n\n\trule {{\n\t\tsource_labels = [\"job\"]\n\t\ttarget_label  = \"copy\"\n\t}}\n}}\n",
+            "\ndiscovery.relabel \"r{link}\" {{\n\ttargets = discovery.relabel.r{}.output\n\n\trule {{\
+             \n\t\tsource_labels = [\"job\"]\n\t\ttarget_label  = \"copy\"\n\t}}\n}}\n",
             link - 1
         );
     }
@@ -109,7 +110,9 @@ fn regex(program: &Path) {
     for link in 1..LINKS {
         let _ = write!(
             text,
-            "\ndiscovery.relabel \"r{link}\" {{\n\ttargets = discovery.relabel.r0.output\n\n\trule {{\n\t\tsource_labels = [\"job\"]\n\t\tregex         = \"(team-{link}|shop-[a-z]+)-(.+)-v[0-9]+\"\n\t\ttarget_label  = \"team\"\n\t\treplacement   = \"$2\"\n\t}}\n}}\n"
+            "\ndiscovery.relabel \"r{link}\" {{\n\ttargets = discovery.relabel.r0.output\n\n\trule {{\
+             \n\t\tsource_labels = [\"job\"]\n\t\tregex         = \"(team-{link}|shop-[a-z]+)-(.+)-v[0-9]+\"\
+             \n\t\ttarget_label  = \"team\"\n\t\treplacement   = \"$2\"\n\t}}\n}}\n"
         );
     }
     let collector = started("regex", program, &text);

@@ -75,13 +75,16 @@ impl Targets {
     pub fn config(&self) -> String {
         let target = |index| {
             format!(
-                "\t\t{{\"__address__\" = \"{0}\", \"__profile_path_prefix__\" = \"/{1}\", \"service_name\" = \"s{1}\", \"pod\" = \"p{index}\"}},\n",
+                "\t\t{{\"__address__\" = \"{0}\", \"__profile_path_prefix__\" = \"/{1}\", \"service_name\" = \"s{1}\", \
+                 \"pod\" = \"p{index}\"}},\n",
                 self.address,
                 index % PROGRAMS
             )
         };
         format!(
-            "pyroscope.scrape \"bench\" {{\n\ttargets = [\n{}\t]\n\tforward_to      = [pyroscope.write.sink.receiver]\n\tscrape_interval = \"{EVERY}s\"\n}}\n\npyroscope.write \"sink\" {{\n\tendpoint {{\n\t\turl = \"http://{}\"\n\t}}\n}}\n",
+            "pyroscope.scrape \"bench\" {{\n\ttargets = [\n{}\t]\n\tforward_to      = [pyroscope.write.sink.receiver]\
+             \n\tscrape_interval = \"{EVERY}s\"\n}}\n\npyroscope.write \"sink\" {{\n\tendpoint {{\
+             \n\t\turl = \"http://{}\"\n\t}}\n}}\n",
             (0..TARGETS).map(target).collect::<String>(),
             self.address
         )
@@ -92,7 +95,6 @@ impl Targets {
         self.scraped.load(Ordering::Relaxed)
     }
 
-    /// Bytes pushed so far.
     pub fn pushed(&self) -> u64 {
         self.pushed.load(Ordering::Relaxed)
     }

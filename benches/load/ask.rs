@@ -174,7 +174,8 @@ pub async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyhow::Resu
     Ok(Value::Object(answers))
 }
 
-/// Asks every question once, each of a process that was just started; as root the system's cache of files is emptied before.
+/// Asks every question once, each of a process that was just started; as root the system's cache of files is emptied
+/// before.
 pub async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value> {
     let mut answers = serde_json::Map::new();
     let mut dropped = true;
@@ -190,8 +191,8 @@ pub async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value> {
     Ok(Value::Object(answers))
 }
 
-/// Asks two servers everything in turn, so that what the machine does meanwhile meets both; how much longer the second one takes, by the median of all turns.
-/// The first round, in which files are read, stands apart.
+/// Asks two servers everything in turn, so that what the machine does meanwhile meets both; how much longer the second
+/// one takes, by the median of all turns. The first round, in which files are read, stands apart.
 pub async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Result<Value> {
     let askers = [Asker::new(first)?, Asker::new(second)?];
     let mut answers = serde_json::Map::new();
@@ -223,7 +224,8 @@ pub async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Re
     Ok(Value::Object(answers))
 }
 
-/// Asks for one service's flame graph for so long, ten times a second. The first answer, which may have to read files, stands apart from the quantiles.
+/// Asks for one service's flame graph for so long, ten times a second. The first answer, which may have to read files,
+/// stands apart from the quantiles.
 pub async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
     let question = of_one_service(plan)?;

@@ -1,4 +1,5 @@
-//! The questions about the newest time of two servers in turn: one has only that time in its tables, the other nine more before it, both merged.
+//! The questions about the newest time of two servers in turn: one has only that time in its tables, the other nine
+//! more before it, both merged.
 
 use std::process::Command;
 

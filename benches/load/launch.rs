@@ -166,15 +166,12 @@ impl Launch {
     }
 }
 
-/// A running server.
 pub struct Running {
     /// None for one that was not started here.
     child: Option<Child>,
     /// From the start of the process to the first good answer of `/ready`.
     pub ready: Duration,
-    /// Where it answers.
     pub common: Common,
-    /// Its process.
     pub server: Server,
 }
 

@@ -1,8 +1,10 @@
-//! A load driver for any server that speaks Pyroscope's protocols: `cargo bench --bench load -- run --url http://127.0.0.1:4040`.
+//! A load driver for any server that speaks Pyroscope's protocols: `cargo bench --bench load -- run --url
+//! http://127.0.0.1:4040`.
 //!
-//! It pushes the profiles of a made-up fleet ([`alluvium::profile::fleet`]) over push.v1 and asks over querier.v1, in JSON over HTTP; it reads the server's CPU
-//! time and peak memory from /proc, and prints one JSON document a mode. Nothing in it is particular to our server but `POST /flush`, which others may refuse.
-//! `docs/benchmarks.md` says which command makes which figure.
+//! It pushes the profiles of a made-up fleet ([`alluvium::profile::fleet`]) over push.v1 and asks over querier.v1, in
+//! JSON over HTTP; it reads the server's CPU time and peak memory from /proc, and prints one JSON document a mode.
+//! Nothing in it is particular to our server but `POST /flush`, which others may refuse. `docs/benchmarks.md` says
+//! which command makes which figure.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its results")]
 
@@ -42,7 +44,8 @@ struct Arguments {
 enum Mode {
     /// Against a server that runs: push as fast as it takes it, wait until it is at rest, then ask.
     Run(Common),
-    /// Against a server that runs: push at a fixed rate, whatever it does; latency counts from the moment at which a push was due.
+    /// Against a server that runs: push at a fixed rate, whatever it does; latency counts from the moment at which a
+    /// push was due.
     Rate(Common),
     /// Start our own server, fill an empty folder, merge what is in it and leave it.
     Fill(Servers),
@@ -87,7 +90,6 @@ pub struct Servers {
     arguments: Vec<String>,
 }
 
-/// What all modes share.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Address of the server.
@@ -203,7 +205,6 @@ fn print(mode: &str, result: Value) {
     println!("{}", merged(facts, result));
 }
 
-/// Both objects in one.
 fn merged(mut left: Value, right: Value) -> Value {
     if let (Some(left), Value::Object(right)) = (left.as_object_mut(), right) {
         left.extend(right);

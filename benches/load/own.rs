@@ -1,4 +1,5 @@
-//! Our own server from an empty folder on: fill, questions, merging, starts, pushes at a fixed rate with questions between them, and a kill in the middle of pushes.
+//! Our own server from an empty folder on: fill, questions, merging, starts, pushes at a fixed rate with questions
+//! between them, and a kill in the middle of pushes.
 
 use std::time::Duration;
 
@@ -73,7 +74,8 @@ async fn killed(launch: &Launch, plan: &Plan, empty: Duration) -> anyhow::Result
     running.stop().await
 }
 
-/// Merges what was filled into a stopped server, and says what everything cost: taking the profiles, committing and merging them.
+/// Merges what was filled into a stopped server, and says what everything cost: taking the profiles, committing and
+/// merging them.
 pub fn merge(launch: &Launch, filled: &Value) -> anyhow::Result<Value> {
     let cpu = launch.merge()?;
     let number = |name: &str| filled.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);

@@ -1,5 +1,6 @@
-//! Our server and one of someone else in turn, from empty folders on, with the same load: what taking it costs, what is stored, how long questions take, and at which
-//! rate of pushes, offered whatever the server does, it refuses some or takes more than a second.
+//! Our server and one of someone else in turn, from empty folders on, with the same load: what taking it costs, what is
+//! stored, how long questions take, and at which rate of pushes, offered whatever the server does, it refuses some or
+//! takes more than a second.
 
 use std::time::Duration;
 

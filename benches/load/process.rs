@@ -66,7 +66,8 @@ impl Server {
         cpu_seconds(&format!("/proc/{}/stat", self.pid?), 11)
     }
 
-    /// Memory in 10^6 bytes: resident now and at most; the part now that only this process has (`anon`), and pages of files that it has mapped (`file`).
+    /// Memory in 10^6 bytes: resident now and at most; the part now that only this process has (`anon`), and pages of
+    /// files that it has mapped (`file`).
     pub fn memory(&self) -> Value {
         json!({
             "resident_mb": self.status("VmRSS:"),
@@ -83,7 +84,8 @@ impl Server {
         Some((kibibytes * 1024.0 / 1e4).round() / 100.0)
     }
 
-    /// Waits until the process used less than a fiftieth of a core above its idle use for `rest` seconds, at most ten minutes; whether it came to rest.
+    /// Waits until the process used less than a fiftieth of a core above its idle use for `rest` seconds, at most ten
+    /// minutes; whether it came to rest.
     pub async fn rest(&self, rest: u64) -> bool {
         let deadline = Instant::now() + Duration::from_secs(600);
         let mut quiet = 0;

@@ -195,7 +195,8 @@ pub async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyhow::Resu
     Ok(merged(sent.json(seconds), answer))
 }
 
-/// Sends at `common.rate` for `length`, calling `each` with every push and its end. Pushes are never held back by those before.
+/// Sends at `common.rate` for `length`, calling `each` with every push and its end. Pushes are never held back by those
+/// before.
 pub async fn open_loop(
     common: &Common,
     mut pushes: Receiver<Vec<Push>>,
@@ -237,8 +238,8 @@ pub async fn open_loop(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Pushes at `common.rate` for `common.seconds` profiles that were made before. With `asking`, asks for flame graphs of that plan meanwhile and tells how long
-/// they took.
+/// Pushes at `common.rate` for `common.seconds` profiles that were made before. With `asking`, asks for flame graphs of
+/// that plan meanwhile and tells how long they took.
 pub async fn rate(common: &Common, plan: &Plan, server: &Server, asking: Option<&Plan>) -> anyhow::Result<Value> {
     let pushes = common.rate * common.seconds as f64;
     let per_tick = (plan.shape.services * plan.shape.pods * 2) as f64;

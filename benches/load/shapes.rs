@@ -1,4 +1,5 @@
-//! Loads of other shapes than the usual one, each on our server with an empty folder: small profiles, a disk that is busy with flushes and merges, a wide fleet.
+//! Loads of other shapes than the usual one, each on our server with an empty folder: small profiles, a disk that is
+//! busy with flushes and merges, a wide fleet.
 
 use alluvium::profile::fleet::FleetShape;
 use serde_json::{Map, Value, json};
@@ -48,7 +49,8 @@ async fn filled(launch: &Launch, plan: &Plan) -> anyhow::Result<(Running, Value)
     Ok((running, filled))
 }
 
-/// Pushes at a fixed rate for long enough that flushes and merges write beside them; how many did is counted by the server.
+/// Pushes at a fixed rate for long enough that flushes and merges write beside them; how many did is counted by the
+/// server.
 pub async fn disk(given: &Servers) -> anyhow::Result<()> {
     let launch = Launch::ours(given, "data")?;
     let running = launch.start().await?;

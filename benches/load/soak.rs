@@ -15,7 +15,8 @@ use crate::{Servers, ask, merged, process, quantiles, report, rounded};
 /// Seconds that a line of the output is about.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Pushes for `common.seconds`, asks for a flame graph every second, and prints a line for every ten seconds, then one of everything.
+/// Pushes for `common.seconds`, asks for a flame graph every second, and prints a line for every ten seconds, then one
+/// of everything.
 pub async fn measure(given: &Servers) -> anyhow::Result<()> {
     let running = Launch::ours(given, "data")?.start().await?;
     let Running { common, server, .. } = &running;

@@ -1,4 +1,5 @@
-//! The pushes: profiles of the fleet, encoded and compressed ahead of time by threads of their own, so that the driver measures the server and not itself.
+//! The pushes: profiles of the fleet, encoded and compressed ahead of time by threads of their own, so that the driver
+//! measures the server and not itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Pushes that are made before the first is sent; 13 kB each.
 const AHEAD: usize = 100_000;
-/// Ticks of an endless plan after which a service is deployed anew. At 500 profiles a second that is every five seconds, and some 240 new stacks a second.
+/// Ticks of an endless plan after which a service is deployed anew. At 500 profiles a second that is every five
+/// seconds, and some 240 new stacks a second.
 const DEPLOY_EVERY: u64 = 20;
 
 /// Profiles of about half the usual size; `raw_kb_per_profile` of a fill says how large they are.
@@ -31,16 +33,12 @@ pub const WIDE: FleetShape = FleetShape {
     ..SMALL
 };
 
-/// Which profiles.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Seed of the fleet.
     pub seed: u64,
-    /// Sizes of the fleet.
     pub shape: FleetShape,
-    /// Time of the first.
     pub start_ms: i64,
-    /// Ticks of 15 seconds.
+    // Ticks of 15 seconds.
     pub ticks: u64,
 }
 
@@ -54,7 +52,6 @@ impl Plan {
 /// What time the profiles bear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamp {
-    /// That of the plan.
     Planned,
     /// None, so that a server gives them the time at which they come.
     OnArrival,
@@ -62,17 +59,16 @@ pub enum Stamp {
 
 /// One push of one profile.
 pub struct Push {
-    /// Body of the request.
     pub body: Bytes,
     /// Bytes of the pprof before gzip.
     pub raw_bytes: usize,
     /// Bytes of the pprof after gzip.
     pub gzip_bytes: usize,
-    /// Values above zero.
     pub values: usize,
 }
 
-/// Makes the pushes of a plan, a tick at a time, in the order of the ticks but for neighbours. Returns when as many as fit are ready.
+/// Makes the pushes of a plan, a tick at a time, in the order of the ticks but for neighbours. Returns when as many as
+/// fit are ready.
 pub async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
     let fleet = Arc::new(Fleet::new(plan.shape, plan.seed));
     let (ready, pushes) = channel((AHEAD / fleet.profiles_per_tick()).max(1));
@@ -97,8 +93,9 @@ pub async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
     pushes
 }
 
-/// Pushes without an end, each made anew while those before are sent: no body comes twice, and services are deployed with stacks that nobody has seen.
-/// One thread makes them. Returns when the first are ready, so that the making of them is no delay of the server.
+/// Pushes without an end, each made anew while those before are sent: no body comes twice, and services are deployed
+/// with stacks that nobody has seen. One thread makes them. Returns when the first are ready, so that the making of
+/// them is no delay of the server.
 pub async fn endless(plan: Plan) -> Receiver<Vec<Push>> {
     let (ready, pushes) = channel(8);
     std::thread::spawn(move || make_for_ever(plan, &ready));

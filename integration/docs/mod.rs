@@ -18,7 +18,6 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::tidy::{Findings, root, tracked_files};
 
-/// A Markdown file.
 struct Page {
     path: String,
     text: String,
@@ -366,7 +365,6 @@ fn a_figure_that_is_not_that_of_the_json_is_found_and_one_without_a_command() {
     assert_eq!(figures("check", folder.path()), "");
 }
 
-/// A fenced block.
 #[derive(Debug, PartialEq)]
 struct Block {
     /// Line of its first line of text.

@@ -83,7 +83,8 @@ fn the_page_of_the_catalogue_is_up_to_date() {
 
 fn page() -> String {
     let mut page = String::from(
-        "# Diagnostics\n\nEvery message about a configuration has a code that stays the same between versions. `alluvium validate --explain CODE` prints these\n\
+        "# Diagnostics\n\nEvery message about a configuration has a code that stays the same between versions. \
+         `alluvium validate --explain CODE` prints these\n\
          entries too. `E00` is about characters and bytes, `E01` the grammar, `E02` values, `E03` the body of a block, `E04` how blocks belong together, `E05`\n\
          components; `W` are warnings, which let a configuration run.\n\nThis page is written from the codes by a test; what is printed is what the program prints.\n\n\
          | code | |\n| --- | --- |\n",

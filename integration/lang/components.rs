@@ -1,4 +1,5 @@
-//! Small components for tests of the engine. What they are told goes, a line each, into the file `events` of the storage path.
+//! Small components for tests of the engine. What they are told goes, a line each, into the file `events` of the
+//! storage path.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -201,7 +202,6 @@ probed!(
     }
 );
 
-/// Exports a receiver.
 const RECEIVING: Definition<ReceivingArguments> = probe(
     "test.receiving",
     Stability::GenerallyAvailable,

@@ -455,7 +455,8 @@ test.value "v" {
     engine.end().await;
 }
 
-/// The shipped example with the real components: targets travel from the file to the scraper, a reload disturbs nobody, and all end.
+/// The shipped example with the real components: targets travel from the file to the scraper, a reload disturbs nobody,
+/// and all end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shipped_example_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -482,7 +483,8 @@ async fn the_shipped_example_runs() {
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
-/// Hundreds of reloads, good and bad ones in turn, while exports change: what runs is always what the last good one says.
+/// Hundreds of reloads, good and bad ones in turn, while exports change: what runs is always what the last good one
+/// says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reloads_are_all_or_nothing_under_stress() {
     let engine = Engine::start(|_| {});
@@ -568,7 +570,8 @@ async fn three_thousand_chained_components_load_and_reload_quickly() {
     engine.load(&text).await.unwrap();
     let again = started.elapsed();
     println!("3000 components: load {first:?}, reload without a change {again:?}");
-    // Alloy takes 2.2 s and 0.73 s in a release build; this is a debug build on a machine as busy as it may be. Figures are in docs/benchmarks-engine.md.
+    // Alloy takes 2.2 s and 0.73 s in a release build; this is a debug build on a machine as busy as it may be. Figures
+    // are in docs/benchmarks-engine.md.
     assert!(
         first < Duration::from_secs(120) && again < Duration::from_secs(120),
         "{first:?} {again:?}"

@@ -1,13 +1,15 @@
 //! The language and the engine, text in and text out.
 //!
-//! Cases are in files under `integration/lang/GROUP/`: sections opened by `-- name --`, inputs first, then `-- expect --` with what is expected, which ends a
-//! case; the next section begins another one. `UPDATE_EXPECT=1 cargo test --test integration lang::` writes the expectations anew; the diff
-//! is then read by a person. How many cases each group has is printed and must not fall below its number.
+//! Cases are in files under `integration/lang/GROUP/`: sections opened by `-- name --`, inputs first, then `-- expect
+//! --` with what is expected, which ends a case; the next section begins another one. `UPDATE_EXPECT=1 cargo test
+//! --test integration lang::` writes the expectations anew; the diff is then read by a person. How many cases each
+//! group has is printed and must not fall below its number.
 //!
-//! Groups: `lex` (a text and its tokens; `{NUL}`, `{CR}`, `{BOM}` are these characters, `{END}` ends it without a newline), `expr` (an expression a line and its value), `conv` (a type and an
-//! expression a line, and what comes out), `fmt` (a text and its canonical form), `check` (a configuration and its diagnostics), `hcl` (a text and its
-//! conversion into the other syntax), `engine` (loads one after another, what the components were told, and their state after each),
-//! `modules` (files, loads and changes of files).
+//! Groups: `lex` (a text and its tokens; `{NUL}`, `{CR}`, `{BOM}` are these characters, `{END}` ends it without a
+//! newline), `expr` (an expression a line and its value), `conv` (a type and an expression a line, and what comes out),
+//! `fmt` (a text and its canonical form), `check` (a configuration and its diagnostics), `hcl` (a text and its
+//! conversion into the other syntax), `engine` (loads one after another, what the components were told, and their state
+//! after each), `modules` (files, loads and changes of files).
 
 mod catalogue;
 mod components;
@@ -102,7 +104,8 @@ fn configurations_are_checked() {
     });
 }
 
-/// The real components, as far as the language knows them. That many of them cannot run yet is the same warning every time and left out.
+/// The real components, as far as the language knows them. That many of them cannot run yet is the same warning every
+/// time and left out.
 #[test]
 fn configurations_of_known_components_are_checked() {
     check("check/known", 48, |sections| {
@@ -192,8 +195,9 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Adds what the components were told since the last time, and their state: what is expected as soon as it is there, and otherwise what there is once it has
-    /// stayed the same for a while. `plain` makes of an output what is compared.
+    /// Adds what the components were told since the last time, and their state: what is expected as soon as it is
+    /// there, and otherwise what there is once it has stayed the same for a while. `plain` makes of an output what is
+    /// compared.
     async fn settle(&mut self, controller: &Controller, out: &mut String, plain: impl Fn(&str) -> String) {
         let started = Instant::now();
         let mut last = (String::new(), 0, Instant::now());
@@ -217,7 +221,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The events since the last call, and the length of all. Components start side by side: their `run` lines come sorted, after the others.
+    /// The events since the last call, and the length of all. Components start side by side: their `run` lines come
+    /// sorted, after the others.
     fn peek(&self) -> (String, usize) {
         let text = std::fs::read_to_string(&self.events).unwrap_or_default();
         // The last line may be on its way.
@@ -457,7 +462,6 @@ fn check_running(group: &str, at_least: usize, answer: impl Fn(&[Section], &str)
     );
 }
 
-/// A case of a file.
 struct Case<'a> {
     /// Its text before the expectation.
     input: &'a str,
@@ -465,8 +469,8 @@ struct Case<'a> {
     expected: &'a str,
 }
 
-/// The cases of a file. `-- name --` alone on a line opens a section, `-- expect --` the last one of a case. In a text that holds such a line itself,
-/// `\-- name --` stands for it.
+/// The cases of a file. `-- name --` alone on a line opens a section, `-- expect --` the last one of a case. In a text
+/// that holds such a line itself, `\-- name --` stands for it.
 fn split(text: &str) -> Vec<Case<'_>> {
     let mut cases: Vec<Case<'_>> = Vec::new();
     let mut sections: Vec<Section> = Vec::new();

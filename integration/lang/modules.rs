@@ -1,8 +1,9 @@
 //! Modules as text: archives of files, loads, and changes of files while the configuration runs.
 //!
-//! Sections of a case, in order: `main.alloy` (perhaps with words after it) is loaded; any other name is a file that is written before; `update/NAME`
-//! and `remove/NAME` change a file while the configuration runs; `commit/NAME` commits a file to the repository `$DIR/repository`. `$DIR` is the folder of the files, `$HTTP` the
-//! URL of a server that has them.
+//! Sections of a case, in order: `main.alloy` (perhaps with words after it) is loaded; any other name is a file that is
+//! written before; `update/NAME` and `remove/NAME` change a file while the configuration runs; `commit/NAME` commits a
+//! file to the repository `$DIR/repository`. `$DIR` is the folder of the files, `$HTTP` the URL of a server that has
+//! them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -43,9 +44,10 @@ async fn run(sections: &[Section], expected: &str) -> String {
         }
     };
     let mut options = Options::new(folder.path());
-    options.stability = match sections.iter().any(|(_, text)| text.contains("foreach")) {
-        true => Stability::Experimental,
-        false => Stability::PublicPreview,
+    options.stability = if sections.iter().any(|(_, text)| text.contains("foreach")) {
+        Stability::Experimental
+    } else {
+        Stability::PublicPreview
     };
     let controller = Controller::new(&definitions(), options);
     let stop = alluvium::base::Shutdown::new();
@@ -118,7 +120,8 @@ impl Drop for Server {
     }
 }
 
-/// Commits a file to the branch `main` of a repository, which is made with its first; every commit has a tag, `v1`, `v2` and so on.
+/// Commits a file to the branch `main` of a repository, which is made with its first; every commit has a tag, `v1`,
+/// `v2` and so on.
 fn commit(repository: &Path, name: &str, text: &str) {
     let git = |arguments: &[&str]| {
         let output = std::process::Command::new("git")

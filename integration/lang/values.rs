@@ -1,7 +1,7 @@
 //! Expressions to values and values to types, each on one line, for the groups `expr` and `conv`.
 //!
-//! The scope has, besides the standard library, `secret` (the secret `hush`), `capsule` (one of kind `test.Thing`), `receiver` (one of a profile receiver)
-//! and `nothing` (null).
+//! The scope has, besides the standard library, `secret` (the secret `hush`), `capsule` (one of kind `test.Thing`),
+//! `receiver` (one of a profile receiver) and `nothing` (null).
 
 use alluvium::lang::convert::{Step, convert};
 use alluvium::lang::eval::{Scope, evaluate};

@@ -1,7 +1,8 @@
 //! What lies in the memory of a process, for unwinding its stacks without the rules of this project.
 //!
-//! In: `/proc/PID/maps` and the ELF files that it names. Out: an unwinder of `framehop` with these modules, what kind of description each address has, and,
-//! for the third walk, our own tables. Where code lies is worked out here from the program headers; nothing of `alluvium::ebpf` is used but its parser of lines.
+//! In: `/proc/PID/maps` and the ELF files that it names. Out: an unwinder of `framehop` with these modules, what kind
+//! of description each address has, and, for the third walk, our own tables. Where code lies is worked out here from
+//! the program headers; nothing of `alluvium::ebpf` is used but its parser of lines.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -34,13 +35,10 @@ pub enum Described {
     ByRegister,
     /// By the stack pointer, the frame pointer and memory, which `framehop` does not read for that.
     ByMemory,
-    /// Not at all.
     Not,
-    /// It lies in no file.
     Nowhere,
 }
 
-/// A file with code.
 struct Code {
     /// Offset and length in the file, and address, of what can be run.
     segments: Vec<(u64, u64, u64)>,
@@ -49,7 +47,6 @@ struct Code {
     header: Arc<[u8]>,
     frames: Arc<[u8]>,
     described: RefCell<HashMap<u64, Described>>,
-    /// Our own rules.
     table: Packed,
 }
 
@@ -224,11 +221,8 @@ type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 /// The registers that are followed.
 #[derive(Debug, Clone, Copy)]
 pub struct Registers {
-    /// Instruction pointer.
     pub ip: u64,
-    /// Stack pointer.
     pub sp: u64,
-    /// Frame pointer.
     pub bp: u64,
 }
 
@@ -318,10 +312,8 @@ impl Maps {
 
 /// What lies in a process.
 pub struct Image {
-    /// Name of its program.
     pub program: String,
     placed: Vec<Placed>,
-    /// The unwinder for it.
     pub unwinder: UnwinderX86_64<Arc<[u8]>>,
     /// What the unwinder keeps.
     pub cache: CacheX86_64,

@@ -1,17 +1,22 @@
-//! Every stack that the BPF program walks is walked again by `framehop`, an unwinder of others, over a copy of the same registers and memory.
+//! Every stack that the BPF program walks is walked again by `framehop`, an unwinder of others, over a copy of the same
+//! registers and memory.
 //!
-//! In: C, C++ and Rust programs of `fixtures/ebpf`, compiled here, and programs of the system, all run under the profiler with [`Settings::copies`]. Each
-//! sample has the frames that the program in the kernel found, and the registers and up to 16 KiB of stack that it found them from. Three walks are
-//! compared: that one, `framehop` with the `.eh_frame` of the files in `/proc/PID/maps`, and ours outside of the kernel. Go and code made at run time
-//! have no `.eh_frame`, so no second opinion.
+//! In: C, C++ and Rust programs of `fixtures/ebpf`, compiled here, and programs of the system, all run under the
+//! profiler with [`Settings::copies`]. Each sample has the frames that the program in the kernel found, and the
+//! registers and up to 16 KiB of stack that it found them from. Three walks are compared: that one, `framehop` with the
+//! `.eh_frame` of the files in `/proc/PID/maps`, and ours outside of the kernel. Go and code made at run time have no
+//! `.eh_frame`, so no second opinion.
 //!
-//! What the copy does not reach (above 16 KiB, or pages that were never touched, or the stack below a handler that has one of its own) `framehop` cannot
-//! see: there the frames up to that place are compared, and ours outside must have ended there too. Two things are done for it. The frame that a signal interrupted is at an instruction, not behind
-//! a call, which it has no word for. A frame whose description reads memory (a signal's, and functions that align their stack) it does not evaluate and
-//! would guess; `gimli` evaluates that one. Samples with a frame that it could only guess at are left out by what describes the frame, whatever the walks
-//! say, and printed with their number; up to that frame they must still agree:
+//! What the copy does not reach (above 16 KiB, or pages that were never touched, or the stack below a handler that has
+//! one of its own) `framehop` cannot see: there the frames up to that place are compared, and ours outside must have
+//! ended there too. Two things are done for it. The frame that a signal interrupted is at an instruction, not behind a
+//! call, which it has no word for. A frame whose description reads memory (a signal's, and functions that align their
+//! stack) it does not evaluate and would guess; `gimli` evaluates that one. Samples with a frame that it could only
+//! guess at are left out by what describes the frame, whatever the walks say, and printed with their number; up to that
+//! frame they must still agree:
 //!
-//! - counted from a register other than the stack and the frame pointer, which it does not know (`_dl_runtime_resolve`, some assembly);
+//! - counted from a register other than the stack and the frame pointer, which it does not know (`_dl_runtime_resolve`,
+//!   some assembly);
 //! - without description (the start of the dynamic linker, `_init`): it would follow the frame pointer;
 //! - at an address in no file, of processes that were gone, or ran another program, before their mappings were read.
 
@@ -42,11 +47,13 @@ const SAMPLES_OF_EACH: u64 = 200;
 const EQUAL: f64 = 0.999;
 /// The part of all samples that may be left out for what describes their frames.
 const LEFT_OUT: f64 = 0.01;
-/// The part of them that may be at an address in no file. A process may be gone before its mappings are read, every 20 ms.
+/// The part of them that may be at an address in no file. A process may be gone before its mappings are read, every 20
+/// ms.
 const NOWHERE: f64 = 0.05;
 /// User frames at most, as in the program.
 const DEEPEST: usize = 896;
-/// Bytes of a stack at most, as Linux has it. What is above a copy is there or was never touched; what is further away is no part of it.
+/// Bytes of a stack at most, as Linux has it. What is above a copy is there or was never touched; what is further away
+/// is no part of it.
 const STACK: u64 = 8 << 20;
 /// For all rounds; one takes eight seconds of two CPUs.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -66,7 +73,6 @@ enum End {
     Depth,
     /// At a frame that it could only guess from.
     Guess(Described),
-    /// It says why not.
     Failed(framehop::Error),
 }
 
@@ -88,7 +94,8 @@ fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
             let offset = at.checked_sub(stack.sp).and_then(|offset| usize::try_from(offset).ok());
             let word = offset.and_then(|offset| stack.bytes.get(offset..offset.checked_add(8)?));
             if word.is_none() {
-                // Below its stack pointer a leaf has saved what is in its register as well; a signal may have come on another stack.
+                // Below its stack pointer a leaf has saved what is in its register as well; a signal may have come on
+                // another stack.
                 if at >= stack.sp || !is_leaf {
                     outside.get_or_insert(at);
                 }
@@ -153,7 +160,6 @@ struct Count {
     whole: u64,
     /// Equal as far as the copy reaches.
     copied: u64,
-    /// Left out, by why.
     left_out: BTreeMap<Described, u64>,
     /// The program in the kernel found other frames.
     differ: u64,
@@ -206,7 +212,6 @@ impl Seen {
     }
 }
 
-/// All that is compared.
 #[derive(Default)]
 struct Comparison {
     library: Library,
@@ -300,7 +305,8 @@ impl Comparison {
 
 fn report(name: &str, count: &Count) {
     println!(
-        "oracle: {name}: {} samples, {:.1} frames each; {} equal to the outermost frame, {} equal as far as the copy reaches, {} differ ({} outside of \
+        "oracle: {name}: {} samples, {:.1} frames each; {} equal to the outermost frame, {} equal as far as the copy \
+         reaches, {} differ ({} outside of \
          the kernel); left out {:?}",
         count.samples,
         count.frames as f64 / count.samples.max(1) as f64,
@@ -393,7 +399,8 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
             sources.join("faults.cc").display()
         ),
         format!(
-            "./frames 0.2; ./frames 0.2 400; ./release 0.8; seq 1 500000 | sort -k1.3 | md5sum; rustc --edition 2024 -O -o twice '{}'; \
+            "./frames 0.2; ./frames 0.2 400; ./release 0.8; seq 1 500000 | sort -k1.3 | md5sum; rustc --edition 2024 \
+             -O -o twice '{}'; \
              python3 -c 'import json; [json.loads(json.dumps(list(range(1000)))) for _ in range(4000)]' 2>/dev/null || true",
             sources.join("release.rs").display()
         ),

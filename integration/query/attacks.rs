@@ -1,7 +1,8 @@
-//! What people who mean harm (or know no better) send as SQL: each row is refused, or stopped by a limit, with the engine alive after it.
+//! What people who mean harm (or know no better) send as SQL: each row is refused, or stopped by a limit, with the
+//! engine alive after it.
 //!
-//! The table is run at the engine, which is what HTTP answers from, and over the PostgreSQL wire with the same limits. Memory of the
-//! process is looked at over the whole table.
+//! The table is run at the engine, which is what HTTP answers from, and over the PostgreSQL wire with the same limits.
+//! Memory of the process is looked at over the whole table.
 
 use std::time::Duration;
 
@@ -12,7 +13,6 @@ use super::{engine_with, two_services};
 /// What must come of an attack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expected {
-    /// Refused as wrong.
     Refused,
     /// Stopped by a limit (or refused, which is as good).
     Stopped,
@@ -21,7 +21,8 @@ pub enum Expected {
 }
 use Expected::{Harmless, Refused, Stopped};
 
-/// Memory that the process may grow by over the whole table, in bytes: the limit of a query, results of single calls, and slack.
+/// Memory that the process may grow by over the whole table, in bytes: the limit of a query, results of single calls,
+/// and slack.
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 1200 << 20;
 
@@ -234,7 +235,8 @@ const STATEMENTS: &[(&str, Expected, &str)] = &[
     (
         "a cross join of everything",
         Stopped,
-        "SELECT count(*) FROM samples a, samples b, samples c, samples d, samples e, samples f, samples g, samples h WHERE a.value + b.value + c.value + d.value + e.value + f.value + g.value + h.value < 0",
+        "SELECT count(*) FROM samples a, samples b, samples c, samples d, samples e, samples f, samples g, samples h \
+         WHERE a.value + b.value + c.value + d.value + e.value + f.value + g.value + h.value < 0",
     ),
     (
         "rows without end",
@@ -249,7 +251,8 @@ const STATEMENTS: &[(&str, Expected, &str)] = &[
     (
         "sort everything",
         Stopped,
-        "SELECT repeat('x', 1000) || a.value AS x FROM samples a, samples b, samples c, samples d, samples e ORDER BY 1",
+        "SELECT repeat('x', 1000) || a.value AS x FROM samples a, samples b, samples c, samples d, samples e ORDER BY \
+         1",
     ),
     (
         "collect everything",
@@ -259,27 +262,32 @@ const STATEMENTS: &[(&str, Expected, &str)] = &[
     (
         "join everything as a text",
         Stopped,
-        "SELECT string_agg(repeat('x', 1000) || a.value, ',') FROM samples a, samples b, samples c, samples d, samples e",
+        "SELECT string_agg(repeat('x', 1000) || a.value, ',') FROM samples a, samples b, samples c, samples d, samples \
+         e",
     ),
     (
         "collect everything by group",
         Stopped,
-        "SELECT a.value, array_agg(repeat('x', 1000)) FROM samples a, samples b, samples c, samples d, samples e GROUP BY 1",
+        "SELECT a.value, array_agg(repeat('x', 1000)) FROM samples a, samples b, samples c, samples d, samples e GROUP \
+         BY 1",
     ),
     (
         "distinct of everything",
         Stopped,
-        "SELECT count(DISTINCT repeat('x', 1000) || a.value || b.value || c.value || row_number() OVER ()) FROM samples a, samples b, samples c, samples d, samples e",
+        "SELECT count(DISTINCT repeat('x', 1000) || a.value || b.value || c.value || row_number() OVER ()) FROM \
+         samples a, samples b, samples c, samples d, samples e",
     ),
     (
         "groups without end",
         Stopped,
-        "SELECT n, count(*) FROM (SELECT row_number() OVER () AS n FROM samples a, samples b, samples c, samples d, samples e) t GROUP BY n",
+        "SELECT n, count(*) FROM (SELECT row_number() OVER () AS n FROM samples a, samples b, samples c, samples d, \
+         samples e) t GROUP BY n",
     ),
     (
         "a window over everything",
         Stopped,
-        "SELECT sum(a.value) OVER (ORDER BY b.value, c.value, d.value ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM samples a, samples b, samples c, samples d, samples e",
+        "SELECT sum(a.value) OVER (ORDER BY b.value, c.value, d.value ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED \
+         FOLLOWING) FROM samples a, samples b, samples c, samples d, samples e",
     ),
     (
         "a regular expression that explodes when compiled",
@@ -319,7 +327,9 @@ const STATEMENTS: &[(&str, Expected, &str)] = &[
     (
         "a cube of columns",
         Stopped,
-        "SELECT count(*) FROM samples GROUP BY CUBE (tenant, day, time, series, profile_type, stack, value, span_id, trace_id, tenant || 'a', tenant || 'b', tenant || 'c', tenant || 'd', tenant || 'e', tenant || 'f', tenant || 'g', tenant || 'h')",
+        "SELECT count(*) FROM samples GROUP BY CUBE (tenant, day, time, series, profile_type, stack, value, span_id, \
+         trace_id, tenant || 'a', tenant || 'b', tenant || 'c', tenant || 'd', tenant || 'e', tenant || 'f', tenant || \
+         'g', tenant || 'h')",
     ),
     (
         "a series unrolled against long texts",

@@ -20,7 +20,6 @@ use super::fixture::{CPU, ENDLESS, NOON, OwnedFrame, TestStore, profile};
 use super::{engine_with, minute, short, stacks_of, two_services};
 use crate::harness::TestServer;
 
-/// Takes no profiles.
 struct Nowhere;
 
 impl ProfileStore for Nowhere {
@@ -70,7 +69,7 @@ async fn sql(server: &TestServer, text: &str) -> (u16, String) {
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
-/// Hundreds of megabytes.
+// Hundreds of megabytes.
 const LARGE: &str = "SELECT repeat('x', 60000) FROM samples a, samples b, samples c";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +83,8 @@ async fn clients_that_never_read_their_answers_keep_no_place() {
     for _ in 0..2 {
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         let request = format!(
-            "POST /api/v1/sql HTTP/1.1\r\nhost: x\r\nx-scope-orgid: one\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{LARGE}",
+            "POST /api/v1/sql HTTP/1.1\r\nhost: x\r\nx-scope-orgid: one\r\ncontent-type: text/plain\r\
+             \ncontent-length: {}\r\n\r\n{LARGE}",
             LARGE.len()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -231,7 +231,8 @@ async fn an_answer_that_nobody_reads_is_counted_and_given_back() {
     let mut silent = socket.connect(server.address().parse().unwrap()).await.unwrap();
     let body = question.to_string();
     let request = format!(
-        "POST /querier.v1.QuerierService/{call} HTTP/1.1\r\nhost: x\r\nx-scope-orgid: one\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /querier.v1.QuerierService/{call} HTTP/1.1\r\nhost: x\r\nx-scope-orgid: one\r\
+         \ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     silent.write_all(request.as_bytes()).await.unwrap();

@@ -1,6 +1,8 @@
-//! A store for tests of queries: profiles are added, then written as Parquet files or kept in a head. No code of the store but its schema.
+//! A store for tests of queries: profiles are added, then written as Parquet files or kept in a head. No code of the
+//! store but its schema.
 //!
-//! Its head gives back all rows of all tenants whatever the filter says, as the contract allows, so that a query that trusts it fails.
+//! Its head gives back all rows of all tenants whatever the filter says, as the contract allows, so that a query that
+//! trusts it fails.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -24,7 +26,6 @@ pub const HEAP: &str = "memory:inuse_space:bytes:space:bytes";
 /// 2026-11-20T12:00:00Z, in the middle of a day.
 pub const NOON: i64 = 1_795_176_000_000;
 
-/// Function, file, line.
 pub type TestFrame = (&'static str, &'static str, i64);
 
 #[derive(Clone, Debug)]

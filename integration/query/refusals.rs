@@ -95,7 +95,8 @@ async fn no_query_sees_another_tenant() {
         "SELECT count(*) AS n FROM flat WHERE stack_contains(frames, 'launch_codes')",
         "SELECT count(*) AS n FROM flat WHERE value >= 1000000 AND profile_type LIKE 'process_cpu%'",
         "SELECT count(*) AS n FROM samples a JOIN samples b ON a.tenant <> b.tenant",
-        "SELECT count(*) AS n FROM top('process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"secret\"}', 0, 'now+100000h')",
+        "SELECT count(*) AS n FROM top('process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"secret\"}', 0, \
+         'now+100000h')",
     ] {
         assert_eq!(rows(&engine, "one", sql).await[0]["n"], 0, "{sql}");
     }
@@ -119,7 +120,8 @@ async fn no_query_sees_another_tenant() {
 }
 
 /// A query that would run for hours.
-const ENDLESS: &str = "SELECT count(*) FROM samples a, samples b, samples c, samples d, samples e, samples f, samples g, samples h \
+const ENDLESS: &str = "SELECT count(*) FROM samples a, samples b, samples c, samples d, samples e, samples f, samples \
+    g, samples h \
                        WHERE a.value + b.value + c.value + d.value + e.value + f.value + g.value + h.value < 0";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,7 +37,8 @@ async fn functions_and_their_values_come_from_files_and_heads() {
         &engine,
         "one",
         &format!(
-            "SELECT function, sum(value) AS v FROM flat WHERE profile_type = '{CPU}' GROUP BY function ORDER BY 2 DESC, 1"
+            "SELECT function, sum(value) AS v FROM flat WHERE profile_type = '{CPU}' GROUP BY function ORDER BY 2 \
+             DESC, 1"
         ),
     )
     .await;
@@ -75,7 +76,8 @@ async fn functions_and_their_values_come_from_files_and_heads() {
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_of_flat_stand_beside_each_other_rightly() {
     let engine = engine(two_services());
-    let sql = "SELECT time, service_name, labels, profile_type, function, file, line, value, array_length(frames) AS depth, \
+    let sql = "SELECT time, service_name, labels, profile_type, function, file, line, value, array_length(frames) AS \
+        depth, \
                frames[2]['function'] AS caller FROM flat WHERE value = 30 ORDER BY time LIMIT 1";
     assert_eq!(
         rows(&engine, "one", sql).await,
@@ -186,7 +188,8 @@ async fn diff_and_pprof_agree_with_the_sums_of_the_rows() {
     let engine = engine(two_services());
     let (start, middle, end) = (NOON, NOON + 30_000, NOON + 60_000);
     let diff = format!(
-        "SELECT function, file, self_before, self_after, self_change, total_change FROM diff('{CPU}{{service_name=\"shop\"}}', \
+        "SELECT function, file, self_before, self_after, self_change, total_change FROM \
+         diff('{CPU}{{service_name=\"shop\"}}', \
          {start}, {middle}, '{CPU}{{service_name=\"shop\"}}', {start}, {end}, 2)"
     );
     assert_eq!(
@@ -214,7 +217,8 @@ async fn diff_and_pprof_agree_with_the_sums_of_the_rows() {
     }
     let by_selector = format!("SELECT * FROM pprof('{CPU}{{region=\"eu\"}}', {start}, {end})");
     let by_rows = format!(
-        "SELECT pprof(profile_type, stack, frames, value) FROM flat WHERE profile_type = '{CPU}' AND labels['region'] = 'eu'"
+        "SELECT pprof(profile_type, stack, frames, value) FROM flat WHERE profile_type = '{CPU}' AND labels['region'] \
+         = 'eu'"
     );
     for sql in [by_selector, by_rows] {
         let bytes = encode_all(engine.sql("one", &sql).await.unwrap(), Format::Pprof)
@@ -371,7 +375,8 @@ async fn formats_keep_numbers_text_and_nothing_apart() {
         .unwrap();
     assert_eq!(
         String::from_utf8(csv).unwrap(),
-        "big,small,text,none,real,nan,yes,list,at\r\n9007199254740993,-5,\"a\"\"b,c\",,1.5,,true,\"[1,2]\",1970-01-01T00:00:01.000000Z\r\n"
+        "big,small,text,none,real,nan,yes,list,at\r\
+         \n9007199254740993,-5,\"a\"\"b,c\",,1.5,,true,\"[1,2]\",1970-01-01T00:00:01.000000Z\r\n"
     );
     let flat = "SELECT * FROM flat ORDER BY time, value";
     let bytes = encode_all(engine.sql("one", flat).await.unwrap(), Format::Arrow)

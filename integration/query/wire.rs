@@ -1,7 +1,9 @@
-//! The PostgreSQL port as its clients find it: psql, psycopg, JDBC, and a client of our own that sends what those would not.
+//! The PostgreSQL port as its clients find it: psql, psycopg, JDBC, and a client of our own that sends what those would
+//! not.
 //!
-//! Scenario: the engine of the other tests behind a real port. Guarantee: the tools connect and see the tables, the attacks of the table are refused or
-//! stopped here as well, nobody gets in who may not, and a query ends when its client wants or goes.
+//! Scenario: the engine of the other tests behind a real port. Guarantee: the tools connect and see the tables, the
+//! attacks of the table are refused or stopped here as well, nobody gets in who may not, and a query ends when its
+//! client wants or goes.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -222,7 +224,8 @@ async fn the_attacks_are_refused_or_stopped_on_the_port_too() {
         ("a cursor", Expected::Refused, "DECLARE c CURSOR FOR SELECT 1"),
     ];
     let more = more.map(|(name, expected, sql)| (name, expected, sql.to_owned()));
-    // What the engine stops by its time limit is slow to see twice: the rows that differ by dialect and protocol are all here, of the slow ones a few.
+    // What the engine stops by its time limit is slow to see twice: the rows that differ by dialect and protocol are
+    // all here, of the slow ones a few.
     let slow = [
         "a window over everything",
         "sort everything",
@@ -279,7 +282,8 @@ async fn a_connection_sees_the_tenant_of_its_database_alone() {
     }
 }
 
-const ENDLESS: &str = "SELECT count(*) FROM samples a, samples b, samples c, samples d, samples e, samples f, samples g, samples h \
+const ENDLESS: &str = "SELECT count(*) FROM samples a, samples b, samples c, samples d, samples e, samples f, samples \
+    g, samples h \
                        WHERE a.value + b.value + c.value + d.value + e.value + f.value + g.value + h.value < 0";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -398,7 +402,7 @@ async fn connections_are_bounded_in_number_idleness_and_size() {
     }
 }
 
-/// Hundreds of megabytes.
+// Hundreds of megabytes.
 const LARGE: &str = "SELECT repeat('x', 60000) FROM samples a, samples b, samples c";
 
 #[tokio::test(flavor = "multi_thread")]

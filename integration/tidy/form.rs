@@ -16,7 +16,6 @@ const LONGEST: usize = 500;
 /// Lines of a file of tests.
 const LONGEST_TESTS: usize = 800;
 
-/// Characters of a line.
 const WIDEST: usize = 120;
 
 /// Characters of a doc comment of one line that say no more than the name below it.
@@ -154,10 +153,12 @@ fn each_rule_of_form_is_seen() {
             code,
         })
     };
-    let text = "/// Short.\nfn f(x: bool) {\n    match x {\n        true => {}\n        false if x => {}\n        _ => {}\n    }\n}\n";
+    let text = "/// Short.\nfn f(x: bool) {\n    match x {\n        true => {}\n        false if x => {}\
+        \n        _ => {}\n    }\n}\n";
     let expected = [("filler-doc", 1), ("match-on-boolean", 4), ("match-on-boolean", 5)];
     assert_eq!(read("src/a.rs", text.to_owned()), expected);
-    let fine = "/// Short, but with\n/// more.\nstruct S;\n\nconst A: &str = \"\n    true => 1\n\";\n#[cfg(test)]\nmod tests {\n";
+    let fine = "/// Short, but with\n/// more.\nstruct S;\n\nconst A: &str = \"\n    true => 1\n\";\n#[cfg(test)]\
+        \nmod tests {\n";
     let tests = "    fn f() {}\n".repeat(LONGEST);
     assert_eq!(read("src/a.rs", format!("{fine}{tests}}}\n")), []);
     let long = "fn f() {}\n".repeat(LONGEST + 1);

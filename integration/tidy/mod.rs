@@ -539,7 +539,6 @@ fn outside_uses(code: &str, name: &str) -> BTreeSet<usize> {
     lines
 }
 
-/// One source file.
 struct Source {
     /// Path from the root, with slashes.
     path: String,
@@ -723,7 +722,8 @@ impl Findings {
 #[test]
 fn the_scanner_sees_through_comments_strings_and_groups() {
     let code = without_comments_and_strings(
-        "// crate::a\nuse crate::{b::{x, y}, c,\n  d::z};\nlet s = \"crate::e\"; /* crate::f /* g */ */ fn f<'a>(x: &'a str) { crate::h::i() }\n\
+        "// crate::a\nuse crate::{b::{x, y}, c,\n  d::z};\nlet s = \"crate::e\"; /* crate::f /* g */ */ fn f<'a>(x: \
+         &'a str) { crate::h::i() }\n\
          let r = r#\"crate::j \" \"#; let c = '\"'; crate::k; let b = b\"\\\"crate::l\"; '\\''; $crate::m; crate::n",
     );
     let found: Vec<(usize, String)> = crate_paths(&code);

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use super::words;
 
-/// One name of a `use`.
+// One name of a `use`.
 pub struct Import {
-    /// Counted from 1.
+    // Counted from 1.
     pub line: usize,
     /// As written: may begin with `crate`, `self`, `super`, or a module below.
     pub path: Vec<String>,

@@ -206,7 +206,8 @@ impl HttpClientArguments {
 
     fn check(&self) -> Result<(), ArgumentError> {
         if self.credentials() > 1 {
-            let message = "at most one of basic_auth, authorization, oauth2, bearer_token and bearer_token_file may be configured";
+            let message = "at most one of basic_auth, authorization, oauth2, bearer_token and bearer_token_file may be \
+                configured";
             return Err(ArgumentError::new("", message));
         }
         Ok(())

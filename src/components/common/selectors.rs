@@ -60,7 +60,8 @@ fn check_field(text: &str) -> Result<(), String> {
             Some(_) => return Err(format!("\"{requirement}\" has no field before its operator")),
             None => {
                 return Err(format!(
-                    "\"{requirement}\" has no operator: a field selector is made of FIELD=VALUE and FIELD!=VALUE with commas between"
+                    "\"{requirement}\" has no operator: a field selector is made of FIELD=VALUE and FIELD!=VALUE with \
+                     commas between"
                 ));
             }
         }
@@ -139,7 +140,8 @@ fn check_key(key: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "\"{key}\" is not the key of a label: letters, digits, `-`, `_` and `.`, at most 63, perhaps after a DNS name and `/`"
+        "\"{key}\" is not the key of a label: letters, digits, `-`, `_` and `.`, at most 63, perhaps after a DNS name \
+         and `/`"
     ))
 }
 

@@ -143,7 +143,8 @@ pub(crate) const KUBERNETES: Definition<KubernetesArguments> = Definition {
     exports: discovery::EXPORTS,
     metrics: no_metrics,
     build: None,
-    doc: "`discovery.kubernetes` finds nodes, pods, services, endpoints or ingresses of a Kubernetes cluster and follows their changes.",
+    doc: "`discovery.kubernetes` finds nodes, pods, services, endpoints or ingresses of a Kubernetes cluster and \
+        follows their changes.",
 };
 
 /// The definition of `discovery.kubelet`.

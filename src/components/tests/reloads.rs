@@ -216,7 +216,8 @@ fn configuration(random: &mut StdRng) -> String {
         let stage = random.random_range(0..3);
         let _ = writeln!(
             text,
-            "pyroscope.relabel \"r{label}\" {{\n\tforward_to = [test.sink.{}.receiver]\n\trule {{\n\t\ttarget_label = \"stage\"\n\t\treplacement = \"{stage}\"\n\t}}\n}}",
+            "pyroscope.relabel \"r{label}\" {{\n\tforward_to = [test.sink.{}.receiver]\n\trule {{\
+             \n\t\ttarget_label = \"stage\"\n\t\treplacement = \"{stage}\"\n\t}}\n}}",
             sinks[0]
         );
     }
@@ -242,7 +243,8 @@ fn configuration(random: &mut StdRng) -> String {
         let _ = writeln!(
             text,
             "discovery.relabel \"d\" {{\n\ttargets = [{{\"__address__\" = \"127.0.0.1:{}\"}}]\n}}\n\
-             pyroscope.scrape \"p\" {{\n\ttargets = discovery.relabel.d.output\n\tforward_to = [pyroscope.write.w.receiver]\n}}\n\
+             pyroscope.scrape \"p\" {{\n\ttargets = discovery.relabel.d.output\
+                 \n\tforward_to = [pyroscope.write.w.receiver]\n}}\n\
              pyroscope.write \"w\" {{\n\tendpoint {{\n\t\turl = \"http://127.0.0.1:1/{}\"\n\t}}\n}}",
             random.random_range(1..3),
             random.random_range(0..3)
@@ -258,7 +260,8 @@ fn mistake(random: &mut StdRng) -> &'static str {
         "no.such \"thing\" { }\n",
         "test.sink \"x\" {\n\tkind = \"many\"\n}\n",
         "test.sink \"x\" {\n\tkind = test.sink.nowhere.receiver\n}\n",
-        "discovery.relabel \"x\" {\n\ttargets = discovery.relabel.y.output\n}\ndiscovery.relabel \"y\" {\n\ttargets = discovery.relabel.x.output\n}\n",
+        "discovery.relabel \"x\" {\n\ttargets = discovery.relabel.y.output\n}\ndiscovery.relabel \"y\" {\
+         \n\ttargets = discovery.relabel.x.output\n}\n",
         "discovery.relabel \"x\" {\n\ttargets = []\n\trule {\n\t\tregex = \"(\"\n\t\taction = \"keep\"\n\t}\n}\n",
         "test.sink \"x\" {\n\tkind = 0\n\tfails = true\n}\n",
     ];
@@ -418,7 +421,8 @@ async fn the_storm() {
     stop.cancel();
     engine.await.unwrap();
     println!(
-        "{number} reloads in {:.1} s ({good} in force, {bad} refused, seed {seed}): {sent} profiles, none lost, none doubled; memory grew by {} KiB to {} MiB",
+        "{number} reloads in {:.1} s ({good} in force, {bad} refused, seed {seed}): {sent} profiles, none lost, none \
+         doubled; memory grew by {} KiB to {} MiB",
         took.as_secs_f64(),
         grown >> 10,
         end >> 20

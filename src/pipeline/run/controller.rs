@@ -315,7 +315,8 @@ impl Controller {
                 self.stop_and_start(swapped).await;
             }
             Err(diagnostics) => {
-                tracing::error!(id = %cause, error = %diagnostics, "modules could not be updated; what ran before stays");
+                tracing::error!(id = %cause, error = %diagnostics, "modules could not be updated; what ran before \
+                    stays");
                 let message = format!("the new modules could not be loaded: {diagnostics}");
                 self.inner
                     .loader

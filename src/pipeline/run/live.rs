@@ -18,7 +18,8 @@ use crate::pipeline::run::controller::Controller;
 pub enum WatchError {
     /// The configuration does not enable live debugging.
     #[error(
-        "live debugging is disabled; put `livedebugging {{ enabled = true }}` into the configuration and reload to enable it"
+        "live debugging is disabled; put `livedebugging {{ enabled = true }}` into the configuration and reload to \
+         enable it"
     )]
     Disabled,
     /// There is no such component.

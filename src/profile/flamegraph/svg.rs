@@ -50,10 +50,12 @@ pub fn svg(graph: &FlameGraph, options: &SvgOptions<'_>) -> String {
     // Writing into a String cannot fail.
     let _ = write!(
         out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} \
+         {height}\" \
          font-family=\"ui-monospace,Menlo,Consolas,monospace\" font-size=\"12\" data-total=\"{}\" data-unit=\"{}\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-         <text x=\"{MARGIN}\" y=\"24\" font-size=\"15\" font-family=\"system-ui,sans-serif\" fill=\"#1b1f24\">{}{}{}</text>\n",
+         <text x=\"{MARGIN}\" y=\"24\" font-size=\"15\" font-family=\"system-ui,sans-serif\" \
+             fill=\"#1b1f24\">{}{}{}</text>\n",
         graph.total,
         escape(options.unit),
         escape(options.title),

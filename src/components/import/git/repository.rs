@@ -232,7 +232,8 @@ impl Repository {
                 set("ALLUVIUM_GIT_USERNAME", username.to_string());
                 set("ALLUVIUM_GIT_PASSWORD", password);
                 // For this server alone: where it sends git to does not get the password.
-                let helper = "!f() { printf 'username=%s\\npassword=%s\\n' \"$ALLUVIUM_GIT_USERNAME\" \"$ALLUVIUM_GIT_PASSWORD\"; }; f";
+                let helper = "!f() { printf 'username=%s\\npassword=%s\\n' \"$ALLUVIUM_GIT_USERNAME\" \
+                    \"$ALLUVIUM_GIT_PASSWORD\"; }; f";
                 configuration.push((format!("credential.{}.helper", self.server()), helper.to_owned()));
             }
             Auth::Ssh {
@@ -253,7 +254,8 @@ impl Repository {
                 set("ALLUVIUM_SSH_USER", username.to_string());
                 let batch = if passphrase.is_some() { "no" } else { "yes" };
                 let command = format!(
-                    "ssh -i \"$ALLUVIUM_SSH_KEY\" -l \"$ALLUVIUM_SSH_USER\" -o IdentitiesOnly=yes -o PasswordAuthentication=no -o BatchMode={batch}"
+                    "ssh -i \"$ALLUVIUM_SSH_KEY\" -l \"$ALLUVIUM_SSH_USER\" -o IdentitiesOnly=yes -o \
+                     PasswordAuthentication=no -o BatchMode={batch}"
                 );
                 set("GIT_SSH_COMMAND", command);
                 if let Some(passphrase) = passphrase {

@@ -56,7 +56,8 @@ pub(crate) const DEFINITION: Definition<RelabelArguments> = Definition {
     ],
     metrics: |scope| drop((RelabelMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
-    doc: "`pyroscope.relabel` changes the labels of profiles by relabeling rules, drops profiles that are not wanted, and forwards the rest.",
+    doc: "`pyroscope.relabel` changes the labels of profiles by relabeling rules, drops profiles that are not wanted, \
+        and forwards the rest.",
 };
 
 struct Relabel {

@@ -220,7 +220,8 @@ impl SettingsArguments {
             return error("delta_profiling_duration", message);
         }
         if duration != DEFAULT_DELTA_DURATION && duration > interval.saturating_sub(SECOND) {
-            let message = "delta_profiling_duration must be at least 1 second smaller than scrape_interval when using delta profiling";
+            let message = "delta_profiling_duration must be at least 1 second smaller than scrape_interval when using \
+                delta profiling";
             return error("delta_profiling_duration", message);
         }
         Ok(())

@@ -49,7 +49,8 @@ pub(crate) const DEFINITION: Definition<WriteArguments> = Definition {
     )],
     metrics: |scope| drop((WriteMetrics::new(scope), QueueGauges::new(scope))),
     build: Some(build),
-    doc: "`pyroscope.write` sends profiles to Pyroscope or Alluvium servers and keeps them in a durable queue until they have arrived.",
+    doc: "`pyroscope.write` sends profiles to Pyroscope or Alluvium servers and keeps them in a durable queue until \
+        they have arrived.",
 };
 
 struct Write {
@@ -193,7 +194,8 @@ impl Write {
             if !state.endpoints.iter().any(|endpoint| endpoint.folder == name) {
                 tracing::warn!(
                     component = %self.context.id, folder = %folder.path().display(),
-                    "the queue of an endpoint that is not configured any more is left as it is; delete the folder or configure the endpoint again"
+                    "the queue of an endpoint that is not configured any more is left as it is; delete the folder or \
+                     configure the endpoint again"
                 );
             }
         }

@@ -228,7 +228,8 @@ impl Queue {
             }
             state.remove(&ids);
             state.in_flight = batch.ids.len();
-            tracing::error!(folder = %self.folder.display(), count = ids.len(), "queued profiles are damaged and dropped");
+            tracing::error!(folder = %self.folder.display(), count = ids.len(), "queued profiles are damaged and \
+                dropped");
         }
         batch
     }
@@ -367,16 +368,19 @@ impl State {
         let contents = match segment::parse(data.clone()) {
             Ok(contents) => contents,
             Err(reason) => {
-                tracing::error!(path = %path.display(), reason = %reason, "a file in the queue is not a segment, it is left alone");
+                tracing::error!(path = %path.display(), reason = %reason, "a file in the queue is not a segment, it is \
+                    left alone");
                 return Ok(());
             }
         };
         if contents.damaged_bytes > 0 {
             metrics.dropped(DropReason::Damaged, 1, contents.damaged_bytes);
-            tracing::error!(path = %path.display(), bytes = contents.damaged_bytes, "queued profiles are damaged and dropped");
+            tracing::error!(path = %path.display(), bytes = contents.damaged_bytes, "queued profiles are damaged and \
+                dropped");
         }
         if contents.torn_bytes > 0 {
-            tracing::warn!(path = %path.display(), bytes = contents.torn_bytes, "the last write of the queue was cut short");
+            tracing::warn!(path = %path.display(), bytes = contents.torn_bytes, "the last write of the queue was cut \
+                short");
         }
         let before = self.entries.len();
         for payload in &contents.records {
