@@ -13,7 +13,6 @@ mod output;
 pub mod record;
 pub mod remote;
 pub mod run;
-#[cfg(feature = "server")]
 pub mod sql;
 #[cfg(feature = "server")]
 pub mod storage;
