@@ -1,4 +1,5 @@
-//! The collector's door: its listener as the `http` block protects it, TLS and basic authentication, changed by a reload while it is open.
+//! The collector's door: its listener as the `http` block protects it, TLS and basic authentication, changed by a
+//! reload while it is open.
 //!
 //! In: settings, prepared while a configuration is loaded and put in force with it. Out: the TLS in force for
 //! `admin::listen`, a router that asks for the password, and a way for our own components to that router without a
@@ -14,8 +15,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use bytes::Bytes;
 use parking_lot::RwLock;
 use tokio_rustls::TlsAcceptor;
@@ -27,7 +30,7 @@ use crate::pipeline::check::settings::http::HttpSettings;
 use crate::pipeline::component::own_http::Answer;
 use crate::pipeline::run::prepare::Apply;
 
-use password::{Auth, ask_for_password};
+use password::Auth;
 
 /// Largest answer of our own that a component is given.
 const MAX_OWN_ANSWER: usize = 64 << 20;
@@ -56,10 +59,10 @@ impl Door {
 
     /// The routes behind the password.
     pub(crate) fn guard(&self, routes: Router) -> Router {
-        routes.layer(from_fn_with_state(self.clone(), ask_for_password))
+        routes.layer(from_fn_with_state(self.clone(), check_password))
     }
 
-    /// The TLS in force.
+    /// The TLS in force, asked for with every connection.
     pub(crate) fn tls(&self) -> Tls {
         let door = self.clone();
         Arc::new(move || door.0.read().tls.clone())
@@ -68,6 +71,15 @@ impl Door {
     /// True when requests need a password, be it for some paths only.
     pub(crate) fn has_password(&self) -> bool {
         self.0.read().auth.is_some()
+    }
+}
+
+/// Hands a request on that may pass; answers the others.
+async fn check_password(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let auth = door.0.read().auth.clone();
+    match auth {
+        Some(auth) if !auth.lets_in(&request) => password::unauthorized(),
+        _ => next.run(request).await,
     }
 }
 

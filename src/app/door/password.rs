@@ -1,18 +1,18 @@
-//! The password of the door: basic authentication of every request whose path needs it.
+//! Basic authentication: which paths need the password, and whether a request carries it.
+//!
+//! In: settings, a request. Out: yes or the answer that asks for the password.
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use sha2::{Digest, Sha256};
 
-use crate::app::door::Door;
 use crate::pipeline::check::settings::http::AuthSettings;
 
-/// Who is let in where.
+/// User and password, and the paths that need them.
 pub(super) struct Auth {
     /// Of user and password, so that a comparison tells nothing of how much of them is right.
     expected: [[u8; 32]; 2],
@@ -32,18 +32,19 @@ impl Auth {
         }
     }
 
-    fn lets_in(&self, request: &Request) -> bool {
-        !self.is_asked(request.uri().path()) || self.knows(request)
+    /// True when the request may pass: its path needs no password, or it carries the right one.
+    pub(super) fn lets_in(&self, request: &Request) -> bool {
+        !self.needs_password(request.uri().path()) || self.has_password(request)
     }
 
-    /// True when the path needs the password. Paths are compared as they stand and with their escapes undone; where the two differ, the stricter counts.
-    fn is_asked(&self, path: &str) -> bool {
+    /// Paths are compared as they stand and with their escapes undone; where the two differ, the stricter counts.
+    fn needs_password(&self, path: &str) -> bool {
         let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
         let named = |path: &str| self.paths.iter().any(|start| path.starts_with(&**start));
         [path, &*decoded].into_iter().any(|path| named(path) == self.matching)
     }
 
-    fn knows(&self, request: &Request) -> bool {
+    fn has_password(&self, request: &Request) -> bool {
         let given = request.headers().get(header::AUTHORIZATION);
         let given = given.and_then(|value| value.to_str().ok()).unwrap_or_default();
         let Some((scheme, encoded)) = given.split_once(' ') else {
@@ -68,16 +69,12 @@ fn digest(text: &[u8]) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// Hands a request on that may pass; answers the others.
-pub(super) async fn ask_for_password(State(door): State<Door>, request: Request, next: Next) -> Response {
-    let auth = door.0.read().auth.clone();
-    match auth {
-        Some(auth) if !auth.lets_in(&request) => (
-            StatusCode::UNAUTHORIZED,
-            [(header::WWW_AUTHENTICATE, "Basic realm=\"Restricted\"")],
-            "unauthorized\n",
-        )
-            .into_response(),
-        _ => next.run(request).await,
-    }
+/// 401 with the challenge that makes a browser ask for the password.
+pub(super) fn unauthorized() -> Response {
+    (
+        StatusCode::UNAUTHORIZED,
+        [(header::WWW_AUTHENTICATE, "Basic realm=\"Restricted\"")],
+        "unauthorized\n",
+    )
+        .into_response()
 }

@@ -1,6 +1,8 @@
-//! TLS of the door: certificates that may be renewed while it is open, what is asked of clients, suites and curves by Go's names.
+//! TLS of the door: certificates that may be renewed while it is open, what is asked of clients, suites and curves by
+//! Go's names.
 //!
-//! In: settings of the `tls` block. Out: a configuration of rustls, or the argument that is wrong. Files are read when it is made, and again when they were replaced.
+//! In: settings of the `tls` block. Out: a configuration of rustls, or the argument that is wrong. Files are read when
+//! it is made, and again when they were replaced.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -108,10 +110,10 @@ fn path_of(pem: &PemText, name: &str) -> String {
 fn chain(pem: &PemText, name: &str) -> Result<Vec<CertificateDer<'static>>, ArgumentError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes(pem, name)?).collect();
     let chain = chain.map_err(|error| wrong(&path_of(pem, name), format!("this is not PEM: {error}")))?;
-    match chain.is_empty() {
-        true => Err(wrong(&path_of(pem, name), "there is no certificate in it")),
-        false => Ok(chain),
+    if chain.is_empty() {
+        return Err(wrong(&path_of(pem, name), "there is no certificate in it"));
     }
+    Ok(chain)
 }
 
 /// The listener's certificate; a file that is replaced is read again, so that a renewed one needs no reload.

@@ -1,5 +1,5 @@
-//! The id of this collector where none is configured: made once and kept under the storage path in Alloy's file, so that a collector which takes over an Alloy's
-//! folder keeps its id.
+//! The id of this collector where none is configured: made once and kept under the storage path in Alloy's file, so
+//! that a collector which takes over an Alloy's folder keeps its id.
 
 use std::io;
 use std::path::Path;

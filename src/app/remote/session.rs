@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::app::remote::{Inner, Wanted, hash, keep};
+use crate::app::remote::endpoint::{Endpoint, hash};
+use crate::app::remote::running::Running;
 use crate::base::Shutdown;
 use crate::lang::Diagnostics;
 use crate::wire::call::{CallError, Caller};
@@ -17,22 +18,22 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A server that is being asked.
 pub(super) struct Session {
-    pub(super) wanted: Arc<Wanted>,
+    pub(super) endpoint: Arc<Endpoint>,
     is_registered: bool,
     /// The server's name of what it sent last.
     hash: String,
     /// What it sent last, good or bad.
     received: Option<Arc<str>>,
-    /// What became of it.
+    /// What became of the text that was received.
     status: Option<Status>,
     /// What the server knows of that.
     told: Option<Status>,
 }
 
 impl Session {
-    pub(super) fn new(wanted: Arc<Wanted>) -> Self {
+    pub(super) fn new(endpoint: Arc<Endpoint>) -> Self {
         Self {
-            wanted,
+            endpoint,
             is_registered: false,
             hash: String::new(),
             received: None,
@@ -42,22 +43,21 @@ impl Session {
     }
 
     /// Asks for the first time; what was kept on disk runs when the server gives nothing.
-    pub(super) async fn begin(&mut self, inner: &Inner, shutdown: &Shutdown) {
-        if self.look(inner, shutdown).await || shutdown.is_cancelled() {
+    pub(super) async fn begin(&mut self, running: &Running, shutdown: &Shutdown) {
+        if self.look(running, shutdown).await || shutdown.is_cancelled() {
             return;
         }
-        let path = self.wanted.cache.clone();
-        let text = match tokio::fs::read_to_string(&path).await {
-            Ok(text) => Arc::<str>::from(text),
+        let text = match self.endpoint.read_cache().await {
+            Ok(text) => text,
             Err(error) => {
                 tracing::warn!(%error, "there is no configuration of the server on disk either; it is asked again later");
                 return;
             }
         };
-        if inner.in_force.lock().as_ref() == Some(&text) {
+        if running.in_force().as_ref() == Some(&text) {
             return;
         }
-        match inner.load(&text).await {
+        match running.load(&text).await {
             Ok(()) => tracing::info!(
                 hash = hash(&text),
                 "the last good configuration of the server is in force"
@@ -69,22 +69,22 @@ impl Session {
     }
 
     /// Asks, and runs what has changed. False when there was no answer that is in force now.
-    pub(super) async fn look(&mut self, inner: &Inner, shutdown: &Shutdown) -> bool {
-        inner.metrics.asks();
+    pub(super) async fn look(&mut self, running: &Running, shutdown: &Shutdown) -> bool {
+        running.metrics.asks();
         match shutdown.run_until_cancelled(self.ask()).await {
             None => false,
             Some(Ok((answer, after))) => {
-                inner.metrics.answered(after, answer == Answer::NotModified);
+                running.metrics.answered(after, answer == Answer::NotModified);
                 match answer {
-                    Answer::NotModified => self.retry(inner, shutdown).await,
+                    Answer::NotModified => self.retry(running, shutdown).await,
                     Answer::Config { content, hash } => {
                         self.hash = hash;
-                        self.take(inner, content.into(), shutdown).await
+                        self.take(running, content.into(), shutdown).await
                     }
                 }
             }
             Some(Err(error)) => {
-                inner.metrics.failed();
+                running.metrics.failed();
                 tracing::error!(error, "no configuration from the server; what runs stays");
                 false
             }
@@ -92,8 +92,8 @@ impl Session {
     }
 
     /// Says good-bye, unless whoever asks next is the same to the same server.
-    pub(super) async fn leave(self, next: Option<&Wanted>) {
-        let own = &self.wanted;
+    pub(super) async fn leave(self, next: Option<&Endpoint>) {
+        let own = &self.endpoint;
         let is_same = next.is_some_and(|next| next.base == own.base && next.identity.id == own.identity.id);
         if is_same || !self.is_registered {
             return;
@@ -112,15 +112,15 @@ impl Session {
     }
 
     async fn caller(&self) -> Result<Caller, String> {
-        let wanted = &self.wanted;
-        let headers = wanted.client.headers().await.map_err(|error| error.to_string())?;
-        let caller = Caller::new(wanted.client.client().clone(), wanted.base.clone());
+        let endpoint = &self.endpoint;
+        let headers = endpoint.client.headers().await.map_err(|error| error.to_string())?;
+        let caller = Caller::new(endpoint.client.client().clone(), endpoint.base.clone());
         Ok(caller.with_headers(headers).with_timeout(REQUEST))
     }
 
     async fn ask(&mut self) -> Result<(Answer, Duration), String> {
         let caller = self.caller().await?;
-        let identity = &self.wanted.identity;
+        let identity = &self.endpoint.identity;
         if !self.is_registered {
             let registered = collector::register(&caller, identity).await;
             registered.map_err(|error| format!("cannot register this collector: {error}"))?;
@@ -150,44 +150,43 @@ impl Session {
     }
 
     /// What was refused may have been for want of something that is there now.
-    async fn retry(&mut self, inner: &Inner, shutdown: &Shutdown) -> bool {
+    async fn retry(&mut self, running: &Running, shutdown: &Shutdown) -> bool {
         match (&self.status, &self.received) {
             (Some(Status::Failed(_)), Some(text)) => {
                 let text = text.clone();
-                self.run(inner, &text, shutdown).await
+                self.run(running, &text, shutdown).await
             }
             _ => true,
         }
     }
 
-    async fn take(&mut self, inner: &Inner, text: Arc<str>, shutdown: &Shutdown) -> bool {
+    async fn take(&mut self, running: &Running, text: Arc<str>, shutdown: &Shutdown) -> bool {
         if self.received.as_ref() == Some(&text) {
-            return self.retry(inner, shutdown).await;
+            return self.retry(running, shutdown).await;
         }
-        inner.metrics.received(&hash(&text));
+        running.metrics.received(&hash(&text));
         self.received = Some(text.clone());
-        self.run(inner, &text, shutdown).await
+        self.run(running, &text, shutdown).await
     }
 
-    async fn run(&mut self, inner: &Inner, text: &Arc<str>, shutdown: &Shutdown) -> bool {
-        let is_in_force = inner.in_force.lock().as_ref() == Some(text);
-        let result = match is_in_force {
-            true => {
-                inner.metrics.in_force(Some(&hash(text)));
-                Ok(())
-            }
-            false => inner.load(text).await,
+    async fn run(&mut self, running: &Running, text: &Arc<str>, shutdown: &Shutdown) -> bool {
+        let is_in_force = running.in_force().as_ref() == Some(text);
+        let result = if is_in_force {
+            running.metrics.in_force(Some(&hash(text)));
+            Ok(())
+        } else {
+            running.load(text).await
         };
         let status = match result {
             Ok(()) => {
                 if !is_in_force {
                     tracing::info!(hash = hash(text), "a configuration from the server is in force");
                 }
-                keep(self.wanted.cache.clone(), text.clone()).await;
+                self.endpoint.write_cache(text.clone()).await;
                 Status::Applied
             }
             Err(diagnostics) => {
-                inner.metrics.failed();
+                running.metrics.failed();
                 tracing::error!(
                     hash = hash(text),
                     errors = diagnostics.len(),

@@ -89,17 +89,15 @@ fn routes(office: Shared) -> Router {
                     let request = GetConfigRequest::decode(body).unwrap();
                     let not_modified = !request.hash.is_empty() && request.hash == hash(&office.content);
                     office.asked.push(request);
-                    proto(&match not_modified {
-                        true => GetConfigResponse {
-                            not_modified,
-                            ..GetConfigResponse::default()
-                        },
-                        false => GetConfigResponse {
-                            content: office.content.clone(),
-                            hash: hash(&office.content),
-                            not_modified,
-                        },
-                    })
+                    let mut answer = GetConfigResponse {
+                        not_modified,
+                        ..GetConfigResponse::default()
+                    };
+                    if !not_modified {
+                        answer.content = office.content.clone();
+                        answer.hash = hash(&office.content);
+                    }
+                    proto(&answer)
                 },
             ),
         )

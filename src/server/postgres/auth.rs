@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 
 use crate::base::net::is_this_machine;
 use crate::server::postgres::failure::Failure;
+use crate::server::postgres::options::{PostgresError, PostgresUser};
 use crate::server::postgres::wire::Wire;
-use crate::server::postgres::{PostgresError, PostgresUser};
 use crate::server::tenant::{self, DEFAULT_TENANT};
 
 const PLAIN: &str = "SCRAM-SHA-256";

@@ -1,6 +1,7 @@
 //! Cancel requests: which query belongs to which key.
 //!
-//! In: the number and key that a connection was given. Out: a token that stops its query, or nothing when the key is wrong: a guesser learns nothing.
+//! In: the number and key that a connection was given. Out: a token that stops its query, or nothing when the key is
+//! wrong: a guesser learns nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! Statements that a connection answers by itself: transactions that change nothing, settings, the giving back of prepared statements.
+//! Statements that a connection answers by itself: transactions that change nothing, settings, the giving back of
+//! prepared statements.
 //!
-//! In: the text of a message. Out: its statements, one by one, and which of them are commands. Everything else is for the engine, which refuses what is
-//! no question.
+//! In: the text of a message. Out: its statements, one by one, and which of them are commands. Everything else is for
+//! the engine, which refuses what is no question.
 
 use crate::server::postgres::failure::Failure;
 
@@ -11,30 +12,30 @@ const MAX_STATEMENTS: usize = 64;
 /// A statement of the protocol rather than of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
-    /// A transaction begins.
+    /// Begins a transaction, which changes nothing.
     Begin,
-    /// A transaction ends.
+    /// Ends a transaction; a failed one is rolled back.
     Commit,
-    /// A transaction ends, failed or not.
+    /// Ends a transaction, failed or not.
     Rollback,
     /// Savepoints, listening and such: agreed to and without effect. The text is the tag of the answer.
     Nothing(&'static str),
-    /// Name and value.
+    /// Sets a setting: name and value.
     Set(String, String),
-    /// One setting, or all.
+    /// Shows one setting, or all.
     Show(Option<String>),
-    /// One setting, or all.
+    /// Resets one setting, or all.
     Reset(Option<String>),
-    /// Forget settings and prepared statements.
+    /// Forgets settings and prepared statements.
     DiscardAll,
-    /// Forget one prepared statement, or all.
+    /// Forgets one prepared statement, or all.
     Deallocate(Option<String>),
-    /// Forget one portal, or all.
+    /// Forgets one portal, or all.
     Close(Option<String>),
 }
 
 impl Command {
-    /// The tag of the answer.
+    /// The tag of the answer's `CommandComplete`.
     pub(super) fn tag(&self) -> &'static str {
         match self {
             Command::Begin => "BEGIN",

@@ -1,84 +1,45 @@
-//! A connection after its beginning: messages in, answers out, one query at a time.
+//! A connection after its beginning: its state, one query at a time, and the commands that it answers by itself.
 //!
-//! In: a session of the query layer, the client's messages. Out: rows, as they come. A query ends when its client goes away, asks for its end, or the
-//! server stops. The simple protocol is here, the extended one in `extended`.
+//! In: a session of the query layer. Out: rows, as they come. A query ends when its client goes away, asks for its end,
+//! or the server stops. Messages are read in `messages`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::data::{FieldDescription, RowDescription};
-use pgwire::messages::response::{CommandComplete, EmptyQueryResponse, ReadyForQuery, TransactionStatus};
+use pgwire::messages::response::{CommandComplete, TransactionStatus};
 use pgwire::messages::startup::ParameterStatus;
-use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
 
 use crate::base::Shutdown;
 use crate::query::cells::{Cells, ColumnKind, Kind, Simple};
-use crate::query::{QueryError, SqlResult, SqlSession};
-use crate::server::postgres::Port;
+use crate::query::{Prepared, QueryError, SqlResult, SqlSession, SqlValue};
 use crate::server::postgres::cancel::CancelKey;
-use crate::server::postgres::command::{Command, split};
-use crate::server::postgres::encode::{self, Field};
-use crate::server::postgres::extended::{Portal, Statement};
+use crate::server::postgres::command::Command;
+use crate::server::postgres::encode;
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::parameters::Settings;
+use crate::server::postgres::port::Port;
+use crate::server::postgres::portal::{Portal, Rows, Statement};
 use crate::server::postgres::types;
 use crate::server::postgres::wire::Wire;
 
-/// A connection.
+/// A connection that has authenticated.
 pub(super) struct Connection {
-    port: Arc<Port>,
+    pub(super) port: Arc<Port>,
     pub(super) wire: Wire,
     pub(super) session: SqlSession,
     settings: Settings,
     key: CancelKey,
-    status: TransactionStatus,
+    pub(super) status: TransactionStatus,
     pub(super) statements: HashMap<String, Statement>,
     pub(super) portals: HashMap<String, Portal>,
     /// An error in the extended protocol: everything up to `Sync` is passed over.
-    skips: bool,
+    pub(super) skips: bool,
     _slot: OwnedSemaphorePermit,
-}
-
-/// Rows on their way to the client.
-pub(super) struct Rows {
-    result: SqlResult,
-    fields: Vec<Field>,
-    /// The batch that is being sent, and its next row.
-    batch: Option<(Cells, usize)>,
-    is_done: bool,
-    /// What was held is given back.
-    is_ended: bool,
-    /// When the query ends at the latest, and what was read of it goes.
-    ends_at: Instant,
-}
-
-impl Rows {
-    pub(super) fn new(result: SqlResult, fields: Vec<Field>) -> Self {
-        Self {
-            ends_at: result.ends_at(),
-            result,
-            fields,
-            batch: None,
-            is_done: false,
-            is_ended: false,
-        }
-    }
-
-    /// True while the query may still hold something.
-    fn is_open(&self) -> bool {
-        !self.is_ended
-    }
-
-    /// Gives back what is held of the rows. Whoever asks for more is told that the time is over.
-    fn end(&mut self) {
-        self.is_ended = true;
-        self.batch = None;
-        self.result.end();
-    }
 }
 
 impl Connection {
@@ -104,144 +65,18 @@ impl Connection {
         }
     }
 
-    /// Serves the connection to its end.
-    pub(super) async fn serve(mut self, shutdown: Shutdown) {
-        if let Err(failure) = self.messages(&shutdown).await {
-            tracing::debug!(error = %failure, "postgresql connection ends");
-            self.wire.close_with(&failure).await;
-        }
-    }
-
-    async fn messages(&mut self, shutdown: &Shutdown) -> Result<(), Failure> {
-        self.ready().await?;
-        loop {
-            let idle_until = Instant::now() + self.port.options.idle_timeout;
-            let message = loop {
-                let rows_until = self.open_rows().map(|rows| rows.ends_at).min();
-                tokio::select! {
-                    biased;
-                    message = tokio::time::timeout_at(idle_until, self.wire.message()) => break message,
-                    () = shutdown.cancelled() => return Err(Failure::fatal("57P01", "the server stops")),
-                    () = tokio::time::sleep_until(rows_until.unwrap_or(idle_until)), if rows_until.is_some() => {
-                        let now = Instant::now();
-                        self.open_rows().filter(|rows| rows.ends_at <= now).for_each(Rows::end);
-                    }
-                }
-            };
-            let message = message.map_err(|_| {
-                Failure::fatal(
-                    "57P05",
-                    "the connection was idle for longer than postgres.idle_timeout allows",
-                )
-            })??;
-            let Some(message) = message else { return Ok(()) };
-            if matches!(message, PgWireFrontendMessage::Terminate(_)) {
-                return Ok(());
-            }
-            self.message(message).await?;
-            // Answers to messages that are never followed by a `Sync` must not gather.
-            self.wire.send_some().await?;
-        }
-    }
-
-    /// Rows of portals that were read in part.
-    fn open_rows(&mut self) -> impl Iterator<Item = &mut Rows> {
-        let rows = self.portals.values_mut().filter_map(Portal::rows);
-        rows.filter(|rows| rows.is_open())
-    }
-
-    async fn message(&mut self, message: PgWireFrontendMessage) -> Result<(), Failure> {
-        let done = match message {
-            PgWireFrontendMessage::Query(query) => {
-                self.skips = false;
-                let done = self.simple(&query.query).await;
-                self.answered(done)?;
-                return self.ready().await;
-            }
-            PgWireFrontendMessage::Sync(_) => {
-                self.skips = false;
-                if self.status == TransactionStatus::Idle {
-                    self.portals.clear();
-                }
-                return self.ready().await;
-            }
-            PgWireFrontendMessage::Flush(_) => return self.wire.send().await,
-            _ if self.skips => return Ok(()),
-            PgWireFrontendMessage::Parse(parse) => self.parse(parse).await,
-            PgWireFrontendMessage::Bind(bind) => self.bind(&bind),
-            PgWireFrontendMessage::Describe(describe) => self.describe(&describe),
-            PgWireFrontendMessage::Execute(execute) => self.execute(&execute).await,
-            PgWireFrontendMessage::Close(close) => self.close(&close),
-            _ => return Err(Failure::protocol("a message that does not belong here")),
-        };
-        let failed = done.is_err();
-        self.answered(done)?;
-        self.skips = failed;
-        if failed {
-            self.wire.send().await?;
-        }
-        Ok(())
-    }
-
-    /// Tells the client of an error; only those that end the connection go on.
-    fn answered(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
-        match done {
-            Ok(()) => Ok(()),
-            Err(failure) if failure.is_fatal => Err(failure),
-            Err(failure) => {
-                if self.status == TransactionStatus::Transaction {
-                    self.status = TransactionStatus::Error;
-                }
-                self.wire
-                    .put(&PgWireBackendMessage::ErrorResponse(failure.info().into()))
-            }
-        }
-    }
-
-    async fn ready(&mut self) -> Result<(), Failure> {
-        self.wire
-            .put(&PgWireBackendMessage::ReadyForQuery(ReadyForQuery::new(self.status)))?;
-        self.wire.send().await
-    }
-
-    /// The simple protocol: statements one after the other, until one fails.
-    async fn simple(&mut self, text: &str) -> Result<(), Failure> {
-        let statements = split(text)?;
-        if statements.is_empty() {
-            return self
-                .wire
-                .put(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
-        }
-        for statement in statements {
-            let command = Command::read(statement)?;
-            self.check_transaction(command.as_ref())?;
-            match command {
-                Some(command) => self.command(&command, true)?,
-                None => {
-                    let token = self.key.begin();
-                    let timeout = self.settings.statement_timeout();
-                    let session = &self.session;
-                    let started = stopped(&mut self.wire, &token, Box::pin(session.query(statement, timeout))).await;
-                    let result = started?.map_err(|error| timed_out(error, timeout))?;
-                    let columns = SqlSession::columns(&result);
-                    self.row_description(&columns, &[])?;
-                    let fields = columns.iter().map(|column| (column.kind, false)).collect();
-                    let mut rows = Rows::new(result, fields);
-                    let count = self.send_rows(&mut rows, usize::MAX, &token).await;
-                    self.key.end();
-                    self.complete(&format!("SELECT {}", count?))?;
-                }
-            }
-        }
-        Ok(())
+    /// Runs a statement of the simple protocol until its rows can be read.
+    pub(super) async fn query(&mut self, statement: &str) -> Result<SqlResult, Failure> {
+        let token = self.key.begin();
+        let timeout = self.settings.statement_timeout();
+        let running = Box::pin(self.session.query(statement, timeout));
+        let result = stopped(&mut self.wire, &token, running).await;
+        self.key.end();
+        result?.map_err(|error| timed_out(error, timeout))
     }
 
     /// Runs a statement of the extended protocol until its rows can be read.
-    pub(super) async fn run(
-        &mut self,
-        prepared: &crate::query::Prepared,
-        values: &[crate::query::SqlValue],
-    ) -> Result<SqlResult, Failure> {
+    pub(super) async fn run(&mut self, prepared: &Prepared, values: &[SqlValue]) -> Result<SqlResult, Failure> {
         let token = self.key.begin();
         let timeout = self.settings.statement_timeout();
         let running = Box::pin(self.session.run(prepared, values, timeout));
@@ -251,14 +86,14 @@ impl Connection {
     }
 
     /// Sends up to `most` rows and gives their number.
-    pub(super) async fn send_portal_rows(&mut self, rows: &mut Rows, most: usize) -> Result<usize, Failure> {
+    pub(super) async fn send_rows(&mut self, rows: &mut Rows, most: usize) -> Result<usize, Failure> {
         let token = self.key.begin();
-        let count = self.send_rows(rows, most, &token).await;
+        let count = self.send_until(rows, most, &token).await;
         self.key.end();
         count
     }
 
-    async fn send_rows(&mut self, rows: &mut Rows, most: usize, token: &Shutdown) -> Result<usize, Failure> {
+    async fn send_until(&mut self, rows: &mut Rows, most: usize, token: &Shutdown) -> Result<usize, Failure> {
         let timeout = self.settings.statement_timeout();
         let mut count = 0;
         while count < most && !rows.is_done {
@@ -299,13 +134,13 @@ impl Connection {
             command,
             Some(Command::Commit | Command::Rollback | Command::Nothing("ROLLBACK"))
         );
-        match self.status == TransactionStatus::Error && !ends {
-            true => Err(Failure::error(
+        if self.status == TransactionStatus::Error && !ends {
+            return Err(Failure::error(
                 "25P02",
                 "the transaction has failed: statements are ignored until it ends",
-            )),
-            false => Ok(()),
+            ));
         }
+        Ok(())
     }
 
     /// Carries out a command. `describes` also tells the columns of its rows, as the simple protocol does.

@@ -1,6 +1,7 @@
 //! Values for the wire, as text or in PostgreSQL's binary form, and parameters from it.
 //!
-//! In: [`Cell`]s and the format that the client asked for. Out: bytes of a data row. Numbers of bits and days are counted as PostgreSQL does, from 2000.
+//! In: [`Cell`]s and the format that the client asked for. Out: bytes of a data row. Numbers of bits and days are
+//! counted as PostgreSQL does, from 2000.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -249,10 +250,10 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, is_binary: boo
     };
     let text = || -> Result<Cow<'_, str>, Failure> {
         let text = std::str::from_utf8(bytes).map_err(|_| Failure::error("22021", "a parameter is not UTF-8"))?;
-        match text.contains('\0') {
-            true => Err(Failure::error("22021", "a parameter has a zero byte")),
-            false => Ok(Cow::Borrowed(text)),
+        if text.contains('\0') {
+            return Err(Failure::error("22021", "a parameter has a zero byte"));
         }
+        Ok(Cow::Borrowed(text))
     };
     let simple = kind.map(|kind| kind.simple);
     if kind.is_some_and(|kind| kind.is_list) {

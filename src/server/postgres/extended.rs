@@ -1,7 +1,7 @@
 //! The extended protocol: statements that are parsed once, bound to parameters, and read in parts.
 //!
-//! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: what PostgreSQL answers to each. A statement is planned when it is parsed, to tell its
-//! kinds, and again when it runs, over the tables as they are then.
+//! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: what PostgreSQL answers to each. A statement is planned
+//! when it is parsed, to tell its kinds, and again when it runs, over the tables as they are then.
 
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::data::{NoData, ParameterDescription};
@@ -11,45 +11,17 @@ use pgwire::messages::extendedquery::{
 use pgwire::messages::response::EmptyQueryResponse;
 
 use crate::query::cells::{Kind, Simple};
-use crate::query::{Prepared, SqlValue};
 use crate::server::postgres::command::{Command, split};
-use crate::server::postgres::connection::{Connection, Rows, show_columns};
+use crate::server::postgres::connection::{Connection, show_columns};
 use crate::server::postgres::encode;
 use crate::server::postgres::failure::Failure;
+use crate::server::postgres::portal::{Portal, Rows, Statement};
 use crate::server::postgres::types;
 
 /// Most prepared statements and most portals of a connection.
 const MOST: usize = 1000;
 const STATEMENT: u8 = b'S';
 const PORTAL: u8 = b'P';
-
-/// A prepared statement.
-#[derive(Clone)]
-pub(super) enum Statement {
-    /// Nothing but blanks.
-    Empty,
-    /// Answered by the connection.
-    Command(Command),
-    /// A question.
-    Query(Box<Prepared>),
-}
-
-/// A statement with its parameters, and how far its rows were read.
-pub(super) struct Portal {
-    statement: Statement,
-    values: Vec<SqlValue>,
-    /// Formats of the columns as the client asked for them.
-    formats: Vec<i16>,
-    rows: Option<Rows>,
-    is_done: bool,
-}
-
-impl Portal {
-    /// Its rows when they were read in part.
-    pub(super) fn rows(&mut self) -> Option<&mut Rows> {
-        self.rows.as_mut()
-    }
-}
 
 impl Connection {
     pub(super) async fn parse(&mut self, parse: Parse) -> Result<(), Failure> {
@@ -209,7 +181,7 @@ impl Connection {
                 Rows::new(result, fields)
             }
         };
-        let count = self.send_portal_rows(&mut rows, most).await?;
+        let count = self.send_rows(&mut rows, most).await?;
         if count == most {
             portal.rows = Some(rows);
             self.portals.insert(name, portal);

@@ -12,9 +12,8 @@ use crate::query::QueryError;
 pub(super) struct Failure {
     /// The connection ends with it.
     pub(super) is_fatal: bool,
-    /// SQLSTATE.
+    /// PostgreSQL's code, the SQLSTATE.
     pub(super) code: &'static str,
-    /// Text.
     pub(super) message: String,
 }
 

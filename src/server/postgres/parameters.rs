@@ -1,6 +1,7 @@
 //! The settings of a connection: those that clients set and ask for, none of the engine's or the host's.
 //!
-//! In: names and values. Out: acceptance, or PostgreSQL's refusal. Times are always shown in UTC and dates in ISO form, whatever a client prefers.
+//! In: names and values. Out: acceptance, or PostgreSQL's refusal. Times are always shown in UTC and dates in ISO form,
+//! whatever a client prefers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,7 +28,8 @@ const REPORTED: [&str; 13] = [
     "TimeZone",
 ];
 
-/// Settings that are what they are. Setting one to its value is fine, to another is an error or, where clients do it on their own, without effect.
+/// Settings that are what they are. Setting one to its value is fine, to another is an error or, where clients do it on
+/// their own, without effect.
 const FIXED: [(&str, &str, bool); 19] = [
     ("server_version", SERVER_VERSION, false),
     ("server_version_num", "150008", false),
@@ -138,7 +140,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Back to the beginning.
+    /// Sets one setting, or all, to its first value.
     pub(super) fn reset(&mut self, name: Option<&str>) -> Result<(), Failure> {
         match name {
             None => *self = Self::new(&self.user),
@@ -149,7 +151,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Proper name and value.
+    /// A setting's name as it is spelled, and its value.
     pub(super) fn get(&self, name: &str) -> Option<(&'static str, String)> {
         if name.eq_ignore_ascii_case("session_authorization") {
             return Some(("session_authorization", self.user.clone()));
@@ -162,7 +164,7 @@ impl Settings {
         free.map(|(proper, value)| (*proper, value.clone()))
     }
 
-    /// Every setting.
+    /// Name and value of every setting.
     pub(super) fn all(&self) -> Vec<(&'static str, String)> {
         let fixed = FIXED.iter().map(|row| (row.0, row.1.to_owned()));
         let free = self.values.iter().map(|(name, value)| (*name, value.clone()));

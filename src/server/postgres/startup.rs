@@ -1,6 +1,8 @@
-//! The beginning of a connection: TLS, startup message, authentication, the session's first words. Or a cancel request, and no connection at all.
+//! The beginning of a connection: TLS, startup message, authentication, the session's first words. Or a cancel request,
+//! and no connection at all.
 //!
-//! In: a fresh connection. Out: a [`Connection`] that is ready for queries. Refusals are told to the client in its protocol.
+//! In: a fresh connection. Out: a [`Connection`] that is ready for queries. Refusals are told to the client in its
+//! protocol.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,11 +13,11 @@ use pgwire::messages::startup::{
 };
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage, SslNegotiationMetaMessage};
 
-use crate::server::postgres::Port;
 use crate::server::postgres::auth;
 use crate::server::postgres::connection::Connection;
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::parameters::Settings;
+use crate::server::postgres::port::Port;
 use crate::server::postgres::wire::Wire;
 
 /// Version of the protocol that is spoken, 3.0.

@@ -1,6 +1,7 @@
 //! TLS of the PostgreSQL port. It fails closed: a certificate or key that cannot be used ends the start.
 //!
-//! In: PEM files. Out: an acceptor, and the certificate for the binding of SCRAM to the channel. Files are read once, at the start.
+//! In: PEM files. Out: an acceptor, and the certificate for the binding of SCRAM to the channel. Files are read once,
+//! at the start.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::server::postgres::{PostgresError, PostgresTls};
+use crate::server::postgres::options::{PostgresError, PostgresTls};
 
 /// What a connection needs for TLS.
 pub(super) struct Tls {
@@ -21,7 +22,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Reads the files.
+    /// Reads certificate and key.
     pub(super) fn load(files: &PostgresTls) -> Result<Self, PostgresError> {
         let fault = |path: &Path, reason: String| PostgresError::Tls {
             path: path.display().to_string(),

@@ -1,6 +1,7 @@
 //! Types of PostgreSQL by number, for the kinds of values that answers and parameters have.
 //!
-//! In: [`Kind`]. Out: the number of the type and the size of its values, and back. The numbers are PostgreSQL's own (`pg_type.dat`).
+//! In: [`Kind`]. Out: the number of the type and the size of its values, and back. The numbers are PostgreSQL's own
+//! (`pg_type.dat`).
 
 use crate::query::cells::{Kind, Simple};
 
@@ -35,7 +36,7 @@ const ALSO: [(u32, Simple); 8] = [
     (1033, Simple::Text), // aclitem
 ];
 
-/// Number of the type.
+/// PostgreSQL's number of a type, its OID.
 pub(super) fn number(kind: Kind) -> u32 {
     let row = TYPES.iter().find(|row| row.0 == kind.simple);
     row.map_or(25, |row| if kind.is_list { row.2 } else { row.1 })
@@ -47,7 +48,8 @@ pub(super) fn size(kind: Kind) -> i16 {
     row.map_or(-1, |row| row.3)
 }
 
-/// The kind that a client means by a number; none for "unknown" and for types that we do not have, whose values are taken as text.
+/// The kind that a client means by a number; none for "unknown" and for types that we do not have, whose values are
+/// taken as text.
 pub(super) fn kind(number: u32) -> Option<Kind> {
     let plain = |simple| Kind { simple, is_list: false };
     if let Some(row) = TYPES.iter().find(|row| row.1 == number) {

@@ -1,7 +1,7 @@
 //! Messages over a stream: taken in with a bound on their size, put out through one buffer.
 //!
-//! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] tells when the peer goes away; what it sends meanwhile is
-//! kept for later.
+//! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] tells when the peer goes
+//! away; what it sends meanwhile is kept for later.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) struct Wire {
     pub(super) outgoing: BytesMut,
     context: DecodeContext,
     longest: usize,
-    /// The stream is TLS.
+    /// True when the stream is TLS.
     pub(super) is_secure: bool,
 }
 
@@ -109,7 +109,7 @@ impl Wire {
         }
     }
 
-    /// Puts a message out.
+    /// Writes a message to the buffer of outgoing bytes.
     pub(super) fn put(&mut self, message: &PgWireBackendMessage) -> Result<(), Failure> {
         message
             .encode(&mut self.outgoing)
@@ -118,10 +118,10 @@ impl Wire {
 
     /// Sends when enough has come together.
     pub(super) async fn send_some(&mut self) -> Result<(), Failure> {
-        match self.outgoing.len() >= SEND_FROM {
-            true => self.send().await,
-            false => Ok(()),
+        if self.outgoing.len() < SEND_FROM {
+            return Ok(());
         }
+        self.send().await
     }
 
     /// Sends what was put out.

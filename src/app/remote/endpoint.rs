@@ -1,0 +1,112 @@
+//! A server to ask for a configuration, prepared from the settings of the block.
+//!
+//! In: settings, the storage path. Out: identity, client, and where the last good configuration is kept.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use crate::app::remote::seed;
+use crate::base::file::replace;
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::http_url;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::body::FromBody as _;
+use crate::pipeline::check::settings::remote::RemoteSettings;
+use crate::wire::client::HttpClient;
+use crate::wire::collector::Identity;
+
+/// The module that the components are in, and the folder below the storage path.
+pub const MODULE: &str = "remotecfg";
+
+/// A server and how it is asked.
+pub(super) struct Endpoint {
+    pub(super) settings: RemoteSettings,
+    pub(super) identity: Identity,
+    pub(super) base: Url,
+    pub(super) client: HttpClient,
+    /// File of its last good configuration.
+    cache: PathBuf,
+}
+
+impl Endpoint {
+    /// Reads certificates and makes a client; connects to nobody.
+    pub(super) fn prepare(
+        settings: &RemoteSettings,
+        storage: &Path,
+        user_agent: &Arc<str>,
+    ) -> Result<Self, ArgumentError> {
+        let error = |path: &str, message: String| ArgumentError {
+            path: path.to_owned(),
+            message,
+        };
+        let base = http_url(&settings.url).map_err(|message| error("url", message))?;
+        let client = HttpClientArguments::from_body(&settings.client).map_err(|errors| {
+            let first = errors.0.into_iter().next();
+            first.unwrap_or_else(|| error("", "not known".to_owned()))
+        })?;
+        let options = client.options(user_agent);
+        let client = HttpClient::new(&options).map_err(|failed| error("", failed.to_string()))?;
+        let id = if settings.id.is_empty() {
+            seed::id(storage)
+                .map_err(|failed| error("id", format!("no id can be kept under the storage path: {failed}")))?
+                .into()
+        } else {
+            settings.id.clone()
+        };
+        let mut attributes = settings.attributes.clone();
+        attributes.insert("collector.os".into(), std::env::consts::OS.into());
+        attributes.insert(
+            "collector.version".into(),
+            concat!("v", env!("CARGO_PKG_VERSION")).into(),
+        );
+        let identity = Identity {
+            id,
+            name: settings.name.clone(),
+            attributes,
+        };
+        let cache = storage.join(MODULE).join(format!("{}.alloy", key(&identity, settings)));
+        Ok(Self {
+            settings: settings.clone(),
+            identity,
+            base,
+            client,
+            cache,
+        })
+    }
+
+    /// Reads the last good configuration of this server.
+    pub(super) async fn read_cache(&self) -> std::io::Result<Arc<str>> {
+        tokio::fs::read_to_string(&self.cache).await.map(Arc::from)
+    }
+
+    /// Keeps a configuration for the next start.
+    pub(super) async fn write_cache(&self, text: Arc<str>) {
+        let path = self.cache.clone();
+        let written = tokio::task::spawn_blocking(move || {
+            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            replace(&path, text.as_bytes())
+        });
+        let written = written.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        if let Err(error) = written {
+            tracing::error!(%error, "the configuration from the server cannot be kept on disk");
+        }
+    }
+}
+
+/// Configurations of different servers, collectors and attributes are kept apart.
+fn key(identity: &Identity, settings: &RemoteSettings) -> String {
+    let mut whole = format!("{}\0{}\0{}", settings.url, identity.id, identity.name);
+    for (key, value) in &settings.attributes {
+        whole.push_str(&format!("\0{key}\0{value}"));
+    }
+    hash(&whole)
+}
+
+/// The start of the SHA-256 of a text: enough to tell texts apart.
+pub(super) fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

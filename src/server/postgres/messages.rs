@@ -1,0 +1,144 @@
+//! The loop of a connection: a message in, its answer out, until the client leaves, is idle too long, or the server
+//! stops.
+//!
+//! In: messages. Out: answers, and errors told to the client. The extended protocol is in `extended`, what both
+//! protocols need in `connection`.
+
+use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionStatus};
+use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
+use tokio::time::Instant;
+
+use crate::base::Shutdown;
+use crate::query::SqlSession;
+use crate::server::postgres::command::{Command, split};
+use crate::server::postgres::connection::Connection;
+use crate::server::postgres::failure::Failure;
+use crate::server::postgres::portal::{Portal, Rows};
+
+impl Connection {
+    /// Serves the connection to its end.
+    pub(super) async fn serve(mut self, shutdown: Shutdown) {
+        if let Err(failure) = self.messages(&shutdown).await {
+            tracing::debug!(error = %failure, "postgresql connection ends");
+            self.wire.close_with(&failure).await;
+        }
+    }
+
+    async fn messages(&mut self, shutdown: &Shutdown) -> Result<(), Failure> {
+        self.ready().await?;
+        loop {
+            let idle_until = Instant::now() + self.port.options.idle_timeout;
+            let message = loop {
+                let rows_until = self.open_rows().map(|rows| rows.ends_at).min();
+                tokio::select! {
+                    biased;
+                    message = tokio::time::timeout_at(idle_until, self.wire.message()) => break message,
+                    () = shutdown.cancelled() => return Err(Failure::fatal("57P01", "the server stops")),
+                    () = tokio::time::sleep_until(rows_until.unwrap_or(idle_until)), if rows_until.is_some() => {
+                        let now = Instant::now();
+                        self.open_rows().filter(|rows| rows.ends_at <= now).for_each(Rows::end);
+                    }
+                }
+            };
+            let message = message.map_err(|_| {
+                Failure::fatal(
+                    "57P05",
+                    "the connection was idle for longer than postgres.idle_timeout allows",
+                )
+            })??;
+            let Some(message) = message else { return Ok(()) };
+            if matches!(message, PgWireFrontendMessage::Terminate(_)) {
+                return Ok(());
+            }
+            self.message(message).await?;
+            // Answers to messages that are never followed by a `Sync` must not gather.
+            self.wire.send_some().await?;
+        }
+    }
+
+    /// Rows of portals that were read in part.
+    fn open_rows(&mut self) -> impl Iterator<Item = &mut Rows> {
+        let rows = self.portals.values_mut().filter_map(Portal::rows);
+        rows.filter(|rows| rows.is_open())
+    }
+
+    async fn message(&mut self, message: PgWireFrontendMessage) -> Result<(), Failure> {
+        let done = match message {
+            PgWireFrontendMessage::Query(query) => {
+                self.skips = false;
+                let done = self.simple(&query.query).await;
+                self.answered(done)?;
+                return self.ready().await;
+            }
+            PgWireFrontendMessage::Sync(_) => {
+                self.skips = false;
+                if self.status == TransactionStatus::Idle {
+                    self.portals.clear();
+                }
+                return self.ready().await;
+            }
+            PgWireFrontendMessage::Flush(_) => return self.wire.send().await,
+            _ if self.skips => return Ok(()),
+            PgWireFrontendMessage::Parse(parse) => self.parse(parse).await,
+            PgWireFrontendMessage::Bind(bind) => self.bind(&bind),
+            PgWireFrontendMessage::Describe(describe) => self.describe(&describe),
+            PgWireFrontendMessage::Execute(execute) => self.execute(&execute).await,
+            PgWireFrontendMessage::Close(close) => self.close(&close),
+            _ => return Err(Failure::protocol("a message that does not belong here")),
+        };
+        let failed = done.is_err();
+        self.answered(done)?;
+        self.skips = failed;
+        if failed {
+            self.wire.send().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends an error to the client; only those that end the connection go on.
+    fn answered(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
+        match done {
+            Ok(()) => Ok(()),
+            Err(failure) if failure.is_fatal => Err(failure),
+            Err(failure) => {
+                if self.status == TransactionStatus::Transaction {
+                    self.status = TransactionStatus::Error;
+                }
+                self.wire
+                    .put(&PgWireBackendMessage::ErrorResponse(failure.info().into()))
+            }
+        }
+    }
+
+    async fn ready(&mut self) -> Result<(), Failure> {
+        self.wire
+            .put(&PgWireBackendMessage::ReadyForQuery(ReadyForQuery::new(self.status)))?;
+        self.wire.send().await
+    }
+
+    /// The simple protocol: statements one after the other, until one fails.
+    async fn simple(&mut self, text: &str) -> Result<(), Failure> {
+        let statements = split(text)?;
+        if statements.is_empty() {
+            return self
+                .wire
+                .put(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
+        }
+        for statement in statements {
+            let command = Command::read(statement)?;
+            self.check_transaction(command.as_ref())?;
+            match command {
+                Some(command) => self.command(&command, true)?,
+                None => {
+                    let result = self.query(statement).await?;
+                    let columns = SqlSession::columns(&result);
+                    self.row_description(&columns, &[])?;
+                    let fields = columns.iter().map(|column| (column.kind, false)).collect();
+                    let count = self.send_rows(&mut Rows::new(result, fields), usize::MAX).await?;
+                    self.complete(&format!("SELECT {count}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

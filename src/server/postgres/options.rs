@@ -1,0 +1,105 @@
+//! How the PostgreSQL port is run, and why it may not be opened.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::base::net::listen_reason;
+
+/// A user who may connect to the port.
+#[derive(Clone)]
+pub struct PostgresUser {
+    /// Name that the client gives when it connects.
+    pub name: String,
+    /// Password; kept as a salted hash from the start on.
+    pub password: String,
+    /// Tenants that the user may read; the first unless the database of the connection names another.
+    pub tenants: Vec<String>,
+}
+
+impl std::fmt::Debug for PostgresUser {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("PostgresUser")
+            .field("name", &self.name)
+            .field("tenants", &self.tenants)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Files of the certificate and its key.
+#[derive(Debug, Clone)]
+pub struct PostgresTls {
+    /// PEM file of the certificate, those of its issuers after it.
+    pub certificate: PathBuf,
+    /// PEM file of the certificate's key.
+    pub key: PathBuf,
+    /// Refuse connections without TLS.
+    pub required: bool,
+}
+
+/// Address, users and limits of the port.
+#[derive(Debug, Clone)]
+pub struct PostgresOptions {
+    /// `host:port`; port 0 takes a free one.
+    pub listen: String,
+    /// Who may connect. Without anybody, everybody on this machine may and nobody else.
+    pub users: Vec<PostgresUser>,
+    /// Certificate and key; without them TLS is refused.
+    pub tls: Option<PostgresTls>,
+    /// Tenants are told apart: without users, the database of the connection names one.
+    pub multi_tenant: bool,
+    /// Connections of users at one time; more are refused. One that has not proven who it is takes no place of these.
+    pub max_connections: usize,
+    /// A connection that asks nothing for so long is closed.
+    pub idle_timeout: Duration,
+    /// Time to connect, to agree on TLS and to authenticate.
+    pub startup_timeout: Duration,
+    /// Time for queries in work after the signal to stop.
+    pub grace: Duration,
+}
+
+impl PostgresOptions {
+    /// Options for an address, nothing else said.
+    pub fn new(listen: &str) -> Self {
+        Self {
+            listen: listen.to_owned(),
+            users: Vec::new(),
+            tls: None,
+            multi_tenant: false,
+            max_connections: 64,
+            idle_timeout: Duration::from_secs(600),
+            startup_timeout: Duration::from_secs(20),
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The port could not be opened as it was asked for. Nothing is served then.
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    /// The address cannot be had.
+    #[error("cannot listen for PostgreSQL on {address}: {}", listen_reason(.source))]
+    Listen {
+        /// Address as it was given.
+        address: String,
+        /// Error of the operating system.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Certificate or key cannot be used.
+    #[error("cannot use the certificate of the PostgreSQL port, {path}: {reason}")]
+    Tls {
+        /// Path of the certificate or key.
+        path: String,
+        /// What is wrong with the file.
+        reason: String,
+    },
+    /// The port would be open to other machines without anybody having to say who they are.
+    #[error(
+        "the PostgreSQL port {0} can be reached from other machines, and there are no users: add postgres.users to the server's configuration, or listen on 127.0.0.1"
+    )]
+    NoUsers(SocketAddr),
+    /// A user without a name, a password or a tenant.
+    #[error("user `{0}` of the PostgreSQL port needs a name, a password and at least one tenant")]
+    User(String),
+}
