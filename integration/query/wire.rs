@@ -476,7 +476,7 @@ async fn a_place_is_taken_by_who_has_proven_who_it_is() {
         options.users = vec![PostgresUser {
             name: "ada".to_owned(),
             password: "correct horse".to_owned(),
-            tenants: vec!["one".to_owned()],
+            tenants: vec!["one".parse().unwrap()],
         }];
     })
     .await;
@@ -591,7 +591,7 @@ async fn users_prove_who_they_are_and_tls_is_demanded() {
         options.users = vec![PostgresUser {
             name: "ada".to_owned(),
             password: "correct horse".to_owned(),
-            tenants: vec!["one".to_owned()],
+            tenants: vec!["one".parse().unwrap()],
         }];
         options.tls = Some(PostgresTls {
             certificate: fixture("tls/cert.pem"),

@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 
 use crate::app::config::{LimitsSection, MaintenanceSection, TenantRetention};
 use crate::base::duration;
-use crate::store::limits::check_tenant;
+use crate::profile::TenantId;
 use crate::store::maintenance::MaintenanceConfig;
 
 /// Shortest time between rounds of maintenance.
@@ -78,9 +78,7 @@ pub fn settings(
     }
     for (tenant, retention) in &file.tenant_retention {
         let name = format!("maintenance.tenant_retention.{tenant}");
-        if let Err(rejection) = check_tenant(tenant) {
-            anyhow::bail!("{name}: {}", rejection.error.message);
-        }
+        tenant.parse::<TenantId>().with_context(|| name.clone())?;
         match retention {
             TenantRetention::Period(text) => {
                 aging.tenants.insert(tenant.clone(), parsed(&name, text)?);

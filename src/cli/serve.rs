@@ -13,12 +13,12 @@ use crate::app::size::bytes;
 use crate::app::storage::StorageSection;
 use crate::app::{maintenance, signals};
 use crate::base::duration;
+use crate::profile::{TenantError, TenantId};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
-use crate::server::{AdminToken, DEFAULT_TENANT, ServerOptions};
+use crate::server::{AdminToken, ServerOptions};
 use crate::store::Limits;
 use crate::store::clock::Clock;
-use crate::store::limits::check_tenant;
 
 /// Where the server listens when nothing says otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
@@ -180,20 +180,19 @@ fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
                 .to_owned(),
             _ => bail!("admin.tokens: `{name}` needs a token or a token_file"),
         };
-        let tenants = if token.tenants.is_empty() {
-            vec![DEFAULT_TENANT.to_owned()]
-        } else {
-            token.tenants
-        };
-        for tenant in &tenants {
-            if let Err(rejection) = check_tenant(tenant) {
-                bail!("admin.tokens: `{name}`: {}", rejection.error.message);
-            }
-        }
+        let tenants = tenant_ids(&token.tenants).with_context(|| format!("admin.tokens: `{name}`"))?;
         let token = AdminToken::new(&name, &text, tenants).map_err(|error| anyhow::anyhow!("admin.tokens: {error}"))?;
         tokens.push(token);
     }
     Ok(tokens)
+}
+
+/// Ids of tenants; with none named, the one that there is when tenants are not told apart.
+fn tenant_ids(texts: &[String]) -> Result<Vec<TenantId>, TenantError> {
+    if texts.is_empty() {
+        return Ok(vec![TenantId::anonymous()]);
+    }
+    texts.iter().map(|text| text.parse()).collect()
 }
 
 /// The limits of SQL from the file.
@@ -263,11 +262,7 @@ fn postgres_options(
                 user.name
             ),
         };
-        let tenants = if user.tenants.is_empty() {
-            vec![DEFAULT_TENANT.to_owned()]
-        } else {
-            user.tenants
-        };
+        let tenants = tenant_ids(&user.tenants).with_context(|| format!("postgres.users: `{}`", user.name))?;
         options.users.push(PostgresUser {
             name: user.name,
             password,
@@ -354,7 +349,7 @@ mod tests {
         assert_eq!((limits.timeout, limits.max_rows), (Duration::from_secs(5), 10));
         assert_eq!(limits.max_query_memory_bytes, 64 << 20);
         let options = postgres_options(file.postgres, None, true).unwrap().unwrap();
-        assert_eq!(options.users[0].tenants, ["one"]);
+        assert_eq!(options.users[0].tenants, ["one".parse().unwrap()]);
         assert!(options.tls.is_none() && options.multi_tenant);
         let wrong = |text: &str| {
             let file = config::parse(text).unwrap();
@@ -370,7 +365,7 @@ mod tests {
         let found = admin(&format!("{tokens}      token: 0123456789abcdef\n")).unwrap();
         assert_eq!(
             (found[0].name.as_str(), found[0].tenants.as_slice()),
-            ("ops", ["anonymous".to_owned()].as_slice())
+            ("ops", [TenantId::anonymous()].as_slice())
         );
         for (line, word) in [
             ("tenants: [a]", "needs a token"),

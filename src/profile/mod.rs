@@ -18,6 +18,7 @@ pub mod record;
 pub mod selector;
 pub mod sink;
 pub mod synthetic;
+pub mod tenant;
 pub mod top;
 
 pub use decoded::DecodedProfile;
@@ -25,3 +26,4 @@ pub use labels::Labels;
 pub use profile_type::ProfileType;
 pub use raw::RawProfile;
 pub use sink::{ProfileSink, SinkError, SinkErrorKind};
+pub use tenant::{DEFAULT_TENANT, TenantError, TenantId};

@@ -33,5 +33,4 @@ pub use metrics::ServerMetrics;
 pub use ready::Readiness;
 pub use routes::router;
 pub use state::{ProfileStore, ServerOptions, ServerState};
-pub use tenant::DEFAULT_TENANT;
 pub use token::AdminToken;

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::profile::pprof::encode;
 use crate::profile::selector::{self, Matcher};
-use crate::profile::{Labels, ProfileType};
+use crate::profile::{Labels, ProfileType, TenantId};
 use crate::query::{Aggregation, SeriesQuery, StackQuery, TimeRange};
 use crate::server::unary::{Answer, unary};
 use crate::server::{ServerLimits, ServerState};
@@ -38,7 +38,7 @@ pub async fn profile_types(State(state): State<ServerState>, request: Request<Bo
         request,
         |state, tenant, ask: querier::ProfileTypesRequest| async move {
             let range = (ask.start != 0 || ask.end != 0).then(|| TimeRange::new(ask.start, ask.end));
-            let found = state.engine.profile_types(&tenant, range).await?;
+            let found = state.engine.profile_types(tenant.as_str(), range).await?;
             Ok(Answer::Message(querier::ProfileTypesResponse {
                 profile_types: found.iter().map(type_message).collect(),
             }))
@@ -55,7 +55,7 @@ pub async fn label_names(State(state): State<ServerState>, request: Request<Body
         |state, tenant, ask: types::LabelNamesRequest| async move {
             let matchers = all_matchers(&state, ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
-            let names = state.engine.label_names(&tenant, &matchers, range).await?;
+            let names = state.engine.label_names(tenant.as_str(), &matchers, range).await?;
             Ok(Answer::Message(types::LabelNamesResponse { names }))
         },
     )
@@ -70,7 +70,7 @@ pub async fn label_values(State(state): State<ServerState>, request: Request<Bod
         |state, tenant, ask: types::LabelValuesRequest| async move {
             let matchers = all_matchers(&state, ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
-            let names = state.engine.label_values(&tenant, &ask.name, &matchers, range).await?;
+            let names = state.engine.label_values(tenant.as_str(), &ask.name, &matchers, range).await?;
             Ok(Answer::Message(types::LabelValuesResponse { names }))
         },
     )
@@ -86,7 +86,7 @@ pub async fn series(State(state): State<ServerState>, request: Request<Body>) ->
             let matchers = all_matchers(&state, ask.matchers).await?;
             let range = TimeRange::new(ask.start, ask.end);
             at_most("label names", ask.label_names.len())?;
-            let sets = state.engine.series(&tenant, &matchers, &ask.label_names, range).await?;
+            let sets = state.engine.series(tenant.as_str(), &matchers, &ask.label_names, range).await?;
             let message = |labels: &Labels| types::Labels { labels: pairs(labels) };
             Ok(Answer::Message(querier::SeriesResponse {
                 labels_set: sets.iter().map(message).collect(),
@@ -122,7 +122,7 @@ pub async fn select_series(State(state): State<ServerState>, request: Request<Bo
                     .map_err(|_| ConnectError::invalid("limit must not be negative"))?,
                 group_by: ask.group_by,
             };
-            let lines = state.engine.select_series(&tenant, query).await?;
+            let lines = state.engine.select_series(tenant.as_str(), query).await?;
             let series = lines
                 .into_iter()
                 .map(|line| types::Series {
@@ -154,7 +154,7 @@ pub async fn merge_stacktraces(State(state): State<ServerState>, request: Reques
 
 async fn stacktraces(
     state: ServerState,
-    tenant: String,
+    tenant: TenantId,
     ask: querier::SelectMergeStacktracesRequest,
 ) -> Result<Answer<querier::SelectMergeStacktracesResponse>, ConnectError> {
     let format = ask.format();
@@ -164,10 +164,10 @@ async fn stacktraces(
     let mut answer = querier::SelectMergeStacktracesResponse::default();
     match format {
         ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
-            answer.flamegraph = Some(graph(&state, &tenant, query, max_nodes, details).await?);
+            answer.flamegraph = Some(graph(&state, tenant.as_str(), query, max_nodes, details).await?);
         }
         ProfileFormat::Pprof => {
-            let profile = state.engine.merge_profile(&tenant, query, message).await?;
+            let profile = state.engine.merge_profile(tenant.as_str(), query, message).await?;
             answer.pprof = Some(querier::PprofProfile { profile: Some(profile) });
         }
         ProfileFormat::Tree => return Err(unimplemented("the format TREE is")),
@@ -217,7 +217,7 @@ pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> R
                     left.profile_type, right.profile_type
                 )));
             }
-            let graph = state.engine.diff(&tenant, left, right, max_nodes).await?;
+            let graph = state.engine.diff(tenant.as_str(), left, right, max_nodes).await?;
             let answer = querier::DiffResponse {
                 flamegraph: Some(diff_message(graph)),
             };
@@ -246,7 +246,7 @@ pub async fn merge_span_profile(State(state): State<ServerState>, request: Reque
                 return Err(ConnectError::invalid("span_selector must name at least one span"));
             }
             let answer = querier::SelectMergeSpanProfileResponse {
-                flamegraph: Some(graph(&state, &tenant, query, max_nodes, false).await?),
+                flamegraph: Some(graph(&state, tenant.as_str(), query, max_nodes, false).await?),
                 ..querier::SelectMergeSpanProfileResponse::default()
             };
             Ok(Answer::Large(answer, graph_json::span_profile))
@@ -269,10 +269,10 @@ pub async fn merge_profile(State(state): State<ServerState>, request: Request<Bo
             query.profile_ids = ask.profile_id_selector;
             query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
             if is_json {
-                let profile = state.engine.merge_profile(&tenant, query, message).await?;
+                let profile = state.engine.merge_profile(tenant.as_str(), query, message).await?;
                 return Ok(Answer::Large(profile, pprof_json::profile));
             }
-            let bytes = state.engine.merge_profile(&tenant, query, encode).await?;
+            let bytes = state.engine.merge_profile(tenant.as_str(), query, encode).await?;
             Ok(Answer::Encoded(bytes.into()))
         },
     )
@@ -284,7 +284,7 @@ pub async fn merge_profile(State(state): State<ServerState>, request: Request<Bo
 async fn question<Ask, Reply, Work>(
     state: ServerState,
     request: Request<Body>,
-    work: impl FnOnce(ServerState, String, Ask) -> Work,
+    work: impl FnOnce(ServerState, TenantId, Ask) -> Work,
 ) -> Response
 where
     Ask: prost::Message + Default + DeserializeOwned + 'static,

@@ -41,7 +41,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
         SqlFormat::Pprof => Format::Pprof,
     };
     let started = async {
-        let result = state.engine.sql(&tenant, &query).await?;
+        let result = state.engine.sql(tenant.as_str(), &query).await?;
         first_rows(encode(result, format)).await
     };
     let rows = match timeout {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::base::BoxFuture;
 use crate::profile::sink::Receiver;
-use crate::profile::{DecodedProfile, RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{DecodedProfile, RawProfile, SinkError, SinkErrorKind, TenantId};
 use crate::query::QueryEngine;
 use crate::server::body::{Charge, Intake};
 use crate::server::limits::ServerLimits;
@@ -146,22 +146,22 @@ impl ServerState {
     /// wait so long.
     pub(crate) async fn append(
         &self,
-        tenant: String,
+        tenant: TenantId,
         profiles: Vec<RawProfile>,
         charge: Charge,
     ) -> Result<Vec<(usize, SinkError)>, ConnectError> {
-        let sink = self.store.clone().sink(&tenant);
+        let sink = self.store.clone().sink(tenant.as_str());
         finished(async move { sink.append(profiles).await }, charge).await
     }
 
     /// As `append`, of decoded profiles.
     pub(crate) async fn append_decoded(
         &self,
-        tenant: String,
+        tenant: TenantId,
         profiles: Vec<DecodedProfile>,
         charge: Charge,
     ) -> Result<Vec<(usize, SinkError)>, ConnectError> {
-        let sink = self.store.clone().sink(&tenant);
+        let sink = self.store.clone().sink(tenant.as_str());
         finished(async move { sink.append_decoded(profiles).await }, charge).await
     }
 }

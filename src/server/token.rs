@@ -2,23 +2,25 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::profile::TenantId;
+
 /// Shortest token, in bytes: what can be guessed is no protection.
 pub const SHORTEST_TOKEN_BYTES: usize = 16;
 
-/// Who may delete.
+/// A token that lets its bearer delete profiles of some tenants.
 #[derive(Clone)]
 pub struct AdminToken {
-    /// For the log.
+    /// Name of the token in the log.
     pub name: String,
     /// SHA-256 of the token: compared instead of it, so that the time of a comparison says nothing.
     pub(super) digest: [u8; 32],
     /// Tenants whose profiles may be deleted.
-    pub tenants: Vec<String>,
+    pub tenants: Vec<TenantId>,
 }
 
 impl AdminToken {
     /// A token for some tenants; an error when it is too short or has characters that no header can carry.
-    pub fn new(name: &str, token: &str, tenants: Vec<String>) -> Result<Self, String> {
+    pub fn new(name: &str, token: &str, tenants: Vec<TenantId>) -> Result<Self, String> {
         if token.len() < SHORTEST_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!(
                 "the token of `{name}` must be at least {SHORTEST_TOKEN_BYTES} printable ASCII characters without spaces"

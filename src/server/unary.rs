@@ -12,6 +12,7 @@ use http::{HeaderValue, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::profile::TenantId;
 use crate::server::ServerState;
 use crate::server::body::Charge;
 use crate::server::limits::BodyLimit;
@@ -35,7 +36,7 @@ pub struct Call<Ask> {
     /// What its headers say.
     pub headers: CallHeaders,
     /// Whom it is about.
-    pub tenant: String,
+    pub tenant: TenantId,
     /// The message, or what is made of it.
     pub ask: Ask,
     /// The memory of the message.
@@ -46,7 +47,7 @@ pub struct Call<Ask> {
 pub async fn unary<Ask, Reply, Work>(
     state: ServerState,
     request: Request<Body>,
-    work: impl FnOnce(ServerState, String, Ask) -> Work,
+    work: impl FnOnce(ServerState, TenantId, Ask) -> Work,
 ) -> Response
 where
     Ask: prost::Message + Default + DeserializeOwned + 'static,
@@ -61,7 +62,7 @@ where
 async fn run<Ask, Reply, Work>(
     state: ServerState,
     request: Request<Body>,
-    work: impl FnOnce(ServerState, String, Ask) -> Work,
+    work: impl FnOnce(ServerState, TenantId, Ask) -> Work,
 ) -> Result<Response, ConnectError>
 where
     Ask: prost::Message + Default + DeserializeOwned + 'static,

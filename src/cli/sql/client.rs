@@ -133,7 +133,7 @@ impl DataFolder {
     ) -> anyhow::Result<Self> {
         let store = crate::store::Store::open_read_only(crate::store::root::At { dir: path, bucket })?;
         let engine = crate::query::QueryEngine::new(std::sync::Arc::new(store), crate::query::QueryLimits::default())?;
-        let tenant = tenant.unwrap_or(crate::server::DEFAULT_TENANT).to_owned();
+        let tenant = tenant.unwrap_or(crate::profile::DEFAULT_TENANT).to_owned();
         Ok(Self {
             engine,
             path: path.to_owned(),

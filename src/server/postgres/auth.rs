@@ -1,7 +1,7 @@
 //! Who may connect, by SCRAM-SHA-256, and whose data a connection is about.
 //!
-//! In: users of the configuration, the messages of a client. Out: a tenant, or a refusal that does not tell a wrong name from a wrong password.
-//! Passwords are kept as salted hashes only; none goes over the wire.
+//! In: users of the configuration, the messages of a client. Out: a tenant, or a refusal that does not tell a wrong
+//! name from a wrong password. Passwords are kept as salted hashes only; none goes over the wire.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,10 +14,10 @@ use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use sha2::{Digest, Sha256};
 
 use crate::base::net::is_this_machine;
+use crate::profile::{TenantError, TenantId};
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::options::{PostgresError, PostgresUser};
 use crate::server::postgres::wire::Wire;
-use crate::server::tenant::{self, DEFAULT_TENANT};
 
 const PLAIN: &str = "SCRAM-SHA-256";
 /// Bound to the TLS channel, so that nobody can stand between.
@@ -26,7 +26,7 @@ const SALT_BYTES: usize = 16;
 /// Names of databases that clients use when nobody has told them one.
 const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];
 
-/// The users of the port.
+/// Users with their salted hashes and tenants.
 pub(super) struct Users {
     known: HashMap<String, User>,
     /// Makes a salt for unknown names, the same each time, so that they look like known ones.
@@ -35,11 +35,11 @@ pub(super) struct Users {
 
 struct User {
     password: Password,
-    tenants: Vec<String>,
+    tenants: Vec<TenantId>,
 }
 
 impl Users {
-    /// Hashes the passwords.
+    /// Hashes each password with a salt of its own.
     pub(super) fn new(users: &[PostgresUser]) -> Result<Self, PostgresError> {
         let mut known = HashMap::new();
         for user in users {
@@ -86,12 +86,13 @@ pub(super) async fn authenticate(
     peer: IpAddr,
 ) -> Result<(), Failure> {
     if users.is_empty() {
-        return match is_this_machine(peer) {
-            true => Ok(()),
-            false => Err(Failure::fatal(
+        return if is_this_machine(peer) {
+            Ok(())
+        } else {
+            Err(Failure::fatal(
                 "28000",
                 "only this machine may connect, for there are no users",
-            )),
+            ))
         };
     }
     let mut scram = ScramServerAuth::new();
@@ -130,27 +131,25 @@ pub(super) async fn authenticate(
     )))
 }
 
-/// The tenant of a connection. With users, one of the user's own; without, the database names it. With one tenant alone it is that one.
-pub(super) fn tenant_of(users: &Users, multi_tenant: bool, user: &str, database: &str) -> Result<String, Failure> {
+/// The tenant of a connection. With users, one of the user's own; without, the database names it. With one tenant alone
+/// it is that one.
+pub(super) fn tenant_of(users: &Users, multi_tenant: bool, user: &str, database: &str) -> Result<TenantId, Failure> {
+    if !multi_tenant {
+        // With a single tenant the database is a name without meaning.
+        return Ok(TenantId::anonymous());
+    }
     let none_named = ANY_DATABASE.contains(&database) || database == user;
     if let Some(known) = users.known.get(user) {
-        let first = known.tenants.first().map_or(DEFAULT_TENANT, String::as_str);
-        let asked = if none_named { first } else { database };
-        return match known.tenants.iter().any(|tenant| tenant == asked) {
-            true if multi_tenant => Ok(asked.to_owned()),
-            true => Ok(DEFAULT_TENANT.to_owned()),
-            // With a single tenant the database is a name without meaning.
-            false if !multi_tenant => Ok(DEFAULT_TENANT.to_owned()),
-            false => Err(Failure::fatal(
+        let mut tenants = known.tenants.iter();
+        let tenant = tenants.find(|tenant| none_named || tenant.as_str() == database);
+        return tenant.cloned().ok_or_else(|| {
+            Failure::fatal(
                 "3D000",
                 format!(
                     "database \"{database}\" does not exist: a database is a tenant, and user \"{user}\" has no such one"
                 ),
-            )),
-        };
-    }
-    if !multi_tenant {
-        return Ok(DEFAULT_TENANT.to_owned());
+            )
+        });
     }
     if none_named {
         return Err(Failure::fatal(
@@ -158,8 +157,9 @@ pub(super) fn tenant_of(users: &Users, multi_tenant: bool, user: &str, database:
             "which tenant? connect to the database of its name",
         ));
     }
-    tenant::validate(database).map_err(|error| Failure::fatal("3D000", error.message))?;
-    Ok(database.to_owned())
+    database
+        .parse()
+        .map_err(|error: TenantError| Failure::fatal("3D000", error.to_string()))
 }
 
 async fn password_message(wire: &mut Wire) -> Result<pgwire::messages::startup::PasswordMessageFamily, Failure> {
@@ -178,7 +178,7 @@ mod tests {
         let user = PostgresUser {
             name: "ada".to_owned(),
             password: "secret".to_owned(),
-            tenants: tenants.iter().map(|tenant| (*tenant).to_owned()).collect(),
+            tenants: tenants.iter().map(|tenant| tenant.parse().unwrap()).collect(),
         };
         Users::new(&[user]).unwrap()
     }
@@ -186,15 +186,19 @@ mod tests {
     #[test]
     fn a_connection_is_about_one_tenant_of_its_user() {
         let two = users(&["one", "two"]);
-        let of = |database: &str| tenant_of(&two, true, "ada", database).map_err(|failure| failure.code);
+        let text = |tenant: Result<TenantId, Failure>| {
+            let tenant = tenant.map_err(|failure| failure.code)?;
+            Ok::<_, &str>(tenant.to_string())
+        };
+        let of = |database: &str| text(tenant_of(&two, true, "ada", database));
         assert_eq!(of("two").unwrap(), "two");
         assert_eq!(of("ada").unwrap(), "one");
         assert_eq!(of("postgres").unwrap(), "one");
         assert_eq!(of("three"), Err("3D000"));
-        assert_eq!(tenant_of(&two, false, "ada", "anything").unwrap(), DEFAULT_TENANT);
+        assert_eq!(text(tenant_of(&two, false, "ada", "anything")).unwrap(), "anonymous");
         let nobody = Users::new(&[]).unwrap();
-        assert_eq!(tenant_of(&nobody, false, "x", "y").unwrap(), DEFAULT_TENANT);
-        assert_eq!(tenant_of(&nobody, true, "x", "y").unwrap(), "y");
+        assert_eq!(text(tenant_of(&nobody, false, "x", "y")).unwrap(), "anonymous");
+        assert_eq!(text(tenant_of(&nobody, true, "x", "y")).unwrap(), "y");
         assert!(tenant_of(&nobody, true, "x", "a/b").is_err());
         assert!(tenant_of(&nobody, true, "x", "postgres").is_err());
     }
@@ -209,7 +213,7 @@ mod tests {
             Users::new(&[PostgresUser {
                 name: "x".to_owned(),
                 password: String::new(),
-                tenants: vec!["one".to_owned()],
+                tenants: vec!["one".parse().unwrap()],
             }])
             .is_err()
         );

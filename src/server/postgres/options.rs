@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::base::net::listen_reason;
+use crate::profile::TenantId;
 
 /// A user who may connect to the port.
 #[derive(Clone)]
@@ -14,7 +15,7 @@ pub struct PostgresUser {
     /// Password; kept as a salted hash from the start on.
     pub password: String,
     /// Tenants that the user may read; the first unless the database of the connection names another.
-    pub tenants: Vec<String>,
+    pub tenants: Vec<TenantId>,
 }
 
 impl std::fmt::Debug for PostgresUser {

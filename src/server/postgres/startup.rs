@@ -132,7 +132,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
         return Err(Failure::fatal("0A000", "there is no replication here"));
     }
     settings.set_options(given("options"))?;
-    let session = port.engine.session(&tenant)?;
+    let session = port.engine.session(tenant.as_str())?;
     let key = port.cancels.register();
     wire.put(&PgWireBackendMessage::Authentication(Authentication::Ok))?;
     for (name, value) in settings.reported() {
