@@ -3,6 +3,7 @@
 //!
 //! Nothing here knows of profiles or configuration.
 
+pub mod bytes;
 pub mod duration;
 pub mod encoding;
 pub mod file;

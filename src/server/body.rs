@@ -13,7 +13,8 @@ use futures::StreamExt;
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
 
-use crate::server::budget::{Budget, Held};
+use crate::base::bytes::HeldBytes;
+use crate::server::budget::Budget;
 use crate::server::limits::{BodyLimit, ServerLimits};
 use crate::server::workers::{AT_ONCE_BYTES, Workers};
 use crate::wire::connect::{Code, Compression, ConnectError};
@@ -34,7 +35,7 @@ pub struct Intake {
 
 /// The memory of a request, counted until this is dropped.
 #[derive(Debug, Default)]
-pub struct Charge(Vec<Held>);
+pub struct Charge(Vec<HeldBytes>);
 
 /// A body that is all there.
 #[derive(Debug)]
@@ -103,7 +104,7 @@ impl Intake {
     async fn collect(
         &self,
         mut stream: BodyDataStream,
-        held: Held,
+        held: HeldBytes,
         expected: usize,
         max_bytes: usize,
     ) -> Result<TakenBody, ConnectError> {

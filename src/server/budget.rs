@@ -1,6 +1,6 @@
 //! One budget in bytes for what requests bring: bodies as they come, bodies when unpacked, messages when decoded.
 //!
-//! In: how many bytes are wanted, and for which stage. Out: a [`Held`] that counts them until it is dropped, or 503
+//! In: how many bytes are wanted, and for which stage. Out: [`HeldBytes`] that count until they are dropped, or 503
 //! after a wait. What is counted is memory, not the length on the wire: half a megabyte of gzip may be 64 MiB, and an
 //! empty message of two bytes 72.
 //!
@@ -20,16 +20,11 @@
 //!
 //! A large body that comes slowly keeps its bytes until the time for a body is over. That delays other large ones only.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
+use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::server::limits::ServerLimits;
 use crate::wire::connect::{Code, ConnectError};
-
-/// Unit of the budget: a semaphore counts in 32 bits at a time.
-const UNIT_BYTES: usize = 1024;
 
 /// Parts of the whole, for small and large requests, of each stage. Together they are [`PARTS`].
 const ARRIVING: [usize; 2] = [2, 4];
@@ -63,87 +58,52 @@ impl Budget {
     }
 }
 
-/// One stage.
+/// The budget of one stage, with a share for small requests and one for large.
 #[derive(Debug)]
 pub struct Stage {
-    small: Share,
-    large: Share,
+    small: ByteBudget,
+    large: ByteBudget,
     wait: Duration,
 }
-
-/// Bytes for one kind of request.
-#[derive(Debug)]
-struct Share {
-    units: Arc<Semaphore>,
-    all: u32,
-}
-
-/// Bytes of the budget; given back when dropped.
-#[derive(Debug)]
-pub struct Held(OwnedSemaphorePermit);
 
 impl Stage {
     fn new(all: usize, parts: [usize; 2], largest: usize, wait: Duration) -> Self {
         let [small, large] = parts.map(|parts| all / PARTS * parts);
         Self {
-            small: Share::new(small),
-            large: Share::new(large.max(largest)),
+            small: ByteBudget::new(small),
+            large: ByteBudget::new(large.max(largest)),
             wait,
         }
     }
 
     /// The most bytes of a small request.
     pub fn small_bytes(&self) -> usize {
-        self.small.all as usize * UNIT_BYTES / SMALL_ONES
+        self.small.total() / SMALL_ONES
     }
 
     /// Takes bytes, waiting for them in line. Who wants more than there ever are waits until it is alone.
-    pub async fn take(&self, bytes: usize) -> Result<Held, ConnectError> {
+    pub async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         let share = if bytes <= self.small_bytes() {
             &self.small
         } else {
             &self.large
         };
-        let wanted = units(bytes).min(share.all);
-        let taken = share.units.clone().acquire_many_owned(wanted);
-        match tokio::time::timeout(self.wait, taken).await {
-            Ok(Ok(permit)) => Ok(Held(permit)),
-            _ => Err(ConnectError::new(
+        let taken = tokio::time::timeout(self.wait, share.take(bytes)).await;
+        taken.map_err(|_| {
+            ConnectError::new(
                 Code::Unavailable,
                 format!(
                     "the requests in work hold all the memory that they may: {bytes} bytes more were not to be had within {} ms, try again",
                     self.wait.as_millis()
                 ),
-            )),
-        }
+            )
+        })
     }
 
     #[cfg(test)]
     pub(crate) fn free_bytes(&self) -> usize {
-        (self.small.units.available_permits() + self.large.units.available_permits()) * UNIT_BYTES
+        self.small.free() + self.large.free()
     }
-}
-
-impl Share {
-    fn new(bytes: usize) -> Self {
-        let all = units(bytes).clamp(1, u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX));
-        Self {
-            units: Arc::new(Semaphore::new(all as usize)),
-            all,
-        }
-    }
-}
-
-impl Held {
-    /// Gives back what is held beyond `bytes`.
-    pub fn keep(&mut self, bytes: usize) {
-        let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
-        drop(self.0.split(more));
-    }
-}
-
-fn units(bytes: usize) -> u32 {
-    u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -198,7 +158,7 @@ mod tests {
             body_bytes: 512 << 20,
             ..ServerLimits::default()
         };
-        assert_eq!(Budget::new(&limits).arriving.large.all, 512 << 10);
+        assert_eq!(Budget::new(&limits).arriving.large.total(), 512 << 20);
         assert_eq!(
             [ARRIVING, UNPACKED, DECODED].as_flattened().iter().sum::<usize>(),
             PARTS

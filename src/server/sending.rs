@@ -4,7 +4,6 @@
 //! In: the bytes. Out: a body, or 503 when the answers that nobody has read yet are too many. Small ones are not
 //! counted: a connection has buffers of that size in any case.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,30 +11,25 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::header::CONTENT_LENGTH;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::query::{Deadline, QueryError, until};
 use crate::wire::connect::{Code, ConnectError};
 
 /// Bytes that are sent at a time, and that a slow client may hold for longer than the time limit.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Unit of the budget: a semaphore counts in 32 bits at a time.
-const UNIT_BYTES: usize = 1024;
-
 /// The budget of all answers on their way.
-pub struct Answers(Arc<Semaphore>);
+pub struct Answers(ByteBudget);
 
 impl Answers {
     /// A budget of so many bytes.
     pub fn new(bytes: usize) -> Self {
-        let units = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
-        Self(Arc::new(Semaphore::new(units)))
+        Self(ByteBudget::new(bytes))
     }
 
-    fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ConnectError> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
-        self.0.clone().try_acquire_many_owned(units).map_err(|_| {
+    fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
+        self.0.try_take(bytes).ok_or_else(|| {
             ConnectError::new(
                 Code::Unavailable,
                 "the answers that clients have not read yet are larger than the server may hold, try again",

@@ -12,69 +12,57 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Unit of the budget: a semaphore counts in 32 bits at a time.
-const UNIT_BYTES: usize = 1024;
+use crate::base::bytes::{ByteBudget, HeldBytes};
 
 /// The budget.
 #[derive(Clone)]
 pub struct Budget {
-    units: Arc<Semaphore>,
-    /// Units that there are, the most that one reservation takes.
-    all: u32,
+    bytes: ByteBudget,
     beyond: Arc<Semaphore>,
 }
 
 /// A part of the budget, given back when it is dropped.
 pub struct Charge {
-    units: OwnedSemaphorePermit,
+    held: HeldBytes,
     _beyond: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
     /// A budget of so many bytes.
     pub fn new(bytes: usize) -> Self {
-        let all = units(bytes).max(1);
         Self {
-            units: Arc::new(Semaphore::new(all as usize)),
-            all,
+            bytes: ByteBudget::new(bytes),
             beyond: Arc::new(Semaphore::new(1)),
         }
     }
 
     /// Waits for `bytes`, or for the whole budget when they are more. `None` when the store is closed.
     pub async fn reserve(&self, bytes: usize) -> Option<Charge> {
-        let wanted = units(bytes).min(self.all);
-        let units = self.units.clone().acquire_many_owned(wanted).await.ok()?;
-        Some(Charge { units, _beyond: None })
+        let held = self.bytes.take(bytes).await;
+        Some(Charge { held, _beyond: None })
     }
 
     /// Makes `charge` one of `bytes`: gives the rest back, or waits until it may take more than it reserved.
     pub async fn settle(&self, mut charge: Charge, bytes: usize) -> Option<Charge> {
-        let wanted = units(bytes) as usize;
-        let held = charge.units.num_permits();
-        if wanted > held {
+        if bytes > charge.held.bytes() {
             charge._beyond = Some(self.beyond.clone().acquire_owned().await.ok()?);
         } else {
-            drop(charge.units.split(held - wanted));
+            charge.held.keep(bytes);
         }
         Some(charge)
     }
 
     /// Bytes that are charged now.
     pub fn used(&self) -> usize {
-        (self.all as usize - self.units.available_permits()) * UNIT_BYTES
+        self.bytes.total() - self.bytes.free()
     }
-}
-
-fn units(bytes: usize) -> u32 {
-    u32::try_from(bytes.div_ceil(UNIT_BYTES))
-        .unwrap_or(u32::MAX)
-        .min(Semaphore::MAX_PERMITS as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const UNIT_BYTES: usize = 1024;
 
     #[tokio::test]
     async fn what_is_not_used_is_there_for_others_at_once() {

@@ -1,0 +1,104 @@
+//! A budget of bytes: a semaphore that counts in units of 1 KiB, since it counts in 32 bits.
+//!
+//! In: how many bytes are wanted. Out: [`HeldBytes`], which count against the budget until they are dropped. Whoever
+//! waits is served in turn.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+const UNIT_BYTES: usize = 1024;
+
+/// A budget. Clones share it.
+#[derive(Debug, Clone)]
+pub struct ByteBudget {
+    units: Arc<Semaphore>,
+    all: u32,
+}
+
+/// Bytes of a budget, given back when dropped.
+#[derive(Debug)]
+pub struct HeldBytes(OwnedSemaphorePermit);
+
+impl ByteBudget {
+    /// A budget of so many bytes, rounded up to whole units; at least one.
+    pub fn new(bytes: usize) -> Self {
+        let all = units(bytes).max(1);
+        Self {
+            units: Arc::new(Semaphore::new(all as usize)),
+            all,
+        }
+    }
+
+    /// Waits for `bytes`, or for the whole budget when they are more.
+    pub async fn take(&self, bytes: usize) -> HeldBytes {
+        let wanted = units(bytes).min(self.all);
+        match self.units.clone().acquire_many_owned(wanted).await {
+            Ok(permit) => HeldBytes(permit),
+            // Only a semaphore that was closed says no, and nobody closes it.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Takes `bytes` when they are free, and never more than there are.
+    pub fn try_take(&self, bytes: usize) -> Option<HeldBytes> {
+        let permit = self.units.clone().try_acquire_many_owned(units(bytes)).ok()?;
+        Some(HeldBytes(permit))
+    }
+
+    /// Bytes of the whole budget.
+    pub fn total(&self) -> usize {
+        self.all as usize * UNIT_BYTES
+    }
+
+    /// Bytes that are free now.
+    pub fn free(&self) -> usize {
+        self.units.available_permits() * UNIT_BYTES
+    }
+}
+
+impl HeldBytes {
+    /// How many bytes are held now.
+    pub fn bytes(&self) -> usize {
+        self.0.num_permits() * UNIT_BYTES
+    }
+
+    /// Gives back what is held beyond `bytes`.
+    pub fn keep(&mut self, bytes: usize) {
+        let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
+        drop(self.0.split(more));
+    }
+}
+
+fn units(bytes: usize) -> u32 {
+    let units = bytes.div_ceil(UNIT_BYTES).min(Semaphore::MAX_PERMITS);
+    u32::try_from(units).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_held_comes_back_in_parts_and_when_dropped() {
+        let budget = ByteBudget::new(10 << 10);
+        let mut held = budget.take(8 << 10).await;
+        assert_eq!((held.bytes(), budget.free()), (8 << 10, 2 << 10));
+        held.keep(1);
+        assert_eq!((held.bytes(), budget.free()), (1 << 10, 9 << 10));
+        held.keep(5 << 10);
+        assert_eq!(held.bytes(), 1 << 10, "it never grows");
+        drop(held);
+        assert_eq!(budget.free(), budget.total());
+    }
+
+    #[tokio::test]
+    async fn more_than_the_budget_is_all_of_it_for_who_waits_and_nothing_for_who_does_not() {
+        let budget = ByteBudget::new(10 << 10);
+        assert!(budget.try_take((10 << 10) + 1).is_none());
+        let all = budget.take(usize::MAX).await;
+        assert_eq!(all.bytes(), budget.total());
+        assert!(budget.try_take(1).is_none());
+        assert!(futures::poll!(std::pin::pin!(budget.take(1))).is_pending());
+    }
+}
