@@ -41,7 +41,7 @@ pub fn router(prefix: &str) -> Router {
     let page = Page::new(PageSource {
         file: Files::get,
         document: "collector.html",
-        views: &["graph"],
+        views: vec!["graph".to_owned()],
         replace: None,
     });
     let mut router = Router::new()

@@ -33,13 +33,13 @@ pub struct Page {
 }
 
 /// Where the files of a page come from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PageSource {
     /// The file of a path, if there is one.
     pub file: fn(&str) -> Option<EmbeddedFile>,
     pub document: &'static str,
     /// Paths that are views of the page: each is the document. Anything else that is no file is not found.
-    pub views: &'static [&'static str],
+    pub views: Vec<String>,
     /// A text in the document and what is served in its place.
     pub replace: Option<(&'static str, &'static str)>,
 }
@@ -69,13 +69,26 @@ impl Page {
         {
             return Some(self.respond(path, asset, headers));
         }
-        if path != self.source.document && !self.source.views.contains(&path) {
+        if path != self.source.document && !self.source.views.iter().any(|view| view == path) {
             return None;
         }
-        Some(match self.asset(self.source.document) {
+        Some(self.document(headers))
+    }
+
+    /// The document with status 404: the page itself says that there is no such view.
+    pub fn not_found(&self, headers: &HeaderMap) -> Response {
+        let mut headers = headers.clone();
+        headers.remove(IF_NONE_MATCH);
+        let mut response = self.document(&headers);
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        response
+    }
+
+    fn document(&self, headers: &HeaderMap) -> Response {
+        match self.asset(self.source.document) {
             Some(asset) => self.respond(self.source.document, asset, headers),
             None => with_headers(self.source.document, NO_PAGE.into_response()),
-        })
+        }
     }
 
     fn asset(&self, path: &str) -> Option<Asset> {

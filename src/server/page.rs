@@ -1,6 +1,7 @@
 //! The server's page: the files of `ui/dist/server`, embedded.
 //!
-//! In debug builds they are read from the source tree at run time. How they are served is the business of `admin::page`.
+//! In debug builds they are read from the source tree at run time. How they are served is the business of
+//! `admin::page`.
 
 use rust_embed::RustEmbed;
 
@@ -11,20 +12,11 @@ use crate::admin::page::{Page, PageSource};
 #[allow_missing = true]
 struct Files;
 
-/// Views of the page, those that are to come among them.
-const VIEWS: [&str; 11] = [
-    "",
-    "profile",
-    "compare",
-    "labels",
-    "samples",
-    "sql",
-    "pipeline",
-    "graph",
-    "status",
-    "explore",
-    "comparison",
-];
+/// Written by the build of the page: the paths of its views.
+const VIEWS: &str = "views.json";
+
+/// Views that need a collector in this process.
+const COLLECTOR_VIEWS: [&str; 2] = ["pipeline", "graph"];
 
 /// Says in the document whether a collector runs in this process, whose components the page can show.
 const NO_COLLECTOR: &str = "data-collector=\"no\"";
@@ -35,16 +27,24 @@ pub fn page(with_collector: bool) -> Page {
     Page::new(PageSource {
         file: Files::get,
         document: "index.html",
-        views: &VIEWS,
+        views: views(with_collector),
         replace: with_collector.then_some((NO_COLLECTOR, COLLECTOR)),
     })
+}
+
+/// Paths of the views. Without a built page it is the root alone, which says so.
+fn views(with_collector: bool) -> Vec<String> {
+    let listed = Files::get(VIEWS).and_then(|file| serde_json::from_slice(&file.data).ok());
+    let mut views: Vec<String> = listed.unwrap_or_else(|| vec![String::new()]);
+    views.retain(|view| with_collector || !COLLECTOR_VIEWS.contains(&view.as_str()));
+    views
 }
 
 #[cfg(test)]
 mod tests {
     use axum::body::to_bytes;
     use axum::response::Response;
-    use http::header::{CONTENT_TYPE, ETAG};
+    use http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
     use http::{HeaderMap, StatusCode};
 
     use super::*;
@@ -55,14 +55,21 @@ mod tests {
 
     #[test]
     fn views_are_the_document_and_others_are_not_found() {
-        for path in VIEWS {
+        for path in ["", "profile", "profile/", "index.html"] {
             let response = get(path).unwrap();
             assert_eq!(response.status(), StatusCode::OK);
             assert_eq!(response.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
             assert!(response.headers().contains_key("content-security-policy"));
         }
+        for path in ["pipeline", "graph"] {
+            assert!(get(path).is_none(), "{path} without a collector");
+            let response = page(true).get(path, &HeaderMap::new()).unwrap();
+            assert_eq!(response.status(), StatusCode::OK, "{path} with a collector");
+        }
         for path in [
             "nothing",
+            "compare",
+            "sql",
             "assets/none.js",
             "../Cargo.toml",
             "..%2fCargo.toml",
@@ -72,6 +79,27 @@ mod tests {
         ] {
             assert!(get(path).is_none(), "{path}");
         }
+    }
+
+    #[test]
+    fn a_missing_view_is_the_page_with_404_whatever_the_browser_has_kept() {
+        let kept = get("").unwrap().headers()[ETAG].clone();
+        let headers = HeaderMap::from_iter([(IF_NONE_MATCH, kept)]);
+        let response = page(false).not_found(&headers);
+        assert_eq!(response.status(), StatusCode::NOT_FOUND);
+        assert_eq!(response.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
+    }
+
+    #[test]
+    fn the_page_lists_its_views_and_those_of_a_collector_are_among_them() {
+        let all = views(true);
+        assert!(
+            COLLECTOR_VIEWS
+                .iter()
+                .all(|view| all.iter().any(|listed| listed == view))
+        );
+        assert_eq!(views(false).len() + COLLECTOR_VIEWS.len(), all.len());
+        assert!(views(false).contains(&String::new()));
     }
 
     #[tokio::test]

@@ -9,8 +9,8 @@ use axum::extract::State;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
-use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request};
+use http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request};
 
 use crate::server::ServerState;
 use crate::server::delete::delete;
@@ -94,10 +94,14 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
         .strip_prefix(state.options.prefix.as_str())
         .and_then(|rest| rest.strip_prefix('/'))
         .unwrap_or_else(|| whole.trim_start_matches('/'));
-    if matches!(*request.method(), Method::GET | Method::HEAD)
-        && let Some(response) = state.page.get(path, request.headers())
-    {
-        return response;
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        if let Some(response) = state.page.get(path, request.headers()) {
+            return response;
+        }
+        // A person sees the page and that there is no such view; a program gets an error that it can read.
+        if is_for_a_person(request.headers()) && !path.contains('/') {
+            return state.page.not_found(request.headers());
+        }
     }
     let is_call = path.split_once('/').is_some_and(|(service, _)| service.contains(".v1"));
     if is_call && request.method() == Method::POST {
@@ -112,4 +116,10 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+/// Browsers that are led somewhere want HTML; what a page loads, and programs, do not say so.
+fn is_for_a_person(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|kinds| kinds.contains("text/html"))
 }
