@@ -1,7 +1,8 @@
 //! `POST /api/v1/admin/delete`: profiles of the caller's tenant are deleted by selector and time.
 //!
-//! In: a bearer token, the tenant as everywhere, and `{"selector", "from", "to"}`. Out: what was done, when it is durable. Without a configured token the
-//! route is off: what cannot be undone is not open to whoever reaches the port. A token is for named tenants.
+//! In: a bearer token, the tenant as everywhere, and `{"selector", "from", "to"}`. Out: what was done, when it is
+//! durable. Without a configured token the route is off: what cannot be undone is not open to whoever reaches the port.
+//! A token is for named tenants.
 
 use axum::Json;
 use axum::body::Body;
@@ -29,7 +30,7 @@ struct Question {
     to: Option<i64>,
 }
 
-/// The route.
+/// `POST /api/v1/admin/delete`.
 pub async fn delete(State(state): State<ServerState>, request: Request<Body>) -> Response {
     run(state, request).await.unwrap_or_else(|error| {
         let is_unauthenticated = error.status == 401;

@@ -11,7 +11,8 @@ pub struct ServerLimits {
     pub unpacked_body_bytes: usize,
     /// Largest question, as it comes and after `Content-Encoding` is undone; 413 beyond it.
     pub question_bytes: usize,
-    /// Largest single profile when uncompressed; 413 beyond it, 0 for none of its own. Only `/ingest` looks at it here, the store looks again.
+    /// Largest single profile when uncompressed; 413 beyond it, 0 for none of its own. Only `/ingest` looks at it here,
+    /// the store looks again.
     pub profile_bytes: usize,
     /// Memory of bodies, unpacked bodies and decoded messages of all requests together, in bytes; more wait, and get
     /// 503 in the end.

@@ -31,7 +31,7 @@ pub struct ServerMetrics {
 }
 
 impl ServerMetrics {
-    /// Registers the metrics.
+    /// Registers the metrics in this scope.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self {
             requests: Family::default(),

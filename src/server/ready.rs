@@ -1,6 +1,7 @@
 //! Whether the server is ready to work, and the reason while it is not.
 //!
-//! The composition root holds a clone and says when replay is done and when the program stops; `/ready` tells load balancers.
+//! The composition root holds a clone and says when replay is done and when the program stops; `/ready` tells load
+//! balancers.
 
 use std::sync::Arc;
 
@@ -16,12 +17,12 @@ impl Readiness {
         Self(Arc::new(RwLock::new(Some(reason.to_owned()))))
     }
 
-    /// Ready from the start.
+    /// A server that is ready from the start.
     pub fn ready() -> Self {
         Self(Arc::new(RwLock::new(None)))
     }
 
-    /// From now on ready.
+    /// Makes the server ready.
     pub fn set_ready(&self) {
         *self.0.write() = None;
     }

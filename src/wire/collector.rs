@@ -1,6 +1,7 @@
 //! `collector.v1`: how a collector gets its configuration from a server. The calling side.
 //!
-//! In: a [`Caller`] of the server. Out: what the server says. Keeps nothing between calls and knows nothing of what a configuration means.
+//! In: a [`Caller`] of the server. Out: what the server says. Keeps nothing between calls and knows nothing of what a
+//! configuration means.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,12 +12,12 @@ use crate::wire::proto::collector::{
     RemoteConfigStatuses, UnregisterCollectorRequest, UnregisterCollectorResponse,
 };
 
-/// Who asks.
+/// The collector that asks for its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Id of the collector; never empty.
     pub id: Arc<str>,
-    /// Its name for people.
+    /// Name of the collector for people.
     pub name: Arc<str>,
     /// What the server chooses by.
     pub attributes: BTreeMap<Arc<str>, Arc<str>>,
@@ -25,20 +26,20 @@ pub struct Identity {
 /// What became of the configuration that the server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// It runs.
+    /// The configuration runs.
     Applied,
-    /// It does not, and why.
+    /// The configuration does not run, and why.
     Failed(String),
 }
 
-/// The server's answer.
+/// What a server answers to who asks for a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// What came with this hash is still right.
     NotModified,
-    /// A configuration.
+    /// A configuration to run.
     Config {
-        /// Its text.
+        /// Text of the configuration.
         content: String,
         /// What to send next time, so that the same does not come again; may be empty.
         hash: String,
@@ -66,7 +67,8 @@ pub async fn unregister(caller: &Caller, id: &str) -> Result<(), CallError> {
     Ok(())
 }
 
-/// Asks for the configuration. `hash` is that of the last answer, empty for none; `status` only when it is another than the last one sent.
+/// Asks for the configuration. `hash` is that of the last answer, empty for none; `status` only when it is another than
+/// the last one sent.
 pub async fn get_config(
     caller: &Caller,
     identity: &Identity,
@@ -89,12 +91,12 @@ pub async fn get_config(
     };
     let route = "collector.v1.CollectorService/GetConfig";
     let answer: GetConfigResponse = caller.call(route, &request).await?;
-    Ok(match answer.not_modified {
-        true => Answer::NotModified,
-        false => Answer::Config {
-            content: answer.content,
-            hash: answer.hash,
-        },
+    if answer.not_modified {
+        return Ok(Answer::NotModified);
+    }
+    Ok(Answer::Config {
+        content: answer.content,
+        hash: answer.hash,
     })
 }
 

@@ -78,7 +78,7 @@ impl TokenCache {
 enum Refusal {
     /// The server answered with 400 or 401: the other form may work.
     Refused(String),
-    /// Anything else.
+    /// Any other failure, which may pass.
     Failed(String),
 }
 

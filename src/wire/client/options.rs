@@ -11,7 +11,7 @@ use url::Url;
 use crate::wire::client::error::ClientError;
 use crate::wire::client::tls::TlsOptions;
 
-/// How a client is to be.
+/// What a client is made from.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// `User-Agent` of its requests.
@@ -20,9 +20,9 @@ pub struct ClientOptions {
     pub follow_redirects: bool,
     /// Offer HTTP/2 in TLS handshakes. Plain connections are HTTP/1.1.
     pub enable_http2: bool,
-    /// Which proxy to use.
+    /// The proxy that requests go through.
     pub proxy: ProxyOptions,
-    /// Certificates.
+    /// Certificates, names and versions of TLS.
     pub tls: TlsOptions,
     /// How requests prove who sends them.
     pub credential: Credential,
@@ -61,20 +61,20 @@ pub struct ProxyOptions {
 /// How a request proves who sends it.
 #[derive(Clone, Debug)]
 pub enum Credential {
-    /// Not at all.
+    /// No `Authorization` header.
     None,
-    /// User and password.
+    /// Basic authentication by user and password.
     Basic {
-        /// User.
+        /// Name of the user.
         username: Arc<str>,
-        /// Password.
+        /// Password of the user.
         password: Secret,
     },
     /// `Authorization: SCHEME CREDENTIALS`.
     Authorization {
-        /// `Bearer`, usually.
+        /// The scheme, usually `Bearer`.
         scheme: Arc<str>,
-        /// What follows it.
+        /// What follows the scheme in the header.
         credentials: Secret,
     },
     /// A token that a token server gives.
@@ -84,7 +84,7 @@ pub enum Credential {
 /// A secret, or the file that holds it.
 #[derive(Clone)]
 pub enum Secret {
-    /// The secret itself.
+    /// The secret as text.
     Text(Arc<str>),
     /// A file; blanks around its contents are not part of the secret. Read for every request.
     File(PathBuf),
@@ -101,7 +101,7 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// The secret as of now.
+    /// The secret; a file is read each time.
     pub async fn read(&self) -> Result<Arc<str>, ClientError> {
         match self {
             Self::Text(text) => Ok(text.clone()),
@@ -116,13 +116,13 @@ impl Secret {
 /// Where tokens come from.
 #[derive(Clone, Debug)]
 pub struct OAuth2 {
-    /// Id of the client.
+    /// Id that the client gives the token server.
     pub client_id: Arc<str>,
-    /// Its secret.
+    /// Secret that belongs to the id.
     pub client_secret: Secret,
     /// What the token is to allow.
     pub scopes: Vec<Arc<str>>,
-    /// The token server.
+    /// URL of the token server.
     pub token_url: Url,
     /// Further parameters of the request.
     pub endpoint_params: BTreeMap<Arc<str>, Arc<str>>,

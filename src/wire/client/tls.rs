@@ -23,28 +23,28 @@ pub struct TlsOptions {
     pub key: Option<Pem>,
     /// Name to check the server's certificate against, instead of the host of the URL.
     pub server_name: Option<Arc<str>>,
-    /// Trust every server.
+    /// True: every certificate of a server is trusted.
     pub insecure_skip_verify: bool,
-    /// Lowest version.
+    /// Lowest version that is spoken.
     pub min_version: TlsVersion,
 }
 
 /// PEM text or the file that holds it.
 #[derive(Clone)]
 pub enum Pem {
-    /// The text.
+    /// The PEM text itself.
     Text(Arc<str>),
-    /// The file.
+    /// Path of a PEM file.
     File(PathBuf),
 }
 
 /// Lowest version that a client accepts. rustls has nothing below 1.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsVersion {
-    /// TLS 1.2.
+    /// TLS 1.2 and newer.
     #[default]
     Tls12,
-    /// TLS 1.3.
+    /// TLS 1.3 and newer.
     Tls13,
 }
 
