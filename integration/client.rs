@@ -47,9 +47,7 @@ async fn push(State(seen): State<Seen>, body: Bytes) -> Response {
         let error = ConnectError::invalid("series 0: out of the ingestion window");
         return (StatusCode::BAD_REQUEST, error.to_json()).into_response();
     }
-    connect::encode(Codec::Proto, &PushResponse::default())
-        .unwrap()
-        .into_response()
+    connect::encode(Codec::Proto, &PushResponse::default()).into_response()
 }
 
 async fn merge_profile(State(seen): State<Seen>, headers: HeaderMap, body: Bytes) -> Response {
@@ -79,7 +77,7 @@ async fn merge_stacktraces(body: Bytes) -> Response {
         flamegraph: Some(graph),
         ..Default::default()
     };
-    connect::encode(Codec::Proto, &answer).unwrap().into_response()
+    connect::encode(Codec::Proto, &answer).into_response()
 }
 
 async fn sql(headers: HeaderMap, body: String) -> Response {

@@ -12,7 +12,7 @@ use alluvium::profile::sink::Receiver;
 use alluvium::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
 use alluvium::server::{ProfileStore, ServerLimits, ServerOptions};
 use alluvium::wire::call::CallError;
-use alluvium::wire::connect::Code;
+use alluvium::wire::connect::{self, Code, Codec};
 use alluvium::wire::push;
 use parking_lot::Mutex;
 use prost::Message;
@@ -117,7 +117,7 @@ async fn a_push_reaches_the_store_in_binary_and_json_at_the_root_and_under_the_p
             .header("content-type", "application/proto")
             .body(ask.encode_to_vec());
         assert_eq!(answer(binary).await, (200, String::new()));
-        let text = serde_json::to_vec(&ask).unwrap();
+        let text = connect::encode(Codec::Json, &ask);
         let json = server.post(&path).header("content-type", "application/json").body(text);
         assert_eq!(answer(json).await, (200, "{}".to_owned()));
     }
@@ -240,13 +240,6 @@ async fn wrong_requests_are_refused_with_status_and_reason_and_store_nothing() {
             good.clone(),
             415,
             "text/plain",
-        ),
-        (
-            PUSH,
-            vec![("content-type", "application/grpc")],
-            good.clone(),
-            415,
-            "gRPC",
         ),
         (
             PUSH,
@@ -400,16 +393,17 @@ async fn ready_says_why_it_is_not_and_flush_says_what_failed() {
 #[tokio::test]
 async fn the_page_answers_at_the_root_and_under_the_prefix() {
     let (server, _) = server(ServerOptions::default()).await;
-    for path in [
-        "/",
-        "/profile",
-        "/profile/",
-        "/profile/profile",
-        "/sql",
-        "/profile/sql?q=1",
+    for (path, status) in [
+        ("/", 200),
+        ("/profile", 200),
+        ("/profile/", 200),
+        ("/profile/profile?q=1", 200),
+        ("/sql", 404),
+        ("/profile/pipeline", 404),
     ] {
-        let response = server.client.get(format!("{}{path}", server.url)).send().await.unwrap();
-        assert_eq!(response.status().as_u16(), 200, "{path}");
+        let request = server.client.get(format!("{}{path}", server.url));
+        let response = request.header("accept", "text/html,*/*;q=0.8").send().await.unwrap();
+        assert_eq!(response.status().as_u16(), status, "{path}");
         assert!(
             response.headers()["content-security-policy"]
                 .to_str()
@@ -418,7 +412,10 @@ async fn the_page_answers_at_the_root_and_under_the_prefix() {
         );
         assert!(response.text().await.unwrap().contains("<html"), "{path}");
     }
-    assert_eq!(server.get("/assets/none.js").await.0, 404);
+    for path in ["/assets/none.js", "/sql", "/profile/pipeline"] {
+        let (status, text) = server.get(path).await;
+        assert_eq!((status, text.contains("\"not_found\"")), (404, true), "{path}: {text}");
+    }
 }
 
 #[tokio::test]

@@ -24,13 +24,15 @@ const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
 
 /// A server over a store of its own.
-struct Site {
-    server: TestServer,
+pub struct Site {
+    /// A server over the store.
+    pub server: TestServer,
     _folder: tempfile::TempDir,
 }
 
 impl Site {
-    async fn new(options: ServerOptions) -> Self {
+    /// A server with an empty store.
+    pub async fn new(options: ServerOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = StoreConfig::new(folder.path());
         let store = tokio::task::spawn_blocking(move || Store::open(config, &Scope::new()).unwrap())
@@ -57,18 +59,20 @@ impl Site {
 }
 
 /// What was pushed: three services, one of them twice.
-struct Pushed {
+pub struct Pushed {
     now_ms: i64,
     totals: BTreeMap<&'static str, i64>,
     samples: i64,
 }
 
 impl Pushed {
-    fn range(&self) -> (i64, i64) {
+    /// Start and end of all of it in Unix milliseconds.
+    pub fn range(&self) -> (i64, i64) {
         (self.now_ms - 600_000, self.now_ms + 60_000)
     }
 
-    fn selection(&self, selector: &str) -> Selection {
+    /// A question about its CPU time.
+    pub fn selection(&self, selector: &str) -> Selection {
         let (start_ms, end_ms) = self.range();
         Selection {
             profile_type: CPU.to_owned(),
@@ -78,7 +82,8 @@ impl Pushed {
         }
     }
 
-    fn total(&self) -> i64 {
+    /// Nanoseconds of all services.
+    pub fn total(&self) -> i64 {
         self.totals.values().sum()
     }
 }
@@ -101,7 +106,8 @@ fn raw(service: &str, profile: &Profile<'_>) -> RawProfile {
     }
 }
 
-async fn push_some(site: &Site) -> Pushed {
+/// Pushes profiles of three services.
+pub async fn push_some(site: &Site) -> Pushed {
     let names = Names::new(300);
     let shape = Shape {
         functions: 300,

@@ -24,6 +24,8 @@ mod fuzzing;
 #[cfg(feature = "server")]
 mod go_target;
 #[cfg(feature = "server")]
+mod grpc;
+#[cfg(feature = "server")]
 mod harness;
 #[cfg(feature = "server")]
 mod http;

@@ -1,9 +1,15 @@
 //! The Rust code under `src/wire/proto` is what the files under `proto/` give: this test makes it again and compares.
 //!
-//! In: `proto/**/*.proto`. Out: one file of messages and one of their JSON forms a package. `UPDATE_EXPECT=1` rewrites
-//! the files instead of failing. No `protoc` is needed: protox compiles the text.
+//! In: `proto/**/*.proto`. Out: one file a package: messages as prost makes them, their JSON form (`wire::json`), and a
+//! trait for each service that is served. JSON is made for what those services use, and read where it is asked for.
+//! `UPDATE_EXPECT=1` rewrites the files instead of failing. No `protoc` is needed: protox compiles the text.
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+use prost_types::field_descriptor_proto::{Label, Type};
+use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 /// Package, file of the package, packages it refers to.
 const PACKAGES: [(&str, &str, &[&str]); 5] = [
@@ -14,30 +20,30 @@ const PACKAGES: [(&str, &str, &[&str]); 5] = [
     ("querier", "querier/v1/querier.proto", &["google", "types"]),
 ];
 
+/// Services that the server has: they get a trait, and their messages a JSON form.
+const SERVED: [&str; 2] = ["PusherService", "QuerierService"];
+
 const HEADER: &str = "\
 //! Generated from `proto/SOURCE` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
-//!
-//! WHAT.
-
 ";
 
 #[test]
 fn the_generated_code_is_that_of_the_proto_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let update = std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1");
+    let sources = PACKAGES.map(|(_, source, _)| source);
+    let all = protox::compile(sources, [root.join("proto")]).unwrap();
+    let used = Used::by_services(&all);
     let mut stale = Vec::new();
     for (package, source, imports) in PACKAGES {
-        for (path, text) in generate(root, package, source, imports) {
-            let committed = std::fs::read_to_string(&path).unwrap_or_default();
-            if committed == text {
-                continue;
-            }
-            if update {
-                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                std::fs::write(&path, text).unwrap();
-            } else {
-                stale.push(path);
-            }
+        let (path, text) = generate(root, package, source, imports, &used);
+        if std::fs::read_to_string(&path).unwrap_or_default() == text {
+            continue;
+        }
+        if update {
+            std::fs::write(&path, text).unwrap();
+        } else {
+            stale.push(path);
         }
     }
     assert!(
@@ -46,45 +52,253 @@ fn the_generated_code_is_that_of_the_proto_files() {
     );
 }
 
-fn generate(root: &Path, package: &str, source: &str, imports: &[&str]) -> [(PathBuf, String); 2] {
+/// Messages by what services do with them; full names with a dot before.
+struct Used {
+    asked: BTreeSet<String>,
+    all: BTreeSet<String>,
+}
+
+impl Used {
+    fn by_services(files: &FileDescriptorSet) -> Self {
+        let (mut asked, mut all) = (BTreeSet::new(), BTreeSet::new());
+        let services = files.file.iter().flat_map(|file| &file.service);
+        for method in services
+            .filter(|service| SERVED.contains(&service.name()))
+            .flat_map(|service| &service.method)
+        {
+            add(files, method.input_type(), &mut asked);
+            add(files, method.input_type(), &mut all);
+            add(files, method.output_type(), &mut all);
+        }
+        Self { asked, all }
+    }
+}
+
+/// Adds a message and those in its fields.
+fn add(files: &FileDescriptorSet, name: &str, messages: &mut BTreeSet<String>) {
+    if !messages.insert(name.to_owned()) {
+        return;
+    }
+    for file in &files.file {
+        for message in &file.message_type {
+            if full_name(file, message) == name {
+                let fields = message.field.iter().filter(|field| field.r#type() == Type::Message);
+                fields.for_each(|field| add(files, field.type_name(), messages));
+            }
+        }
+    }
+}
+
+fn full_name(file: &FileDescriptorProto, message: &DescriptorProto) -> String {
+    format!(".{}.{}", file.package(), message.name())
+}
+
+fn generate(root: &Path, package: &str, source: &str, imports: &[&str], used: &Used) -> (PathBuf, String) {
     let descriptors = protox::compile([source], [root.join("proto")]).unwrap();
+    let file = descriptors.file.iter().find(|file| file.name() == source).unwrap();
+    let json = file.message_type.iter().map(|message| json_form(file, message, used));
+    let json: String = json.collect();
+
     let scratch = tempfile::tempdir().unwrap();
-    let file_name = format!("{package}.v1");
-
     let mut messages = prost_build::Config::new();
-    messages.out_dir(scratch.path()).bytes([".push.v1"]);
-    let mut json = pbjson_build::Builder::new();
-    json.out_dir(scratch.path())
-        .ignore_unknown_fields()
-        .ignore_unknown_enum_variants();
+    messages
+        .out_dir(scratch.path())
+        .bytes(["."])
+        .service_generator(Box::new(Services));
     for import in imports {
-        let (from, to) = (format!(".{import}.v1"), format!("crate::wire::proto::{import}"));
-        messages.extern_path(from.clone(), to.clone());
-        json.extern_path(from, to);
+        messages.extern_path(format!(".{import}.v1"), format!("crate::wire::proto::{import}"));
     }
-    for file in &descriptors.file {
-        json.register_file_descriptor(file.clone());
-    }
-    messages.compile_fds(descriptors).unwrap();
-    json.build(&[format!(".{file_name}")]).unwrap();
+    messages.compile_fds(descriptors.clone()).unwrap();
+    let messages = std::fs::read_to_string(scratch.path().join(format!("{package}.v1.rs"))).unwrap();
+    let messages = messages.replace("// This file is @generated by prost-build.\n", "");
+    let header = HEADER.replace("SOURCE", source);
+    let path = root.join(format!("src/wire/proto/{package}.rs"));
+    (path, format!("{header}\n{messages}{json}"))
+}
 
-    let target = root.join("src/wire/proto");
-    let header = |what: &str| HEADER.replace("SOURCE", source).replace("WHAT", what);
-    let read = |name: String| std::fs::read_to_string(scratch.path().join(name)).unwrap();
-    let messages = read(format!("{file_name}.rs")).replace("// This file is @generated by prost-build.\n", "");
-    let json = read(format!("{file_name}.serde.rs"));
-    let include = format!("\ninclude!(\"{package}_json.rs\");\n");
-    [
-        (
-            target.join(format!("{package}.rs")),
-            header("The messages of one package, as prost makes them") + &messages + &include,
-        ),
-        (
-            target.join(format!("{package}_json.rs")),
-            format!(
-                "// Generated from `proto/{source}` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not \
-                 edit.\n\n{json}"
-            ),
-        ),
-    ]
+/// The JSON form of a message that a service uses, a line a field: writing, and reading when it comes in a question.
+fn json_form(file: &FileDescriptorProto, message: &DescriptorProto, used: &Used) -> String {
+    let name = full_name(file, message);
+    let mut out = String::new();
+    if !used.all.contains(&name) {
+        return out;
+    }
+    assert!(
+        message.field.len() <= 64,
+        "{name}: `wire::json` marks the fields it has seen in 64 bits"
+    );
+    let real_oneofs = message
+        .field
+        .iter()
+        .filter(|field| field.oneof_index.is_some() && !field.proto3_optional());
+    assert_eq!(real_oneofs.count(), 0, "{name}: `wire::json` knows no oneof yet");
+    let _ = write!(
+        out,
+        "
+impl crate::wire::json::ToJson for {} {{
+    fn write(&self, out: &mut crate::wire::json::Writer) {{
+        out.message(|out| {{
+",
+        rust_type(message.name())
+    );
+    for field in &message.field {
+        let (name, rust) = (field.json_name(), rust_name(field));
+        let value = match enumeration(field) {
+            None => format!("self.{rust}"),
+            Some(kind) => enum_to_json(field, &rust, kind),
+        };
+        let _ = writeln!(out, "            out.field({name:?}, &{value});");
+    }
+    out.push_str("        });\n    }\n}\n");
+    if used.asked.contains(&name) {
+        read_form(&mut out, message);
+    }
+    if message.field.is_empty() {
+        out = out
+            .replace("|out| {\n        }", "|_| {}")
+            .replace("map: &mut A", "_: &mut A");
+    }
+    out
+}
+
+fn read_form(out: &mut String, message: &DescriptorProto) {
+    let _ = write!(
+        out,
+        "
+impl crate::wire::json::Fields for {} {{
+    const NAMES: &'static [[&'static str; 2]] = &[",
+        rust_type(message.name())
+    );
+    let names = message
+        .field
+        .iter()
+        .map(|field| format!("[{:?}, {:?}]", field.json_name(), field.name()));
+    let _ = writeln!(out, "{}];", names.collect::<Vec<_>>().join(", "));
+    out.push_str(
+        "
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+",
+    );
+    for (index, field) in message.field.iter().enumerate() {
+        let rust = rust_name(field);
+        let seed = match enumeration(field) {
+            None => format!("Field(&mut self.{rust})"),
+            Some(kind) => {
+                format!("Enum(&mut self.{rust}, |name| {kind}::from_str_name(name).map(Into::into))")
+            }
+        };
+        let _ = writeln!(
+            out,
+            "            {index} => map.next_value_seed(crate::wire::json::{seed}),"
+        );
+    }
+    out.push_str("            _ => Ok(()),\n        }\n    }\n}\n");
+}
+
+/// Path of the type of a field that is an enumeration.
+fn enumeration(field: &FieldDescriptorProto) -> Option<String> {
+    if field.r#type() != Type::Enum {
+        return None;
+    }
+    assert_ne!(
+        field.label(),
+        Label::Repeated,
+        "`wire::json` knows no list of enumerations yet"
+    );
+    let mut parts = field.type_name().rsplit('.');
+    let name = parts.next().unwrap();
+    let package = parts.nth(1).unwrap();
+    Some(format!("crate::wire::proto::{package}::{name}"))
+}
+
+/// The value of an enumeration as its name.
+fn enum_to_json(field: &FieldDescriptorProto, rust: &str, kind: String) -> String {
+    let name = format!("{kind}::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)");
+    if field.proto3_optional() {
+        format!("self.{rust}.map(|value| {name})")
+    } else {
+        format!("Some(self.{rust}).filter(|value| *value != 0).map(|value| {name})")
+    }
+}
+
+/// The name that prost gives a message: `GoPGO` is `GoPgo`.
+fn rust_type(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let is_upper = |index: usize| letters.get(index).is_none_or(char::is_ascii_uppercase);
+    let lowered = letters.iter().enumerate().map(|(index, letter)| {
+        let is_inside = index > 0 && is_upper(index - 1) && is_upper(index + 1);
+        if is_inside {
+            letter.to_ascii_lowercase()
+        } else {
+            *letter
+        }
+    });
+    lowered.collect()
+}
+
+/// The name that prost gives a field: `profile_typeID` is `profile_type_id`.
+fn rust_name(field: &FieldDescriptorProto) -> String {
+    let mut name = String::new();
+    let mut was_lower = false;
+    for character in field.name().chars() {
+        if character.is_ascii_uppercase() && was_lower {
+            name.push('_');
+        }
+        was_lower = character.is_ascii_lowercase();
+        name.push(character.to_ascii_lowercase());
+    }
+    if matches!(name.as_str(), "type" | "async" | "match" | "enum" | "move") {
+        name.insert_str(0, "r#");
+    }
+    name
+}
+
+/// Writes the trait of a service that is served.
+struct Services;
+
+impl prost_build::ServiceGenerator for Services {
+    fn generate(&mut self, service: prost_build::Service, out: &mut String) {
+        if !SERVED.contains(&service.name.as_str()) {
+            return;
+        }
+        let full_name = format!("{}.{}", service.package, service.proto_name);
+        let _ = write!(
+            out,
+            "/// The calls of `{full_name}`.
+pub trait {}: Clone + Send + Sync + 'static {{
+",
+            service.name
+        );
+        for method in &service.methods {
+            assert!(
+                !method.client_streaming && !method.server_streaming,
+                "streams are not served yet"
+            );
+            let (name, ask, reply) = (&method.name, &method.input_type, &method.output_type);
+            let _ = writeln!(
+                out,
+                "    fn {name}(&self, call: crate::wire::service::Call<{ask}>) -> impl Future<Output = crate::wire::service::CallResult<{reply}>> + Send;"
+            );
+        }
+        out.push_str(
+            "
+    /// Hands all calls over.
+    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+",
+        );
+        for method in &service.methods {
+            let (name, proto_name) = (&method.name, &method.proto_name);
+            let _ = write!(
+                out,
+                "        let service = self.clone();
+        routes.unary(\"{full_name}/{proto_name}\", move |call| {{
+            let service = service.clone();
+            async move {{ service.{name}(call).await }}
+        }});
+"
+            );
+        }
+        out.push_str("    }\n}\n");
+    }
 }

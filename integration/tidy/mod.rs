@@ -67,7 +67,7 @@ const MAY_IMPORT_INSIDE: [(&str, &[&str], &[&str]); 3] = [
 ];
 
 /// An outside crate and the only places that may name it, with the reason.
-const AT_HOME: [(&str, &[&str], &str); 20] = [
+const AT_HOME: [(&str, &[&str], &str); 22] = [
     (
         "self_cell",
         &["src/profile/decoded.rs"],
@@ -77,6 +77,16 @@ const AT_HOME: [(&str, &[&str], &str); 20] = [
         "pgwire",
         &["src/server/postgres/"],
         "one module knows the messages of PostgreSQL",
+    ),
+    (
+        "tonic",
+        &["src/server/", "integration/"],
+        "gRPC's own types end where its requests do",
+    ),
+    (
+        "tonic_web",
+        &["src/server/"],
+        "gRPC's own types end where its requests do",
     ),
     (
         "datafusion_pg_catalog",

@@ -24,7 +24,7 @@ pub struct TenantId(Arc<str>);
 /// Why a text is no tenant id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TenantError {
-    /// The text is empty.
+    /// The text has no character.
     #[error("the tenant id is empty")]
     Empty,
     /// It is longer than 150 bytes.
@@ -52,7 +52,7 @@ impl TenantId {
         Self(DEFAULT_TENANT.into())
     }
 
-    /// The id as a text.
+    /// The id as text, for paths and questions.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -7,9 +7,9 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, BodyDataStream};
-use bytes::Bytes;
-use futures::StreamExt;
+use axum::body::Body;
+use bytes::{Buf as _, Bytes, BytesMut};
+use futures::{Stream, StreamExt, stream};
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
 
@@ -18,14 +18,16 @@ use crate::server::budget::Budget;
 use crate::server::limits::{BodyLimit, ServerLimits};
 use crate::server::workers::{AT_ONCE_BYTES, Workers};
 use crate::wire::connect::{Code, Compression, ConnectError};
+use crate::wire::grpc::{PREFIX_BYTES, Prefix};
 
-/// How much of a body that is too large is read and dropped, so that the client, still sending, gets to read the answer.
+/// How much of a body that is too large is read and dropped, so that the client, still sending, gets to read the
+/// answer.
 const DRAIN_BYTES: usize = 64 << 20;
 
-/// Time for that.
+/// Time for reading and dropping such a body.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
-/// Takes bodies in.
+/// Takes in the bodies of requests.
 #[derive(Debug)]
 pub struct Intake {
     budget: Budget,
@@ -40,9 +42,8 @@ pub struct Charge(Vec<HeldBytes>);
 /// A body that is all there.
 #[derive(Debug)]
 pub struct TakenBody {
-    /// The bytes.
     pub bytes: Bytes,
-    /// Their memory.
+    /// The memory of the bytes.
     pub charge: Charge,
 }
 
@@ -79,6 +80,26 @@ impl Intake {
         made.await
     }
 
+    /// Reads the one message of a gRPC call and undoes its compression. How long it is stands before it, so exactly
+    /// that is taken of the budget.
+    pub async fn read_message(
+        &self,
+        compression: Compression,
+        body: Body,
+        limit: BodyLimit,
+    ) -> Result<TakenBody, ConnectError> {
+        let (body, is_compressed) = self.in_time(self.arrive_message(body, limit.bytes)).await?;
+        let compression = match compression {
+            _ if !is_compressed => Compression::Identity,
+            Compression::Identity => {
+                let message = "the message is compressed, and the header grpc-encoding does not say how";
+                return Err(ConnectError::invalid(message));
+            }
+            named => named,
+        };
+        self.unpack(compression, body, limit.unpacked_bytes).await
+    }
+
     async fn arrive(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<TakenBody, ConnectError> {
         let announced = headers
             .get(CONTENT_LENGTH)
@@ -90,7 +111,40 @@ impl Intake {
         }
         let expected = announced.unwrap_or_else(|| self.budget.arriving.small_bytes().min(max_bytes));
         let held = self.budget.arriving.take(expected).await?;
-        let read = self.collect(stream, held, expected, max_bytes);
+        self.in_time(self.collect(stream, held, expected, max_bytes)).await
+    }
+
+    /// The message, and whether it is compressed.
+    async fn arrive_message(&self, body: Body, max_bytes: usize) -> Result<(TakenBody, bool), ConnectError> {
+        let mut stream = body.into_data_stream();
+        let mut start = BytesMut::new();
+        while start.len() < PREFIX_BYTES {
+            let chunk = stream.next().await.transpose().map_err(broken)?;
+            start.extend_from_slice(&chunk.ok_or_else(|| ended_early(start.len(), PREFIX_BYTES))?);
+        }
+        let mut prefix = [0; PREFIX_BYTES];
+        start.split_to(PREFIX_BYTES).copy_to_slice(&mut prefix);
+        let prefix = Prefix::read(prefix)?;
+        let length = prefix.length as usize;
+        if length > max_bytes {
+            drain(&mut stream).await;
+            return Err(too_large(max_bytes));
+        }
+        let held = self.budget.arriving.take(length).await?;
+        let stream = stream::iter([Ok(start.freeze())]).chain(stream);
+        let body = self.collect(stream, held, length, length).await;
+        let body = body.map_err(|error| match error.status {
+            413 => ConnectError::invalid(format!("the body is longer than one message, which has {length} bytes")),
+            _ => error,
+        })?;
+        if body.bytes.len() < length {
+            return Err(ended_early(body.bytes.len(), length));
+        }
+        Ok((body, prefix.is_compressed))
+    }
+
+    /// Runs the reading of a body within the time that there is for it.
+    async fn in_time<T>(&self, read: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
         tokio::time::timeout(self.body_timeout, read).await.unwrap_or_else(|_| {
             Err(ConnectError::new(
                 Code::DeadlineExceeded,
@@ -103,7 +157,7 @@ impl Intake {
     /// Reads a stream into memory of which `expected` bytes are held already.
     async fn collect(
         &self,
-        mut stream: BodyDataStream,
+        mut stream: impl Stream<Item = Result<Bytes, axum::Error>> + Unpin,
         held: HeldBytes,
         expected: usize,
         max_bytes: usize,
@@ -112,9 +166,7 @@ impl Intake {
         // Memory that nothing is written to is not used.
         let mut bytes = Vec::with_capacity(expected);
         while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(|error| {
-                ConnectError::new(Code::Canceled, format!("cannot read the body: {error}")).with_status(408)
-            })?;
+            let chunk = chunk.map_err(broken)?;
             let length = bytes.len() + chunk.len();
             if length > max_bytes {
                 drop((bytes, charge));
@@ -203,7 +255,15 @@ fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("request body too large: the limit is {max_bytes} bytes"))
 }
 
-async fn drain(stream: &mut BodyDataStream) {
+fn broken(error: axum::Error) -> ConnectError {
+    ConnectError::new(Code::Canceled, format!("cannot read the body: {error}")).with_status(408)
+}
+
+fn ended_early(length: usize, expected: usize) -> ConnectError {
+    ConnectError::invalid(format!("the message ended after {length} of {expected} bytes"))
+}
+
+async fn drain(stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin)) {
     let work = async {
         let mut drained = 0;
         while let Some(Ok(chunk)) = stream.next().await {

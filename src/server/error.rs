@@ -1,7 +1,7 @@
 //! Errors of the layers below as Connect errors and HTTP answers.
 //!
-//! In: errors of sinks, the query engine and codecs. Out: status, `{"code", "message", "details"}`, and `Retry-After` where waiting helps. The one place where
-//! that mapping is written.
+//! In: errors of sinks, the query engine and codecs. Out: status, `{"code", "message", "details"}`, and `Retry-After`
+//! where waiting helps. The one place where that mapping is written.
 
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -46,14 +46,19 @@ impl From<QueryError> for ConnectError {
     }
 }
 
+/// Says that a request was not answered: loudly when that is the server's fault.
+pub fn log(error: &ConnectError) {
+    if error.status >= 500 {
+        tracing::warn!(status = error.status, error = %error, "request failed");
+    } else {
+        tracing::debug!(status = error.status, error = %error, "request refused");
+    }
+}
+
 impl IntoResponse for ConnectError {
     fn into_response(self) -> Response {
+        log(&self);
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        if status.is_server_error() {
-            tracing::warn!(status = status.as_u16(), error = %self, "request failed");
-        } else {
-            tracing::debug!(status = status.as_u16(), error = %self, "request refused");
-        }
         let mut response = (status, self.to_json()).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -19,7 +19,7 @@ use crate::server::tenant::tenant;
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
 
-/// Takes the upload of an SDK.
+/// `POST /ingest`: answers when the profile is durable.
 pub async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
     match take(state, request).await {
         Ok(()) => StatusCode::OK.into_response(),
@@ -64,7 +64,7 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
             }
         }
     };
-    let errors = state.append_decoded(tenant, profiles, charge).await?;
+    let errors = state.append_decoded(tenant, profiles, Box::new(charge)).await?;
     match SinkError::joined(errors) {
         None => Ok(()),
         Some(error) => Err(error.into()),

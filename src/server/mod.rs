@@ -6,13 +6,17 @@
 
 mod body;
 mod budget;
+mod calls;
+mod connect;
 mod delete;
 mod error;
+mod grpc;
 mod ingest;
 mod limits;
 mod metrics;
 mod observe;
 mod page;
+mod perform;
 pub mod postgres;
 mod push;
 mod querier;
@@ -24,7 +28,6 @@ mod state;
 mod status;
 mod tenant;
 mod token;
-mod unary;
 mod workers;
 
 pub use crate::admin::listen;

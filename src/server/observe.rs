@@ -1,6 +1,8 @@
-//! What the server says about its requests: metrics by route and status, a log line each at debug level; and what happens when a handler panics.
+//! What the server says about its requests: metrics by route and status, a log line each at debug level; and what
+//! happens when a handler panics.
 //!
-//! In: every request. Out: counters and histograms in the given scope. Routes are labelled by their template, never by the path that came.
+//! In: every request. Out: counters and histograms in the given scope. Routes are labelled by their template, never by
+//! the path that came.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -16,6 +18,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use crate::server::ServerState;
 use crate::server::metrics::{RouteLabels, TimeLabels};
 use crate::wire::connect::{Code, ConnectError};
+
+/// The HTTP status that a call would have had, on an answer whose protocol has statuses of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallStatus(pub(super) u16);
 
 /// Counts a request in flight until dropped, also when the client goes away and the handler's future is dropped.
 struct InFlight<'a>(&'a Gauge);
@@ -33,7 +39,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// The middleware.
+/// Counts a request and its time, and answers 500 for a handler that panicked.
 pub async fn observe(State(state): State<ServerState>, request: Request<Body>, next: Next) -> Response {
     let started = Instant::now();
     let route = route(&request, &state.options.prefix);
@@ -47,7 +53,11 @@ pub async fn observe(State(state): State<ServerState>, request: Request<Body>, n
             ConnectError::new(Code::Internal, "the request made the server fail").into_response()
         });
     let elapsed = started.elapsed();
-    let status = response.status().as_u16();
+    // gRPC answers 200 to everything: its own status counts.
+    let status = match response.extensions().get::<CallStatus>() {
+        Some(CallStatus(status)) => *status,
+        None => response.status().as_u16(),
+    };
     tracing::debug!(
         method = method.as_str(),
         route,

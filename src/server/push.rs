@@ -1,43 +1,31 @@
-//! `push.v1.PusherService/Push`.
+//! `push.v1.PusherService`.
 //!
-//! In: a call. Out: the profiles to the store; the store's errors, joined, to the caller. Valid profiles of a call stay stored when others are
-//! refused.
+//! In: profiles. Out: to the store; the store's errors, joined, to the caller. Valid profiles of a call stay stored
+//! when others are refused.
 
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use http::Request;
-
-use crate::server::ServerState;
-use crate::server::unary::{Answer, Call, in_time, receive, respond};
-use crate::wire::connect::ConnectError;
-use crate::wire::proto::push::{PushRequest, PushResponse};
+use crate::server::state::ServerState;
+use crate::wire::proto::push::{PushRequest, PushResponse, PusherService};
 use crate::wire::push::PushBatch;
-use crate::wire::weight;
+use crate::wire::service::{Call, CallResult};
 
-/// Takes the profiles of a call.
-pub async fn push(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    run(state, request).await.unwrap_or_else(IntoResponse::into_response)
-}
+/// Hands pushed profiles to the store.
+#[derive(Clone)]
+pub(super) struct Pusher(pub(super) ServerState);
 
-async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
-    let limit = state.options.limits.push();
-    let take_apart = |ask: PushRequest| Ok(PushBatch::from_request(ask)?.split());
-    let Call {
-        headers,
-        tenant,
-        ask: (profiles, outcome),
-        charge,
-    } = receive(&state, request, limit, weight::push, take_apart).await?;
-    let work = async {
+impl PusherService for Pusher {
+    async fn push(&self, call: Call<PushRequest>) -> CallResult<PushResponse> {
+        let Call {
+            tenant, ask, memory, ..
+        } = call;
+        let bytes = prost::Message::encoded_len(&ask);
+        let split = move || Ok((PushBatch::from_request(ask)?.split(), memory));
+        let ((profiles, outcome), memory) = self.0.workers.run(bytes, split).await?;
         let errors = if profiles.is_empty() {
             Vec::new()
         } else {
-            state.append(tenant, profiles, charge).await?
+            self.0.append(tenant, profiles, memory).await?
         };
         outcome.finish(errors)?;
-        Ok(Answer::Message(PushResponse {}))
-    };
-    let answer = in_time(headers.timeout, work).await?;
-    respond(&state, headers, answer).await
+        Ok(PushResponse {}.into())
+    }
 }

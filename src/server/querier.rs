@@ -1,179 +1,206 @@
-//! The calls of `querier.v1.QuerierService`.
+//! `querier.v1.QuerierService`.
 //!
-//! In: messages. Out: questions to the query engine, its answers as messages. What a message may say is checked here (node limits, ids, formats); what
-//! it means is the engine's business. Calls that are not here answer `unimplemented`.
-
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
-use http::Request;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+//! In: messages. Out: questions to the query engine, its answers as messages. What a message may say is checked here
+//! (node limits, ids, formats); what it means is the engine's business. Calls that are not here answer `unimplemented`.
 
 use crate::profile::pprof::encode;
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{Labels, ProfileType, TenantId};
 use crate::query::{Aggregation, SeriesQuery, StackQuery, TimeRange};
-use crate::server::unary::{Answer, unary};
 use crate::server::{ServerLimits, ServerState};
-use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError};
+use crate::wire::connect::{Code, Codec, ConnectError};
 use crate::wire::pprof_message::message;
-use crate::wire::proto::querier::{self, ProfileFormat};
+use crate::wire::proto::google::Profile;
+use crate::wire::proto::querier::{self, ProfileFormat, QuerierService};
 use crate::wire::proto::types;
 use crate::wire::push::pairs;
 use crate::wire::querier::{diff_message, flamegraph_message, type_message};
-use crate::wire::{graph_json, pprof_json};
+use crate::wire::service::{Answer, Call, CallResult};
 
 /// Characters of a selector that an error repeats.
 const SHOWN_CHARS: usize = 1000;
 /// Most selectors, ids or names in one list of a question.
 const MAX_LISTED: usize = 1000;
-/// Shortest step of a time line in seconds: points are told in milliseconds.
+/// Shortest step of a time line in seconds: points have times in milliseconds.
 const MIN_STEP: f64 = 0.001;
 
-/// `ProfileTypes`. Without a range: all that there ever were.
-pub async fn profile_types(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(
-        state,
-        request,
-        |state, tenant, ask: querier::ProfileTypesRequest| async move {
-            let range = (ask.start != 0 || ask.end != 0).then(|| TimeRange::new(ask.start, ask.end));
-            let found = state.engine.profile_types(tenant.as_str(), range).await?;
-            Ok(Answer::Message(querier::ProfileTypesResponse {
-                profile_types: found.iter().map(type_message).collect(),
-            }))
-        },
-    )
-    .await
-}
+/// Answers questions by the query engine.
+#[derive(Clone)]
+pub(super) struct Querier(pub(super) ServerState);
 
-/// `LabelNames`.
-pub async fn label_names(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(
-        state,
-        request,
-        |state, tenant, ask: types::LabelNamesRequest| async move {
-            let matchers = all_matchers(&state, ask.matchers).await?;
-            let range = TimeRange::new(ask.start, ask.end);
-            let names = state.engine.label_names(tenant.as_str(), &matchers, range).await?;
-            Ok(Answer::Message(types::LabelNamesResponse { names }))
-        },
-    )
-    .await
-}
-
-/// `LabelValues`.
-pub async fn label_values(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(
-        state,
-        request,
-        |state, tenant, ask: types::LabelValuesRequest| async move {
-            let matchers = all_matchers(&state, ask.matchers).await?;
-            let range = TimeRange::new(ask.start, ask.end);
-            let names = state.engine.label_values(tenant.as_str(), &ask.name, &matchers, range).await?;
-            Ok(Answer::Message(types::LabelValuesResponse { names }))
-        },
-    )
-    .await
-}
-
-/// `Series`.
-pub async fn series(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(
-        state,
-        request,
-        |state, tenant, ask: querier::SeriesRequest| async move {
-            let matchers = all_matchers(&state, ask.matchers).await?;
-            let range = TimeRange::new(ask.start, ask.end);
-            at_most("label names", ask.label_names.len())?;
-            let sets = state.engine.series(tenant.as_str(), &matchers, &ask.label_names, range).await?;
-            let message = |labels: &Labels| types::Labels { labels: pairs(labels) };
-            Ok(Answer::Message(querier::SeriesResponse {
-                labels_set: sets.iter().map(message).collect(),
-            }))
-        },
-    )
-    .await
-}
-
-/// `SelectSeries`. As in Pyroscope 2, `stack_trace_selector` and `exemplar_type` change nothing.
-pub async fn select_series(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(
-        state,
-        request,
-        |state, tenant, ask: querier::SelectSeriesRequest| async move {
-            if !ask.step.is_finite() || ask.step < MIN_STEP {
-                return Err(ConnectError::invalid(format!(
-                    "step must be at least {MIN_STEP} seconds, not {}",
-                    ask.step
-                )));
-            }
-            at_most("labels to group by", ask.group_by.len())?;
-            let query = SeriesQuery {
-                profile_type: profile_type(&ask.profile_type_id)?,
-                matchers: matchers(&state, ask.label_selector.clone()).await?,
-                range: TimeRange::new(ask.start, ask.end),
-                step: ask.step,
-                aggregation: match ask.aggregation() {
-                    types::TimeSeriesAggregationType::Sum => Aggregation::Sum,
-                    types::TimeSeriesAggregationType::Average => Aggregation::Average,
-                },
-                limit: usize::try_from(ask.limit.unwrap_or(0))
-                    .map_err(|_| ConnectError::invalid("limit must not be negative"))?,
-                group_by: ask.group_by,
-            };
-            let lines = state.engine.select_series(tenant.as_str(), query).await?;
-            let series = lines
-                .into_iter()
-                .map(|line| types::Series {
-                    labels: pairs(&line.labels),
-                    points: line
-                        .points
-                        .into_iter()
-                        .map(|(timestamp, value)| types::Point {
-                            value,
-                            timestamp,
-                            ..types::Point::default()
-                        })
-                        .collect(),
-                })
-                .collect();
-            Ok(Answer::Message(querier::SelectSeriesResponse { series }))
-        },
-    )
-    .await
-}
-
-/// `SelectMergeStacktraces`, as a flame graph or as pprof.
-pub async fn merge_stacktraces(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(state, request, |state, tenant, ask| {
-        Box::pin(stacktraces(state, tenant, ask))
-    })
-    .await
-}
-
-async fn stacktraces(
-    state: ServerState,
-    tenant: TenantId,
-    ask: querier::SelectMergeStacktracesRequest,
-) -> Result<Answer<querier::SelectMergeStacktracesResponse>, ConnectError> {
-    let format = ask.format();
-    let max_nodes = max_nodes(ask.max_nodes, &state.options.limits)?;
-    let details = ask.frame_details;
-    let query = stacktraces_query(&state, ask).await?;
-    let mut answer = querier::SelectMergeStacktracesResponse::default();
-    match format {
-        ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
-            answer.flamegraph = Some(graph(&state, tenant.as_str(), query, max_nodes, details).await?);
-        }
-        ProfileFormat::Pprof => {
-            let profile = state.engine.merge_profile(tenant.as_str(), query, message).await?;
-            answer.pprof = Some(querier::PprofProfile { profile: Some(profile) });
-        }
-        ProfileFormat::Tree => return Err(unimplemented("the format TREE is")),
-        ProfileFormat::Dot => return Err(unimplemented("the format DOT is")),
+impl QuerierService for Querier {
+    /// Without a range: all that there ever were.
+    async fn profile_types(
+        &self,
+        call: Call<querier::ProfileTypesRequest>,
+    ) -> CallResult<querier::ProfileTypesResponse> {
+        let ask = &call.ask;
+        let range = (ask.start != 0 || ask.end != 0).then(|| TimeRange::new(ask.start, ask.end));
+        let found = self.0.engine.profile_types(call.tenant.as_str(), range).await?;
+        let profile_types = found.iter().map(type_message).collect();
+        Ok(querier::ProfileTypesResponse { profile_types }.into())
     }
-    Ok(Answer::Large(answer, graph_json::stacktraces))
+
+    async fn label_values(&self, call: Call<types::LabelValuesRequest>) -> CallResult<types::LabelValuesResponse> {
+        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let matchers = all_matchers(&self.0, ask.matchers).await?;
+        let range = TimeRange::new(ask.start, ask.end);
+        let names = self.0.engine.label_values(tenant, &ask.name, &matchers, range).await?;
+        Ok(types::LabelValuesResponse { names }.into())
+    }
+
+    async fn label_names(&self, call: Call<types::LabelNamesRequest>) -> CallResult<types::LabelNamesResponse> {
+        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let matchers = all_matchers(&self.0, ask.matchers).await?;
+        let range = TimeRange::new(ask.start, ask.end);
+        let names = self.0.engine.label_names(tenant, &matchers, range).await?;
+        Ok(types::LabelNamesResponse { names }.into())
+    }
+
+    async fn series(&self, call: Call<querier::SeriesRequest>) -> CallResult<querier::SeriesResponse> {
+        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let matchers = all_matchers(&self.0, ask.matchers).await?;
+        let range = TimeRange::new(ask.start, ask.end);
+        at_most("label names", ask.label_names.len())?;
+        let sets = self.0.engine.series(tenant, &matchers, &ask.label_names, range).await?;
+        let set = |labels: &Labels| types::Labels { labels: pairs(labels) };
+        let labels_set = sets.iter().map(set).collect();
+        Ok(querier::SeriesResponse { labels_set }.into())
+    }
+
+    /// As a flame graph or as pprof.
+    async fn select_merge_stacktraces(
+        &self,
+        call: Call<querier::SelectMergeStacktracesRequest>,
+    ) -> CallResult<querier::SelectMergeStacktracesResponse> {
+        let (tenant, ask) = (&call.tenant, call.ask);
+        let format = ask.format();
+        let max_nodes = max_nodes(ask.max_nodes, &self.0.options.limits)?;
+        let details = ask.frame_details;
+        let query = stacktraces_query(&self.0, ask).await?;
+        match format {
+            ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
+                let flamegraph = Some(graph(&self.0, tenant, query, max_nodes, details).await?);
+                Ok(querier::SelectMergeStacktracesResponse {
+                    flamegraph,
+                    ..Default::default()
+                }
+                .into())
+            }
+            ProfileFormat::Pprof => {
+                let profile = self.0.engine.merge_profile(tenant.as_str(), query, message).await?;
+                let pprof = Some(querier::PprofProfile { profile: Some(profile) });
+                Ok(querier::SelectMergeStacktracesResponse {
+                    pprof,
+                    ..Default::default()
+                }
+                .into())
+            }
+            ProfileFormat::Tree => Err(unimplemented("the format TREE is")),
+            ProfileFormat::Dot => Err(unimplemented("the format DOT is")),
+        }
+    }
+
+    /// What older clients use for what `SelectMergeStacktraces` does with `span_selector`.
+    async fn select_merge_span_profile(
+        &self,
+        call: Call<querier::SelectMergeSpanProfileRequest>,
+    ) -> CallResult<querier::SelectMergeSpanProfileResponse> {
+        let (tenant, ask) = (&call.tenant, call.ask);
+        let max_nodes = max_nodes(ask.max_nodes, &self.0.options.limits)?;
+        if matches!(
+            ask.format(),
+            ProfileFormat::Tree | ProfileFormat::Dot | ProfileFormat::Pprof
+        ) {
+            return Err(unimplemented("formats other than FLAMEGRAPH are"));
+        }
+        let mut query = stack_query(&self.0, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
+        query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
+        if query.span_ids.is_empty() {
+            return Err(ConnectError::invalid("span_selector must name at least one span"));
+        }
+        Ok(querier::SelectMergeSpanProfileResponse {
+            flamegraph: Some(graph(&self.0, tenant, query, max_nodes, false).await?),
+            ..Default::default()
+        }
+        .into())
+    }
+
+    /// The merged profile itself is the answer. `max_nodes` changes nothing, as in Pyroscope.
+    async fn select_merge_profile(&self, call: Call<querier::SelectMergeProfileRequest>) -> CallResult<Profile> {
+        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let mut query = stack_query(&self.0, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
+        query.call_site = call_site(ask.stack_trace_selector)?;
+        at_most("profile ids", ask.profile_id_selector.len())?;
+        query.profile_ids = ask.profile_id_selector;
+        query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
+        match call.codec {
+            Codec::Json => Ok(self.0.engine.merge_profile(tenant, query, message).await?.into()),
+            Codec::Proto => {
+                let bytes = self.0.engine.merge_profile(tenant, query, encode).await?;
+                Ok(Answer::Encoded(bytes.into()))
+            }
+        }
+    }
+
+    /// As in Pyroscope 2, `stack_trace_selector` and `exemplar_type` change nothing.
+    async fn select_series(
+        &self,
+        call: Call<querier::SelectSeriesRequest>,
+    ) -> CallResult<querier::SelectSeriesResponse> {
+        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        if !ask.step.is_finite() || ask.step < MIN_STEP {
+            return Err(ConnectError::invalid(format!(
+                "step must be at least {MIN_STEP} seconds, not {}",
+                ask.step
+            )));
+        }
+        at_most("labels to group by", ask.group_by.len())?;
+        let query = SeriesQuery {
+            profile_type: profile_type(&ask.profile_type_id)?,
+            matchers: matchers(&self.0, ask.label_selector.clone()).await?,
+            range: TimeRange::new(ask.start, ask.end),
+            step: ask.step,
+            aggregation: match ask.aggregation() {
+                types::TimeSeriesAggregationType::Sum => Aggregation::Sum,
+                types::TimeSeriesAggregationType::Average => Aggregation::Average,
+            },
+            limit: usize::try_from(ask.limit.unwrap_or(0))
+                .map_err(|_| ConnectError::invalid("limit must not be negative"))?,
+            group_by: ask.group_by,
+        };
+        let lines = self.0.engine.select_series(tenant, query).await?;
+        let point = |(timestamp, value)| types::Point { value, timestamp };
+        let series = lines.into_iter().map(|line| types::Series {
+            labels: pairs(&line.labels),
+            points: line.points.into_iter().map(point).collect(),
+        });
+        let series = series.collect();
+        Ok(querier::SelectSeriesResponse { series }.into())
+    }
+
+    /// Both sides of one type, told apart by selector or range. The larger of the two node limits counts.
+    async fn diff(&self, call: Call<querier::DiffRequest>) -> CallResult<querier::DiffResponse> {
+        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let (Some(left), Some(right)) = (ask.left, ask.right) else {
+            return Err(ConnectError::invalid("a difference needs `left` and `right`"));
+        };
+        let limits = &self.0.options.limits;
+        let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
+        let (left, right) = (
+            stacktraces_query(&self.0, left).await?,
+            stacktraces_query(&self.0, right).await?,
+        );
+        if left.profile_type != right.profile_type {
+            return Err(ConnectError::invalid(format!(
+                "both sides must have one profile type, not `{}` and `{}`",
+                left.profile_type, right.profile_type
+            )));
+        }
+        let graph = self.0.engine.diff(tenant, left, right, max_nodes).await?;
+        let flamegraph = Some(diff_message(graph));
+        Ok(querier::DiffResponse { flamegraph }.into())
+    }
 }
 
 async fn stacktraces_query(
@@ -196,106 +223,6 @@ async fn stacktraces_query(
         return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
     }
     Ok(query)
-}
-
-/// `Diff`: both sides of one type, told apart by selector or range. The larger of the two node limits counts.
-pub async fn diff(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(state, request, |state, tenant, ask: querier::DiffRequest| {
-        Box::pin(async move {
-            let (Some(left), Some(right)) = (ask.left, ask.right) else {
-                return Err(ConnectError::invalid("a difference needs `left` and `right`"));
-            };
-            let limits = &state.options.limits;
-            let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
-            let (left, right) = (
-                stacktraces_query(&state, left).await?,
-                stacktraces_query(&state, right).await?,
-            );
-            if left.profile_type != right.profile_type {
-                return Err(ConnectError::invalid(format!(
-                    "both sides must have one profile type, not `{}` and `{}`",
-                    left.profile_type, right.profile_type
-                )));
-            }
-            let graph = state.engine.diff(tenant.as_str(), left, right, max_nodes).await?;
-            let answer = querier::DiffResponse {
-                flamegraph: Some(diff_message(graph)),
-            };
-            Ok(Answer::Large(answer, graph_json::diff))
-        })
-    })
-    .await
-}
-
-/// `SelectMergeSpanProfile`, which older clients use for what `SelectMergeStacktraces` does with `span_selector`.
-pub async fn merge_span_profile(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    question(
-        state,
-        request,
-        |state, tenant, ask: querier::SelectMergeSpanProfileRequest| async move {
-            let max_nodes = max_nodes(ask.max_nodes, &state.options.limits)?;
-            if matches!(
-                ask.format(),
-                ProfileFormat::Tree | ProfileFormat::Dot | ProfileFormat::Pprof
-            ) {
-                return Err(unimplemented("formats other than FLAMEGRAPH are"));
-            }
-            let mut query = stack_query(&state, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
-            query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
-            if query.span_ids.is_empty() {
-                return Err(ConnectError::invalid("span_selector must name at least one span"));
-            }
-            let answer = querier::SelectMergeSpanProfileResponse {
-                flamegraph: Some(graph(&state, tenant.as_str(), query, max_nodes, false).await?),
-                ..querier::SelectMergeSpanProfileResponse::default()
-            };
-            Ok(Answer::Large(answer, graph_json::span_profile))
-        },
-    )
-    .await
-}
-
-/// `SelectMergeProfile`: the merged profile itself is the answer. `max_nodes` changes nothing, as in Pyroscope.
-pub async fn merge_profile(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    // Refused with its reason by the call itself when the headers are wrong.
-    let is_json = CallHeaders::read(request.headers()).is_ok_and(|headers| headers.codec == Codec::Json);
-    question(
-        state,
-        request,
-        move |state, tenant, ask: querier::SelectMergeProfileRequest| async move {
-            let mut query = stack_query(&state, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
-            query.call_site = call_site(ask.stack_trace_selector)?;
-            at_most("profile ids", ask.profile_id_selector.len())?;
-            query.profile_ids = ask.profile_id_selector;
-            query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
-            if is_json {
-                let profile = state.engine.merge_profile(tenant.as_str(), query, message).await?;
-                return Ok(Answer::Large(profile, pprof_json::profile));
-            }
-            let bytes = state.engine.merge_profile(tenant.as_str(), query, encode).await?;
-            Ok(Answer::Encoded(bytes.into()))
-        },
-    )
-    .await
-}
-
-/// A call that asks the engine. It waits for a place among the questions before it reads its selectors, so that these
-/// are bounded together with the rest.
-async fn question<Ask, Reply, Work>(
-    state: ServerState,
-    request: Request<Body>,
-    work: impl FnOnce(ServerState, TenantId, Ask) -> Work,
-) -> Response
-where
-    Ask: prost::Message + Default + DeserializeOwned + 'static,
-    Reply: prost::Message + Default + Serialize + DeserializeOwned + 'static,
-    Work: Future<Output = Result<Answer<Reply>, ConnectError>>,
-{
-    unary(state, request, |state, tenant, ask| async move {
-        let engine = state.engine.clone();
-        engine.admitted(work(state, tenant, ask)).await
-    })
-    .await
 }
 
 fn unimplemented(what: &str) -> ConnectError {
@@ -404,11 +331,12 @@ fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, Connect
 /// A flame graph as the message. A client that did not ask for files and lines knows functions by name only.
 async fn graph(
     state: &ServerState,
-    tenant: &str,
+    tenant: &TenantId,
     query: StackQuery,
     max_nodes: usize,
     details: bool,
 ) -> Result<querier::FlameGraph, ConnectError> {
+    let tenant = tenant.as_str();
     let graph = if details {
         state.engine.detailed_flamegraph(tenant, query, max_nodes).await?
     } else {

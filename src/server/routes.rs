@@ -1,7 +1,7 @@
 //! The table of routes: every one at `/` and once more under the prefix.
 //!
-//! In: a [`ServerState`]. Out: a router. What is no route of the API is looked for among the files of the page. `GET /profile` is a view of the
-//! page although `/profile` is the usual prefix: the API has no route with an empty rest.
+//! In: a [`ServerState`]. Out: a router. What is no route of the API is looked for among the files of the page. `GET
+//! /profile` is a view of the page although `/profile` is the usual prefix: the API has no route with an empty rest.
 
 use axum::Router;
 use axum::body::Body;
@@ -13,22 +13,27 @@ use http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request};
 
 use crate::server::ServerState;
+use crate::server::calls::{Admitted, Calls};
 use crate::server::delete::delete;
 use crate::server::ingest::ingest;
 use crate::server::observe::observe;
-use crate::server::push::push;
+use crate::server::perform::Bounds;
+use crate::server::push::Pusher;
+use crate::server::querier::Querier;
 use crate::server::sql::sql;
-use crate::server::{querier, status};
+use crate::server::{grpc, status};
 use crate::wire::connect::{Code, ConnectError};
-use crate::wire::push::PUSH_ROUTE;
-use crate::wire::querier::SERVICE;
+use crate::wire::grpc::Protocol;
+use crate::wire::proto::push::PusherService as _;
+use crate::wire::proto::querier::QuerierService as _;
 use crate::wire::sql::SQL_ROUTE;
+use crate::wire::weight;
 
 /// All routes of the server.
 pub fn router(state: ServerState) -> Router {
     let mut router = Router::new();
     let prefix = state.options.prefix.clone();
-    for (path, methods) in table() {
+    for (path, methods) in table(&state) {
         router = router.route(&path, methods.clone());
         if !prefix.is_empty() {
             router = router.route(&format!("{prefix}{path}"), methods);
@@ -41,20 +46,8 @@ pub fn router(state: ServerState) -> Router {
         .with_state(state)
 }
 
-fn table() -> Vec<(String, MethodRouter<ServerState>)> {
-    let calls: [(&str, MethodRouter<ServerState>); 9] = [
-        ("ProfileTypes", post(querier::profile_types)),
-        ("LabelNames", post(querier::label_names)),
-        ("LabelValues", post(querier::label_values)),
-        ("Series", post(querier::series)),
-        ("SelectSeries", post(querier::select_series)),
-        ("SelectMergeStacktraces", post(querier::merge_stacktraces)),
-        ("SelectMergeSpanProfile", post(querier::merge_span_profile)),
-        ("SelectMergeProfile", post(querier::merge_profile)),
-        ("Diff", post(querier::diff)),
-    ];
-    let mut table = vec![
-        (format!("/{PUSH_ROUTE}"), post(push)),
+fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
+    let mut table: Vec<(String, MethodRouter<ServerState>)> = vec![
         ("/ingest".to_owned(), post(ingest)),
         ("/pyroscope/ingest".to_owned(), post(ingest)),
         (format!("/{SQL_ROUTE}"), post(sql)),
@@ -63,11 +56,21 @@ fn table() -> Vec<(String, MethodRouter<ServerState>)> {
         ("/flush".to_owned(), post(status::flush)),
         ("/api/v1/admin/delete".to_owned(), post(delete)),
     ];
-    table.extend(
-        calls
-            .into_iter()
-            .map(|(name, methods)| (format!("/{SERVICE}/{name}"), methods)),
-    );
+    let mut pushes = Calls::new(Bounds {
+        limit: state.options.limits.push(),
+        weigh: weight::push,
+    });
+    Pusher(state.clone()).route(&mut pushes);
+    table.extend(pushes.into_routes());
+    let mut questions = Calls::new(Bounds {
+        limit: state.options.limits.question(),
+        weigh: weight::question,
+    });
+    Querier(state.clone()).route(&mut Admitted {
+        engine: state.engine.clone(),
+        routes: &mut questions,
+    });
+    table.extend(questions.into_routes());
     table
 }
 
@@ -87,7 +90,8 @@ async fn wrong_method(request: Request<Body>) -> Response {
     response
 }
 
-/// What is no route of the API: a file of the page, or nothing. An unknown call of a service is `unimplemented`, as Connect wants it.
+/// What is no route of the API: a file of the page, or nothing. An unknown call of a service is `unimplemented`, as
+/// Connect wants it.
 async fn page(State(state): State<ServerState>, request: Request<Body>) -> Response {
     let whole = request.uri().path();
     let path = whole
@@ -103,13 +107,15 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
             return state.page.not_found(request.headers());
         }
     }
+    let protocol = Protocol::of(request.headers());
     let is_call = path.split_once('/').is_some_and(|(service, _)| service.contains(".v1"));
-    if is_call && request.method() == Method::POST {
-        return ConnectError::new(
-            Code::Unimplemented,
-            format!("`{path}` is not implemented by this server"),
-        )
-        .into_response();
+    if request.method() == Method::POST && (is_call || protocol != Protocol::Connect) {
+        let message = format!("`{path}` is not implemented by this server");
+        let error = ConnectError::new(Code::Unimplemented, message);
+        return match protocol {
+            Protocol::Connect => error.into_response(),
+            Protocol::Grpc | Protocol::GrpcWeb => grpc::refusal(&error),
+        };
     }
     let mut response = ConnectError::new(Code::NotFound, format!("there is nothing at `{whole}`")).into_response();
     response

@@ -7,10 +7,8 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use http::header::CONTENT_LENGTH;
 
 use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::query::{Deadline, QueryError, until};
@@ -38,22 +36,27 @@ impl Answers {
     }
 }
 
-/// The answer with this body. What a client has not read at the end of `time` is given up.
-pub fn sending(answers: &Answers, time: Duration, body: Bytes) -> Result<Response, ConnectError> {
-    if body.len() <= PIECE_BYTES {
-        return Ok(body.into_response());
+/// A body of `start` and `rest`. What a client has not read at the end of `time` is given up.
+pub fn sending(answers: &Answers, time: Duration, start: &[u8], rest: Bytes) -> Result<Body, ConnectError> {
+    if rest.len() <= PIECE_BYTES {
+        let whole = if start.is_empty() {
+            rest
+        } else {
+            [start, &rest].concat().into()
+        };
+        return Ok(whole.into());
     }
-    let permit = answers.take(body.len())?;
-    let length = body.len();
+    let held = answers.take(rest.len())?;
+    let length = rest.len();
+    let first = Bytes::copy_from_slice(start);
     let pieces = (0..length).step_by(PIECE_BYTES).map(move |start| {
         // Held as long as there are pieces to come: a closure takes along only what it names.
-        let _held = &permit;
+        let _held = &held;
         let end = length.min(start + PIECE_BYTES);
         // A copy: a slice would keep all of the body as long as it is on its way.
-        Ok::<_, QueryError>(Bytes::copy_from_slice(&body[start..end]))
+        Bytes::copy_from_slice(&rest[start..end])
     });
-    let deadline = Deadline::after(time);
-    let mut response = Body::from_stream(until(deadline, stream::iter(pieces).boxed())).into_response();
-    response.headers_mut().insert(CONTENT_LENGTH, length.into());
-    Ok(response)
+    let pieces = (!first.is_empty()).then_some(first).into_iter().chain(pieces);
+    let pieces = stream::iter(pieces.map(Ok::<_, QueryError>)).boxed();
+    Ok(Body::from_stream(until(Deadline::after(time), pieces)))
 }

@@ -1,7 +1,7 @@
 //! `POST /api/v1/sql`: a query in, rows out while it runs.
 //!
-//! In: text or JSON. Out: JSON, CSV, Arrow, Parquet or pprof as `query::format` writes them. An error before the first row is an ordinary error answer; after it the
-//! connection is broken off, so that nobody takes a part for the whole.
+//! In: text or JSON. Out: JSON, CSV, Arrow, Parquet or pprof as `query::format` writes them. An error before the first
+//! row is an ordinary error answer; after it the connection is broken off, so that nobody takes a part for the whole.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::server::tenant::tenant;
 use crate::wire::connect::{CallHeaders, Code, ConnectError};
 use crate::wire::sql::{self, SqlFormat};
 
-/// The route.
+/// `POST /api/v1/sql`: rows while the query runs.
 pub async fn sql(State(state): State<ServerState>, request: Request<Body>) -> Response {
     run(state, request).await.unwrap_or_else(IntoResponse::into_response)
 }

@@ -8,7 +8,7 @@ use crate::base::BoxFuture;
 use crate::profile::sink::Receiver;
 use crate::profile::{DecodedProfile, RawProfile, SinkError, SinkErrorKind, TenantId};
 use crate::query::QueryEngine;
-use crate::server::body::{Charge, Intake};
+use crate::server::body::Intake;
 use crate::server::limits::ServerLimits;
 use crate::server::metrics::ServerMetrics;
 use crate::server::page::page;
@@ -20,6 +20,7 @@ use crate::store::maintenance::deletion::Deletion;
 use crate::store::maintenance::{Report, Work};
 use crate::store::{Store, StoreError};
 use crate::wire::connect::{Code, ConnectError};
+use crate::wire::service::Memory;
 
 /// Where the profiles of all tenants are kept. The store is one; tests have others.
 pub trait ProfileStore: Send + Sync + 'static {
@@ -78,7 +79,7 @@ pub struct ServerOptions {
     pub with_collector: bool,
     /// Who may delete profiles; with none the route is off.
     pub admin: Vec<AdminToken>,
-    /// See [`ServerLimits`].
+    /// Sizes and times of the HTTP side.
     pub limits: ServerLimits,
 }
 
@@ -100,11 +101,11 @@ pub struct ServerState(Arc<Inner>);
 
 /// The parts of a [`ServerState`].
 pub struct Inner {
-    /// Where profiles go.
+    /// Keeps the profiles of all tenants.
     pub store: Arc<dyn ProfileStore>,
-    /// Who answers questions.
+    /// Answers questions about the store's profiles.
     pub engine: QueryEngine,
-    /// Options and limits.
+    /// How the server presents itself, and its limits.
     pub options: ServerOptions,
     /// Whether the server is ready, and why not.
     pub readiness: Readiness,
@@ -142,16 +143,16 @@ impl ServerState {
 }
 
 impl ServerState {
-    /// Hands profiles to the store. Their memory is charged until the store has them, also when the caller does not
-    /// wait so long.
+    /// Hands profiles to the store. Their memory counts until the store has them, also when the caller does not wait so
+    /// long.
     pub(crate) async fn append(
         &self,
         tenant: TenantId,
         profiles: Vec<RawProfile>,
-        charge: Charge,
+        memory: Memory,
     ) -> Result<Vec<(usize, SinkError)>, ConnectError> {
         let sink = self.store.clone().sink(tenant.as_str());
-        finished(async move { sink.append(profiles).await }, charge).await
+        finished(async move { sink.append(profiles).await }, memory).await
     }
 
     /// As `append`, of decoded profiles.
@@ -159,28 +160,29 @@ impl ServerState {
         &self,
         tenant: TenantId,
         profiles: Vec<DecodedProfile>,
-        charge: Charge,
+        memory: Memory,
     ) -> Result<Vec<(usize, SinkError)>, ConnectError> {
         let sink = self.store.clone().sink(tenant.as_str());
-        finished(async move { sink.append_decoded(profiles).await }, charge).await
+        finished(async move { sink.append_decoded(profiles).await }, memory).await
     }
 }
 
-/// Runs work to its end, also when nobody waits for it, and holds its charge so long.
+/// Runs work to its end, also when nobody waits for it, and holds its memory so long.
 async fn finished<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
-    charge: Charge,
+    memory: Memory,
 ) -> Result<T, ConnectError> {
     let task = tokio::spawn(async move {
         let result = work.await;
-        drop(charge);
+        drop(memory);
         result
     });
     task.await
         .map_err(|error| ConnectError::new(Code::Internal, format!("the request made the store fail: {error}")))
 }
 
-/// A prefix with a `/` before it and none after it. Characters that mean something in a route's template (or in a URL) make no prefix.
+/// A prefix with a `/` before it and none after it. Characters that mean something in a route's template (or in a URL)
+/// make no prefix.
 fn usable_prefix(prefix: &str) -> String {
     let path = prefix.trim_matches('/');
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);

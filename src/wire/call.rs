@@ -1,18 +1,17 @@
 //! The calling side of unary Connect: one message out, one message or one error back.
 //!
-//! In: a `reqwest` client that the caller configured (TLS, proxy, pool), a base URL with an optional path prefix, headers. Retries are the
-//! caller's business: [`CallError::is_retryable`] and [`CallError::retry_after`] say what is worth it.
+//! In: a `reqwest` client that the caller configured (TLS, proxy, pool), a base URL with an optional path prefix,
+//! headers. Retries are the caller's business: [`CallError::is_retryable`] and [`CallError::retry_after`] say what is
+//! worth it.
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::wire::connect::{self, Code, Codec, ConnectError};
+use crate::wire::connect::{Code, Codec, ConnectError};
 use crate::wire::error_detail::ErrorDetail;
 
 /// Header that names the tenant.
@@ -30,21 +29,21 @@ pub enum CallError {
     /// The server could not be reached or the connection broke.
     #[error("cannot call {url}: {}", chain(.source))]
     Transport {
-        /// What was called.
+        /// URL that was called.
         url: String,
-        /// Why.
+        /// Error of the HTTP client.
         source: reqwest::Error,
     },
     /// The server answered with an error.
     #[error("{url} answered {status}: {message}")]
     Refused {
-        /// What was called.
+        /// URL that was called.
         url: String,
-        /// HTTP status.
+        /// HTTP status of the answer.
         status: u16,
         /// Connect's code, when the answer had one.
         code: Option<Code>,
-        /// The server's text.
+        /// The server's text, or the start of its answer.
         message: String,
         /// What it says for programs.
         details: Vec<ErrorDetail>,
@@ -54,9 +53,9 @@ pub enum CallError {
     /// The server answered with something else than the message.
     #[error("cannot read the answer of {url}: {message}")]
     Answer {
-        /// What was called.
+        /// URL that was called.
         url: String,
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         message: String,
     },
 }
@@ -96,7 +95,7 @@ fn chain(error: &reqwest::Error) -> String {
     if text.is_empty() { error.to_string() } else { text }
 }
 
-/// A server to call.
+/// A server, and what goes along with every call of it.
 #[derive(Clone, Debug)]
 pub struct Caller {
     client: reqwest::Client,
@@ -123,7 +122,8 @@ impl Caller {
         self
     }
 
-    /// Names the tenant in every call. Text that cannot stand in a header is left out, and the server then says that the tenant is missing.
+    /// Names the tenant in every call. Text that cannot stand in a header is left out, and the server then says that
+    /// the tenant is missing.
     #[must_use]
     pub fn with_tenant(mut self, tenant: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(tenant) {
@@ -149,14 +149,14 @@ impl Caller {
     /// Calls `route` with a message in binary form.
     pub async fn call<Request, Answer>(&self, route: &str, request: &Request) -> Result<Answer, CallError>
     where
-        Request: prost::Message + Serialize,
-        Answer: prost::Message + Default + DeserializeOwned,
+        Request: prost::Message,
+        Answer: prost::Message + Default,
     {
         let body = request.encode_to_vec().into();
         let answer = self.call_raw(route, body).await?;
-        connect::decode(Codec::Proto, answer).map_err(|error| CallError::Answer {
+        Answer::decode(answer).map_err(|error| CallError::Answer {
             url: self.url(route).to_string(),
-            message: error.message,
+            message: format!("cannot read the body as protobuf: {error}"),
         })
     }
 

@@ -1,7 +1,7 @@
 //! querier.v1: messages from and to plain values, and a client.
 //!
-//! In: flame graphs, labels and types as `profile` has them. Out: messages, and back. What a question means is the query engine's business;
-//! which questions there are stands in `proto/querier/v1/querier.proto`.
+//! In: flame graphs, labels and types as `profile` has them. Out: messages, and back. What a question means is the
+//! query engine's business; which questions there are stands in `proto/querier/v1/querier.proto`.
 
 use bytes::Bytes;
 
@@ -93,7 +93,7 @@ pub struct Selection {
     pub profile_type: String,
     /// `{service_name="x"}`; `{}` for everything.
     pub selector: String,
-    /// First millisecond.
+    /// First millisecond of the range.
     pub start_ms: i64,
     /// First millisecond after.
     pub end_ms: i64,
@@ -102,7 +102,7 @@ pub struct Selection {
 /// A time line that a server answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeLine {
-    /// Its labels.
+    /// Labels of the series, those that were grouped by.
     pub labels: Labels,
     /// Milliseconds and value.
     pub points: Vec<(i64, f64)>,
@@ -217,7 +217,8 @@ impl QuerierClient {
             .collect())
     }
 
-    /// The flame graph of at most about `max_nodes` nodes (0: the server's default), with files and lines if the server knows how.
+    /// The flame graph of at most about `max_nodes` nodes (0: the server's default), with files and lines if the server
+    /// knows how.
     pub async fn merge_stacktraces(&self, selection: Selection, max_nodes: i64) -> Result<FlameGraph, CallError> {
         let ask = querier::SelectMergeStacktracesRequest {
             profile_type_id: selection.profile_type,
@@ -247,8 +248,8 @@ impl QuerierClient {
 
     async fn call<Ask, Answer>(&self, name: &str, ask: &Ask) -> Result<Answer, CallError>
     where
-        Ask: prost::Message + serde::Serialize,
-        Answer: prost::Message + Default + serde::de::DeserializeOwned,
+        Ask: prost::Message,
+        Answer: prost::Message + Default,
     {
         self.caller.call(&route(name), ask).await
     }

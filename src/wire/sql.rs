@@ -1,7 +1,7 @@
 //! SQL over HTTP: the request's forms, the answer's formats, and a client.
 //!
-//! In: headers and body of a request. Out: query text and format. Rows are not looked at here: the engine makes them and
-//! writes them.
+//! In: headers and body of a request. Out: query text and format. Rows are not looked at here: the engine makes them
+//! and writes them.
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::wire::call::{CallError, Caller};
 use crate::wire::connect::ConnectError;
 
-/// Route of the call.
+/// Path of the route, without a slash before it.
 pub const SQL_ROUTE: &str = "api/v1/sql";
 
-/// How rows are written.
+/// How the rows of an answer are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SqlFormat {
     /// One JSON object with columns and rows.
@@ -21,9 +21,9 @@ pub enum SqlFormat {
     Json,
     /// Comma-separated, with a line of column names.
     Csv,
-    /// An Arrow IPC stream.
+    /// A stream in the IPC format of Arrow.
     Arrow,
-    /// A Parquet file.
+    /// A Parquet file of all rows.
     Parquet,
     /// The bytes of a pprof profile, from one row with one column of bytes.
     Pprof,
@@ -38,7 +38,7 @@ const FORMATS: [(SqlFormat, &str, &str); 5] = [
 ];
 
 impl SqlFormat {
-    /// Name in `?format=`.
+    /// Name as in the parameter `?format=`.
     pub fn name(self) -> &'static str {
         self.row().1
     }
@@ -109,7 +109,7 @@ pub fn read_query(headers: &HeaderMap, body: &[u8]) -> Result<String, ConnectErr
     Ok(query)
 }
 
-/// Asks a server in SQL.
+/// Sends queries to a server over HTTP.
 #[derive(Clone, Debug)]
 pub struct SqlClient {
     caller: Caller,

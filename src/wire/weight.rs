@@ -36,7 +36,7 @@ const TEXT_COPIES: usize = 3;
 /// room for twice as many.
 const QUESTION_FACTOR: usize = 40;
 
-/// Of a `PushRequest`.
+/// Memory of a `PushRequest` in bytes, at most.
 pub fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     let counts = match codec {
         Codec::Proto => Counts::of(body)
@@ -47,7 +47,7 @@ pub fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok((counts.profiles + counts.series + counts.labels) * ENTRY_BYTES + counts.text_bytes * TEXT_COPIES)
 }
 
-/// Of a question of any kind.
+/// Memory of a question of any kind in bytes, at most.
 pub fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(body.len().saturating_mul(QUESTION_FACTOR))
 }
@@ -194,7 +194,7 @@ mod tests {
             push(Codec::Proto, &request().encode_to_vec()).unwrap(),
             6 * 256 + 38 * 3
         );
-        let json = serde_json::to_vec(&request()).unwrap();
+        let json = crate::wire::connect::encode(Codec::Json, &request());
         assert_eq!(push(Codec::Json, &json).unwrap(), 7 * 256 + json.len());
     }
 

@@ -1,33 +1,37 @@
 //! Unary Connect: which encoding a call has, its body to a message, a message to its body, errors with their codes.
 //!
-//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming, gRPC and gRPC-Web are refused by name. No HTTP library but the
-//! header types: `server` and the clients bring theirs. Protocol: <https://connectrpc.com/docs/protocol>.
+//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming is refused by name; gRPC is in `grpc`. No HTTP
+//! library but the header types: `server` and the clients bring theirs. Protocol:
+//! <https://connectrpc.com/docs/protocol>.
 
 use std::io::Read;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use serde::de::DeserializeOwned;
+use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 
 pub use crate::base::encoding::{accepts, compress};
 use crate::wire::error_detail::ErrorDetail;
+use crate::wire::json::{self, FromJson, ToJson};
 
 /// Longest timeout that the protocol can express: ten digits of milliseconds.
 const TIMEOUT_DIGITS: usize = 10;
 
+/// Room for JSON, by the bytes of the binary form: a small number takes one byte there, four as a text in a list.
+const JSON_FACTOR: usize = 4;
+
 /// Why a call failed, in Connect's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// The caller went away.
+    /// The caller gave the call up.
     Canceled,
-    /// Of no other kind.
+    /// An error of no other kind.
     Unknown,
     /// The same request fails again.
     InvalidArgument,
-    /// It took too long.
+    /// The call took too long.
     DeadlineExceeded,
     /// There is no such thing or route.
     NotFound,
@@ -45,11 +49,11 @@ pub enum Code {
     OutOfRange,
     /// This server does not do that.
     Unimplemented,
-    /// A fault of the server.
+    /// The server failed.
     Internal,
-    /// Not now.
+    /// The server cannot answer now.
     Unavailable,
-    /// Data is lost.
+    /// Data is lost or damaged.
     DataLoss,
     /// The caller did not say who it is.
     Unauthenticated,
@@ -121,11 +125,11 @@ impl Code {
     }
 }
 
-/// A failed call.
+/// Why a call failed: code, HTTP status and message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConnectError {
-    /// The kind.
+    /// What clients decide by.
     pub code: Code,
     /// HTTP status; mostly that of the code, but 413 and 415 have no code of their own.
     pub status: u16,
@@ -151,7 +155,8 @@ impl ConnectError {
         Self::new(Code::InvalidArgument, message)
     }
 
-    /// The request is too large: 413. The code is `invalid_argument` and not `resource_exhausted`, so that nobody sends the same bytes again.
+    /// The request is too large: 413. The code is `invalid_argument` and not `resource_exhausted`, so that nobody sends
+    /// the same bytes again.
     pub fn too_large(message: impl Into<String>) -> Self {
         Self::invalid(message).with_status(413)
     }
@@ -170,7 +175,8 @@ impl ConnectError {
         self
     }
 
-    /// The body `{"code": ..., "message": ..., "details": [...]}` of the answer; its content type is `application/json` whatever the request had.
+    /// The body `{"code": ..., "message": ..., "details": [...]}` of the answer; its content type is `application/json`
+    /// whatever the request had.
     pub fn to_json(&self) -> Bytes {
         let body = ErrorBody {
             code: self.code.name().to_owned(),
@@ -204,9 +210,9 @@ struct ErrorBody {
 /// How messages are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// `application/proto`.
+    /// Protobuf's binary form, `application/proto`.
     Proto,
-    /// `application/json`.
+    /// Protobuf's JSON form, `application/json`.
     Json,
 }
 
@@ -233,20 +239,20 @@ pub struct CallHeaders {
     pub timeout: Option<Duration>,
 }
 
-/// Compression of a body.
+/// How the body of a request is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// As it is.
+    /// Not at all.
     Identity,
-    /// gzip.
+    /// gzip, of one or several members.
     Gzip,
-    /// Zstandard.
+    /// Zstandard with windows of up to 8 MiB.
     Zstd,
 }
 
 impl CallHeaders {
-    /// Reads the headers of a unary call. Errors: 415 for other content types, 400 for a wrong version or timeout, `unimplemented` for an unknown
-    /// compression.
+    /// Reads the headers of a unary call. Errors: 415 for other content types, 400 for a wrong version or timeout,
+    /// `unimplemented` for an unknown compression.
     pub fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
         let codec = codec(headers)?;
         if let Some(version) = headers.get("connect-protocol-version")
@@ -301,9 +307,6 @@ fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
         kind if kind.starts_with("application/connect+") => unsupported(format!(
             "content type `{kind}` is that of a stream, this call is unary: application/proto or application/json"
         )),
-        kind if kind.starts_with("application/grpc") => unsupported(format!(
-            "gRPC (`{kind}`) is not spoken here, use Connect: application/proto or application/json"
-        )),
         kind => unsupported(format!(
             "content type `{kind}` is not supported: application/proto or application/json"
         )),
@@ -313,10 +316,12 @@ fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
 impl Compression {
     /// Reads `Content-Encoding`.
     pub fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
-        let value = headers
-            .get(CONTENT_ENCODING)
-            .map(|value| value.to_str().unwrap_or("?"))
-            .unwrap_or_default();
+        Self::named(headers.get(CONTENT_ENCODING))
+    }
+
+    /// The compression that the value of a header names; none is the body as it is.
+    pub fn named(value: Option<&HeaderValue>) -> Result<Self, ConnectError> {
+        let value = value.map_or("", |value| value.to_str().unwrap_or("?"));
         match value.trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Ok(Self::Identity),
             "gzip" | "x-gzip" => Ok(Self::Gzip),
@@ -365,30 +370,34 @@ fn read_bounded(reader: impl Read, max_bytes: usize) -> std::io::Result<Option<V
     Ok((out.len() <= max_bytes).then_some(out))
 }
 
-/// Body (already decompressed) to message. An empty JSON body is an error, as in protobuf's JSON; an empty binary one is the empty message.
+/// Body (already decompressed) to message. An empty JSON body is an error, as in protobuf's JSON; an empty binary one
+/// is the empty message.
 pub fn decode<M>(codec: Codec, body: Bytes) -> Result<M, ConnectError>
 where
-    M: prost::Message + Default + DeserializeOwned,
+    M: prost::Message + Default + FromJson,
 {
     match codec {
         Codec::Proto => {
             M::decode(body).map_err(|error| ConnectError::invalid(format!("cannot read the body as protobuf: {error}")))
         }
-        Codec::Json => serde_json::from_slice(&body)
-            .map_err(|error| ConnectError::invalid(format!("cannot read the body as JSON: {error}"))),
+        Codec::Json => {
+            json::read(&body).map_err(|error| ConnectError::invalid(format!("cannot read the body as JSON: {error}")))
+        }
     }
 }
 
-/// Message to body.
-pub fn encode<M>(codec: Codec, message: &M) -> Result<Bytes, ConnectError>
+/// Writes a message as a body.
+pub fn encode<M>(codec: Codec, message: &M) -> Bytes
 where
-    M: prost::Message + Serialize,
+    M: prost::Message + ToJson,
 {
     match codec {
-        Codec::Proto => Ok(message.encode_to_vec().into()),
-        Codec::Json => serde_json::to_vec(message)
-            .map(Bytes::from)
-            .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the answer as JSON: {error}"))),
+        Codec::Proto => message.encode_to_vec().into(),
+        Codec::Json => {
+            let mut out = json::Writer::with_capacity(message.encoded_len() * JSON_FACTOR);
+            message.write(&mut out);
+            out.into_bytes().into()
+        }
     }
 }
 

@@ -44,8 +44,6 @@ fn content_types_decide_the_codec_or_are_refused_with_415() {
         "",
         "text/plain",
         "application/connect+proto",
-        "application/grpc",
-        "application/grpc-web+proto",
         "application/json; charset=latin1",
     ] {
         let error = CallHeaders::read(&headers(&[("content-type", text)])).unwrap_err();
@@ -127,7 +125,7 @@ fn json_is_that_of_protobuf_and_tolerates_what_it_does_not_know() {
         total: i64::MAX,
         ..Default::default()
     };
-    let text = encode(Codec::Json, &graph).unwrap();
+    let text = encode(Codec::Json, &graph);
     assert_eq!(
         std::str::from_utf8(&text).unwrap(),
         r#"{"names":["total"],"levels":[{"values":["0","9223372036854775807","0","0"]}],"total":"9223372036854775807"}"#
@@ -155,7 +153,7 @@ proptest! {
             }],
         };
         for codec in [Codec::Proto, Codec::Json] {
-            let body = encode(codec, &request).unwrap();
+            let body = encode(codec, &request);
             prop_assert_eq!(&decode::<PushRequest>(codec, body).unwrap(), &request);
         }
     }

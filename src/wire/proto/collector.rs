@@ -1,6 +1,4 @@
-//! Generated from `proto/collector/v1/collector.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
-//!
-//! The messages of one package, as prost makes them.
+// Generated from `proto/collector/v1/collector.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
 
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetConfigRequest {
@@ -102,5 +100,3 @@ impl RemoteConfigStatuses {
         }
     }
 }
-
-include!("collector_json.rs");

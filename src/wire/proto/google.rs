@@ -1,6 +1,4 @@
-//! Generated from `proto/google/v1/profile.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
-//!
-//! The messages of one package, as prost makes them.
+// Generated from `proto/google/v1/profile.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
 
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Profile {
@@ -117,4 +115,103 @@ pub struct Function {
     pub start_line: i64,
 }
 
-include!("google_json.rs");
+impl crate::wire::json::ToJson for Profile {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("sampleType", &self.sample_type);
+            out.field("sample", &self.sample);
+            out.field("mapping", &self.mapping);
+            out.field("location", &self.location);
+            out.field("function", &self.function);
+            out.field("stringTable", &self.string_table);
+            out.field("dropFrames", &self.drop_frames);
+            out.field("keepFrames", &self.keep_frames);
+            out.field("timeNanos", &self.time_nanos);
+            out.field("durationNanos", &self.duration_nanos);
+            out.field("periodType", &self.period_type);
+            out.field("period", &self.period);
+            out.field("comment", &self.comment);
+            out.field("defaultSampleType", &self.default_sample_type);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for ValueType {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("type", &self.r#type);
+            out.field("unit", &self.unit);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Sample {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("locationId", &self.location_id);
+            out.field("value", &self.value);
+            out.field("label", &self.label);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Label {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("key", &self.key);
+            out.field("str", &self.str);
+            out.field("num", &self.num);
+            out.field("numUnit", &self.num_unit);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Mapping {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("id", &self.id);
+            out.field("memoryStart", &self.memory_start);
+            out.field("memoryLimit", &self.memory_limit);
+            out.field("fileOffset", &self.file_offset);
+            out.field("filename", &self.filename);
+            out.field("buildId", &self.build_id);
+            out.field("hasFunctions", &self.has_functions);
+            out.field("hasFilenames", &self.has_filenames);
+            out.field("hasLineNumbers", &self.has_line_numbers);
+            out.field("hasInlineFrames", &self.has_inline_frames);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Location {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("id", &self.id);
+            out.field("mappingId", &self.mapping_id);
+            out.field("address", &self.address);
+            out.field("line", &self.line);
+            out.field("isFolded", &self.is_folded);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Line {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("functionId", &self.function_id);
+            out.field("line", &self.line);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Function {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("id", &self.id);
+            out.field("name", &self.name);
+            out.field("systemName", &self.system_name);
+            out.field("filename", &self.filename);
+            out.field("startLine", &self.start_line);
+        });
+    }
+}

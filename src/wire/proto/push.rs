@@ -1,6 +1,4 @@
-//! Generated from `proto/push/v1/push.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
-//!
-//! The messages of one package, as prost makes them.
+// Generated from `proto/push/v1/push.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
 
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PushRequest {
@@ -36,5 +34,112 @@ pub struct ProfileAnnotation {
     #[prost(string, tag = "2")]
     pub value: ::prost::alloc::string::String,
 }
+/// The calls of `push.v1.PusherService`.
+pub trait PusherService: Clone + Send + Sync + 'static {
+    fn push(
+        &self,
+        call: crate::wire::service::Call<PushRequest>,
+    ) -> impl Future<Output = crate::wire::service::CallResult<PushResponse>> + Send;
+    /// Hands all calls over.
+    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+        let service = self.clone();
+        routes
+            .unary(
+                "push.v1.PusherService/Push",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.push(call).await }
+                },
+            );
+    }
+}
 
-include!("push_json.rs");
+impl crate::wire::json::ToJson for PushRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("series", &self.series);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for PushRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["series", "series"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.series)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for PushResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|_| {});
+    }
+}
+
+impl crate::wire::json::ToJson for RawProfileSeries {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("labels", &self.labels);
+            out.field("samples", &self.samples);
+            out.field("annotations", &self.annotations);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for RawProfileSeries {
+    const NAMES: &'static [[&'static str; 2]] = &[["labels", "labels"], ["samples", "samples"], ["annotations", "annotations"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.labels)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.samples)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.annotations)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for RawSample {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("rawProfile", &self.raw_profile);
+            out.field("ID", &self.id);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for RawSample {
+    const NAMES: &'static [[&'static str; 2]] = &[["rawProfile", "raw_profile"], ["ID", "ID"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.raw_profile)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.id)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for ProfileAnnotation {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("key", &self.key);
+            out.field("value", &self.value);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for ProfileAnnotation {
+    const NAMES: &'static [[&'static str; 2]] = &[["key", "key"], ["value", "value"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.key)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.value)),
+            _ => Ok(()),
+        }
+    }
+}

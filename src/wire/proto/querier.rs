@@ -1,6 +1,4 @@
-//! Generated from `proto/querier/v1/querier.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
-//!
-//! The messages of one package, as prost makes them.
+// Generated from `proto/querier/v1/querier.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProfileTypesRequest {
@@ -38,15 +36,6 @@ pub struct AsyncQueryRequest {
     #[prost(enumeration = "AsyncQueryType", tag = "2")]
     pub r#type: i32,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct AsyncQueryResponse {
-    #[prost(string, tag = "1")]
-    pub request_id: ::prost::alloc::string::String,
-    #[prost(enumeration = "AsyncQueryStatus", tag = "2")]
-    pub status: i32,
-    #[prost(string, tag = "3")]
-    pub error_message: ::prost::alloc::string::String,
-}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SelectMergeStacktracesRequest {
     #[prost(string, tag = "1")]
@@ -81,12 +70,10 @@ pub struct SelectMergeStacktracesRequest {
 pub struct SelectMergeStacktracesResponse {
     #[prost(message, optional, tag = "1")]
     pub flamegraph: ::core::option::Option<FlameGraph>,
-    #[prost(bytes = "vec", tag = "2")]
-    pub tree: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub tree: ::prost::bytes::Bytes,
     #[prost(string, tag = "3")]
     pub dot: ::prost::alloc::string::String,
-    #[prost(message, optional, tag = "4")]
-    pub r#async: ::core::option::Option<AsyncQueryResponse>,
     #[prost(message, optional, tag = "5")]
     pub pprof: ::core::option::Option<PprofProfile>,
 }
@@ -116,8 +103,8 @@ pub struct SelectMergeSpanProfileRequest {
 pub struct SelectMergeSpanProfileResponse {
     #[prost(message, optional, tag = "1")]
     pub flamegraph: ::core::option::Option<FlameGraph>,
-    #[prost(bytes = "vec", tag = "2")]
-    pub tree: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub tree: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SelectMergeProfileRequest {
@@ -176,32 +163,6 @@ pub struct SelectSeriesResponse {
     pub series: ::prost::alloc::vec::Vec<crate::wire::proto::types::Series>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
-pub struct SelectHeatmapRequest {
-    #[prost(string, tag = "1")]
-    pub profile_type_id: ::prost::alloc::string::String,
-    #[prost(string, tag = "2")]
-    pub label_selector: ::prost::alloc::string::String,
-    #[prost(int64, tag = "3")]
-    pub start: i64,
-    #[prost(int64, tag = "4")]
-    pub end: i64,
-    #[prost(double, tag = "5")]
-    pub step: f64,
-    #[prost(string, repeated, tag = "6")]
-    pub group_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    #[prost(enumeration = "HeatmapQueryType", tag = "7")]
-    pub query_type: i32,
-    #[prost(enumeration = "crate::wire::proto::types::ExemplarType", tag = "8")]
-    pub exemplar_type: i32,
-    #[prost(int64, optional, tag = "9")]
-    pub limit: ::core::option::Option<i64>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct SelectHeatmapResponse {
-    #[prost(message, repeated, tag = "1")]
-    pub series: ::prost::alloc::vec::Vec<crate::wire::proto::types::HeatmapSeries>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DiffRequest {
     #[prost(message, optional, tag = "1")]
     pub left: ::core::option::Option<SelectMergeStacktracesRequest>,
@@ -254,52 +215,6 @@ pub struct FlameGraphDiff {
     pub left_ticks: i64,
     #[prost(int64, tag = "6")]
     pub right_ticks: i64,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct AnalyzeQueryRequest {
-    #[prost(int64, tag = "2")]
-    pub start: i64,
-    #[prost(int64, tag = "3")]
-    pub end: i64,
-    #[prost(string, tag = "4")]
-    pub query: ::prost::alloc::string::String,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct AnalyzeQueryResponse {
-    #[prost(message, repeated, tag = "1")]
-    pub query_scopes: ::prost::alloc::vec::Vec<QueryScope>,
-    #[prost(message, optional, tag = "2")]
-    pub query_impact: ::core::option::Option<QueryImpact>,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct QueryScope {
-    #[prost(string, tag = "1")]
-    pub component_type: ::prost::alloc::string::String,
-    #[prost(uint64, tag = "2")]
-    pub component_count: u64,
-    #[prost(uint64, tag = "3")]
-    pub block_count: u64,
-    #[prost(uint64, tag = "4")]
-    pub series_count: u64,
-    #[prost(uint64, tag = "5")]
-    pub profile_count: u64,
-    #[prost(uint64, tag = "6")]
-    pub sample_count: u64,
-    #[prost(uint64, tag = "7")]
-    pub index_bytes: u64,
-    #[prost(uint64, tag = "8")]
-    pub profile_bytes: u64,
-    #[prost(uint64, tag = "9")]
-    pub symbol_bytes: u64,
-}
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct QueryImpact {
-    #[prost(uint64, tag = "2")]
-    pub total_bytes_in_time_range: u64,
-    #[prost(uint64, tag = "3")]
-    pub total_queried_series: u64,
-    #[prost(bool, tag = "4")]
-    pub deduplication_needed: bool,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -362,66 +277,469 @@ impl AsyncQueryType {
         }
     }
 }
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum AsyncQueryStatus {
-    Unknown = 0,
-    InProgress = 1,
-    Success = 2,
-    Failure = 3,
-}
-impl AsyncQueryStatus {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unknown => "ASYNC_QUERY_STATUS_UNKNOWN",
-            Self::InProgress => "ASYNC_QUERY_STATUS_IN_PROGRESS",
-            Self::Success => "ASYNC_QUERY_STATUS_SUCCESS",
-            Self::Failure => "ASYNC_QUERY_STATUS_FAILURE",
-        }
+/// The calls of `querier.v1.QuerierService`.
+pub trait QuerierService: Clone + Send + Sync + 'static {
+    fn profile_types(
+        &self,
+        call: crate::wire::service::Call<ProfileTypesRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<ProfileTypesResponse>,
+    > + Send;
+    fn label_values(
+        &self,
+        call: crate::wire::service::Call<crate::wire::proto::types::LabelValuesRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<
+            crate::wire::proto::types::LabelValuesResponse,
+        >,
+    > + Send;
+    fn label_names(
+        &self,
+        call: crate::wire::service::Call<crate::wire::proto::types::LabelNamesRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<
+            crate::wire::proto::types::LabelNamesResponse,
+        >,
+    > + Send;
+    fn series(
+        &self,
+        call: crate::wire::service::Call<SeriesRequest>,
+    ) -> impl Future<Output = crate::wire::service::CallResult<SeriesResponse>> + Send;
+    fn select_merge_stacktraces(
+        &self,
+        call: crate::wire::service::Call<SelectMergeStacktracesRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<SelectMergeStacktracesResponse>,
+    > + Send;
+    fn select_merge_span_profile(
+        &self,
+        call: crate::wire::service::Call<SelectMergeSpanProfileRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<SelectMergeSpanProfileResponse>,
+    > + Send;
+    fn select_merge_profile(
+        &self,
+        call: crate::wire::service::Call<SelectMergeProfileRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<crate::wire::proto::google::Profile>,
+    > + Send;
+    fn select_series(
+        &self,
+        call: crate::wire::service::Call<SelectSeriesRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<SelectSeriesResponse>,
+    > + Send;
+    fn diff(
+        &self,
+        call: crate::wire::service::Call<DiffRequest>,
+    ) -> impl Future<Output = crate::wire::service::CallResult<DiffResponse>> + Send;
+    /// Hands all calls over.
+    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/ProfileTypes",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.profile_types(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/LabelValues",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.label_values(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/LabelNames",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.label_names(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/Series",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.series(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/SelectMergeStacktraces",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.select_merge_stacktraces(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/SelectMergeSpanProfile",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.select_merge_span_profile(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/SelectMergeProfile",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.select_merge_profile(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/SelectSeries",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.select_series(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/Diff",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.diff(call).await }
+                },
+            );
     }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "ASYNC_QUERY_STATUS_UNKNOWN" => Some(Self::Unknown),
-            "ASYNC_QUERY_STATUS_IN_PROGRESS" => Some(Self::InProgress),
-            "ASYNC_QUERY_STATUS_SUCCESS" => Some(Self::Success),
-            "ASYNC_QUERY_STATUS_FAILURE" => Some(Self::Failure),
-            _ => None,
-        }
+}
+
+impl crate::wire::json::ToJson for ProfileTypesRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+        });
     }
 }
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum HeatmapQueryType {
-    Unspecified = 0,
-    Individual = 1,
-    Span = 2,
-}
-impl HeatmapQueryType {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "HEATMAP_QUERY_TYPE_UNSPECIFIED",
-            Self::Individual => "HEATMAP_QUERY_TYPE_INDIVIDUAL",
-            Self::Span => "HEATMAP_QUERY_TYPE_SPAN",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "HEATMAP_QUERY_TYPE_UNSPECIFIED" => Some(Self::Unspecified),
-            "HEATMAP_QUERY_TYPE_INDIVIDUAL" => Some(Self::Individual),
-            "HEATMAP_QUERY_TYPE_SPAN" => Some(Self::Span),
-            _ => None,
+
+impl crate::wire::json::Fields for ProfileTypesRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["start", "start"], ["end", "end"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            _ => Ok(()),
         }
     }
 }
 
-include!("querier_json.rs");
+impl crate::wire::json::ToJson for ProfileTypesResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("profileTypes", &self.profile_types);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for SeriesRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("matchers", &self.matchers);
+            out.field("labelNames", &self.label_names);
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for SeriesRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["matchers", "matchers"], ["labelNames", "label_names"], ["start", "start"], ["end", "end"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.matchers)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_names)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for SeriesResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("labelsSet", &self.labels_set);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for AsyncQueryRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("requestId", &self.request_id);
+            out.field("type", &Some(self.r#type).filter(|value| *value != 0).map(|value| crate::wire::proto::querier::AsyncQueryType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+        });
+    }
+}
+
+impl crate::wire::json::Fields for AsyncQueryRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["requestId", "request_id"], ["type", "type"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.request_id)),
+            1 => map.next_value_seed(crate::wire::json::Enum(&mut self.r#type, |name| crate::wire::proto::querier::AsyncQueryType::from_str_name(name).map(Into::into))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for SelectMergeStacktracesRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("profileTypeID", &self.profile_type_id);
+            out.field("labelSelector", &self.label_selector);
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+            out.field("maxNodes", &self.max_nodes);
+            out.field("format", &Some(self.format).filter(|value| *value != 0).map(|value| crate::wire::proto::querier::ProfileFormat::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("stackTraceSelector", &self.stack_trace_selector);
+            out.field("profileIdSelector", &self.profile_id_selector);
+            out.field("async", &self.r#async);
+            out.field("traceIdSelector", &self.trace_id_selector);
+            out.field("spanSelector", &self.span_selector);
+            out.field("frameDetails", &self.frame_details);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for SelectMergeStacktracesRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["start", "start"], ["end", "end"], ["maxNodes", "max_nodes"], ["format", "format"], ["stackTraceSelector", "stack_trace_selector"], ["profileIdSelector", "profile_id_selector"], ["async", "async"], ["traceIdSelector", "trace_id_selector"], ["spanSelector", "span_selector"], ["frameDetails", "frame_details"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            4 => map.next_value_seed(crate::wire::json::Field(&mut self.max_nodes)),
+            5 => map.next_value_seed(crate::wire::json::Enum(&mut self.format, |name| crate::wire::proto::querier::ProfileFormat::from_str_name(name).map(Into::into))),
+            6 => map.next_value_seed(crate::wire::json::Field(&mut self.stack_trace_selector)),
+            7 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_id_selector)),
+            8 => map.next_value_seed(crate::wire::json::Field(&mut self.r#async)),
+            9 => map.next_value_seed(crate::wire::json::Field(&mut self.trace_id_selector)),
+            10 => map.next_value_seed(crate::wire::json::Field(&mut self.span_selector)),
+            11 => map.next_value_seed(crate::wire::json::Field(&mut self.frame_details)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for SelectMergeStacktracesResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("flamegraph", &self.flamegraph);
+            out.field("tree", &self.tree);
+            out.field("dot", &self.dot);
+            out.field("pprof", &self.pprof);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for PprofProfile {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("profile", &self.profile);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for SelectMergeSpanProfileRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("profileTypeID", &self.profile_type_id);
+            out.field("labelSelector", &self.label_selector);
+            out.field("spanSelector", &self.span_selector);
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+            out.field("maxNodes", &self.max_nodes);
+            out.field("format", &Some(self.format).filter(|value| *value != 0).map(|value| crate::wire::proto::querier::ProfileFormat::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+        });
+    }
+}
+
+impl crate::wire::json::Fields for SelectMergeSpanProfileRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["spanSelector", "span_selector"], ["start", "start"], ["end", "end"], ["maxNodes", "max_nodes"], ["format", "format"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.span_selector)),
+            3 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            4 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            5 => map.next_value_seed(crate::wire::json::Field(&mut self.max_nodes)),
+            6 => map.next_value_seed(crate::wire::json::Enum(&mut self.format, |name| crate::wire::proto::querier::ProfileFormat::from_str_name(name).map(Into::into))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for SelectMergeSpanProfileResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("flamegraph", &self.flamegraph);
+            out.field("tree", &self.tree);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for SelectMergeProfileRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("profileTypeID", &self.profile_type_id);
+            out.field("labelSelector", &self.label_selector);
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+            out.field("maxNodes", &self.max_nodes);
+            out.field("stackTraceSelector", &self.stack_trace_selector);
+            out.field("profileIdSelector", &self.profile_id_selector);
+            out.field("traceIdSelector", &self.trace_id_selector);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for SelectMergeProfileRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["start", "start"], ["end", "end"], ["maxNodes", "max_nodes"], ["stackTraceSelector", "stack_trace_selector"], ["profileIdSelector", "profile_id_selector"], ["traceIdSelector", "trace_id_selector"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            4 => map.next_value_seed(crate::wire::json::Field(&mut self.max_nodes)),
+            5 => map.next_value_seed(crate::wire::json::Field(&mut self.stack_trace_selector)),
+            6 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_id_selector)),
+            7 => map.next_value_seed(crate::wire::json::Field(&mut self.trace_id_selector)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for SelectSeriesRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("profileTypeID", &self.profile_type_id);
+            out.field("labelSelector", &self.label_selector);
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+            out.field("groupBy", &self.group_by);
+            out.field("step", &self.step);
+            out.field("aggregation", &self.aggregation.map(|value| crate::wire::proto::types::TimeSeriesAggregationType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("stackTraceSelector", &self.stack_trace_selector);
+            out.field("limit", &self.limit);
+            out.field("exemplarType", &Some(self.exemplar_type).filter(|value| *value != 0).map(|value| crate::wire::proto::types::ExemplarType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+        });
+    }
+}
+
+impl crate::wire::json::Fields for SelectSeriesRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["start", "start"], ["end", "end"], ["groupBy", "group_by"], ["step", "step"], ["aggregation", "aggregation"], ["stackTraceSelector", "stack_trace_selector"], ["limit", "limit"], ["exemplarType", "exemplar_type"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            4 => map.next_value_seed(crate::wire::json::Field(&mut self.group_by)),
+            5 => map.next_value_seed(crate::wire::json::Field(&mut self.step)),
+            6 => map.next_value_seed(crate::wire::json::Enum(&mut self.aggregation, |name| crate::wire::proto::types::TimeSeriesAggregationType::from_str_name(name).map(Into::into))),
+            7 => map.next_value_seed(crate::wire::json::Field(&mut self.stack_trace_selector)),
+            8 => map.next_value_seed(crate::wire::json::Field(&mut self.limit)),
+            9 => map.next_value_seed(crate::wire::json::Enum(&mut self.exemplar_type, |name| crate::wire::proto::types::ExemplarType::from_str_name(name).map(Into::into))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for SelectSeriesResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("series", &self.series);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for DiffRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("left", &self.left);
+            out.field("right", &self.right);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for DiffRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["left", "left"], ["right", "right"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.left)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.right)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for DiffResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("flamegraph", &self.flamegraph);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for FlameGraph {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("names", &self.names);
+            out.field("levels", &self.levels);
+            out.field("total", &self.total);
+            out.field("maxSelf", &self.max_self);
+            out.field("files", &self.files);
+            out.field("lines", &self.lines);
+            out.field("mappings", &self.mappings);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Level {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("values", &self.values);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for FlameGraphDiff {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("names", &self.names);
+            out.field("levels", &self.levels);
+            out.field("total", &self.total);
+            out.field("maxSelf", &self.max_self);
+            out.field("leftTicks", &self.left_ticks);
+            out.field("rightTicks", &self.right_ticks);
+        });
+    }
+}

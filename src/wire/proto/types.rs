@@ -1,6 +1,4 @@
-//! Generated from `proto/types/v1/types.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
-//!
-//! The messages of one package, as prost makes them.
+// Generated from `proto/types/v1/types.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
 
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LabelPair {
@@ -69,57 +67,13 @@ pub struct Series {
     #[prost(message, repeated, tag = "2")]
     pub points: ::prost::alloc::vec::Vec<Point>,
 }
-#[derive(Clone, PartialEq, ::prost::Message)]
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct Point {
     #[prost(double, tag = "1")]
     pub value: f64,
     /// The right edge of the step, in milliseconds.
     #[prost(int64, tag = "2")]
     pub timestamp: i64,
-    #[prost(message, repeated, tag = "3")]
-    pub annotations: ::prost::alloc::vec::Vec<ProfileAnnotation>,
-    #[prost(message, repeated, tag = "4")]
-    pub exemplars: ::prost::alloc::vec::Vec<Exemplar>,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ProfileAnnotation {
-    #[prost(string, tag = "1")]
-    pub key: ::prost::alloc::string::String,
-    #[prost(string, tag = "2")]
-    pub value: ::prost::alloc::string::String,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Exemplar {
-    #[prost(int64, tag = "1")]
-    pub timestamp: i64,
-    #[prost(string, tag = "2")]
-    pub profile_id: ::prost::alloc::string::String,
-    #[prost(string, tag = "3")]
-    pub span_id: ::prost::alloc::string::String,
-    #[prost(int64, tag = "4")]
-    pub value: i64,
-    #[prost(message, repeated, tag = "5")]
-    pub labels: ::prost::alloc::vec::Vec<LabelPair>,
-    #[prost(string, tag = "6")]
-    pub trace_id: ::prost::alloc::string::String,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct HeatmapSeries {
-    #[prost(message, repeated, tag = "1")]
-    pub labels: ::prost::alloc::vec::Vec<LabelPair>,
-    #[prost(message, repeated, tag = "2")]
-    pub slots: ::prost::alloc::vec::Vec<HeatmapSlot>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct HeatmapSlot {
-    #[prost(int64, tag = "1")]
-    pub timestamp: i64,
-    #[prost(double, repeated, tag = "2")]
-    pub y_min: ::prost::alloc::vec::Vec<f64>,
-    #[prost(int32, repeated, tag = "3")]
-    pub counts: ::prost::alloc::vec::Vec<i32>,
-    #[prost(message, repeated, tag = "4")]
-    pub exemplars: ::prost::alloc::vec::Vec<Exemplar>,
 }
 /// Keeps only the stacks that start, at the root, with these functions.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -140,17 +94,6 @@ pub struct GoPgo {
     pub keep_locations: u32,
     #[prost(bool, tag = "2")]
     pub aggregate_callees: bool,
-}
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct GetProfileStatsRequest {}
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct GetProfileStatsResponse {
-    #[prost(bool, tag = "1")]
-    pub data_ingested: bool,
-    #[prost(int64, tag = "2")]
-    pub oldest_profile_time: i64,
-    #[prost(int64, tag = "3")]
-    pub newest_profile_time: i64,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -211,4 +154,187 @@ impl ExemplarType {
     }
 }
 
-include!("types_json.rs");
+impl crate::wire::json::ToJson for LabelPair {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("name", &self.name);
+            out.field("value", &self.value);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for LabelPair {
+    const NAMES: &'static [[&'static str; 2]] = &[["name", "name"], ["value", "value"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.value)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for Labels {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("labels", &self.labels);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for ProfileType {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("ID", &self.id);
+            out.field("name", &self.name);
+            out.field("sampleType", &self.sample_type);
+            out.field("sampleUnit", &self.sample_unit);
+            out.field("periodType", &self.period_type);
+            out.field("periodUnit", &self.period_unit);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for LabelNamesRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("matchers", &self.matchers);
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for LabelNamesRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["matchers", "matchers"], ["start", "start"], ["end", "end"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.matchers)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for LabelNamesResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("names", &self.names);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for LabelValuesRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("name", &self.name);
+            out.field("matchers", &self.matchers);
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for LabelValuesRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["name", "name"], ["matchers", "matchers"], ["start", "start"], ["end", "end"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.matchers)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for LabelValuesResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("names", &self.names);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Series {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("labels", &self.labels);
+            out.field("points", &self.points);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Point {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("value", &self.value);
+            out.field("timestamp", &self.timestamp);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for StackTraceSelector {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("callSite", &self.call_site);
+            out.field("goPgo", &self.go_pgo);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for StackTraceSelector {
+    const NAMES: &'static [[&'static str; 2]] = &[["callSite", "call_site"], ["goPgo", "go_pgo"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.call_site)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.go_pgo)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for Location {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("name", &self.name);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for Location {
+    const NAMES: &'static [[&'static str; 2]] = &[["name", "name"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for GoPgo {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("keepLocations", &self.keep_locations);
+            out.field("aggregateCallees", &self.aggregate_callees);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for GoPgo {
+    const NAMES: &'static [[&'static str; 2]] = &[["keepLocations", "keep_locations"], ["aggregateCallees", "aggregate_callees"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.keep_locations)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.aggregate_callees)),
+            _ => Ok(()),
+        }
+    }
+}

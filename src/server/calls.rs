@@ -1,0 +1,88 @@
+//! Calls of services, whatever protocol they come by: the way from a body to the method of a service, and back.
+//!
+//! In: services ([`Routes`] is how they name their calls). Out: routes. Connect (`connect`) and gRPC (`grpc`) differ in
+//! headers and frames only; limits, budgets, deadlines and encodings are here (`perform`) and the same for all.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::routing::{MethodRouter, post};
+use http::Request;
+
+use crate::query::QueryEngine;
+use crate::server::perform::Bounds;
+use crate::server::state::ServerState;
+use crate::server::{connect, grpc};
+use crate::wire::grpc::Protocol;
+use crate::wire::json::{FromJson, ToJson};
+use crate::wire::service::{Call, CallResult, Routes};
+
+/// Routes of the calls of one service.
+pub(super) struct Calls {
+    bounds: Bounds,
+    routes: Vec<(String, MethodRouter<ServerState>)>,
+}
+
+impl Calls {
+    /// Routes of a service with these bounds; none yet.
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            routes: Vec::new(),
+        }
+    }
+
+    /// Path and handler of each call.
+    pub(super) fn into_routes(self) -> Vec<(String, MethodRouter<ServerState>)> {
+        self.routes
+    }
+}
+
+impl Routes for Calls {
+    fn unary<Ask, Reply, Work>(
+        &mut self,
+        route: &'static str,
+        work: impl Fn(Call<Ask>) -> Work + Clone + Send + Sync + 'static,
+    ) where
+        Ask: prost::Message + Default + FromJson + 'static,
+        Reply: prost::Message + Default + ToJson + 'static,
+        Work: Future<Output = CallResult<Reply>> + Send + 'static,
+    {
+        let bounds = self.bounds;
+        let handler = move |State(state): State<ServerState>, request: Request<Body>| {
+            let work = work.clone();
+            async move {
+                match Protocol::of(request.headers()) {
+                    Protocol::Connect => connect::answer(&state, bounds, work, request).await,
+                    Protocol::Grpc => grpc::answer(&state, bounds, work, request).await,
+                    Protocol::GrpcWeb => grpc::answer_web(&state, bounds, work, request).await,
+                }
+            }
+        };
+        self.routes.push((format!("/{route}"), post(handler)));
+    }
+}
+
+/// Routes whose calls wait for a place among the questions before they begin, so that what they make of their message
+/// is bounded together with the rest.
+pub(super) struct Admitted<'a, R> {
+    pub(super) engine: QueryEngine,
+    pub(super) routes: &'a mut R,
+}
+
+impl<R: Routes> Routes for Admitted<'_, R> {
+    fn unary<Ask, Reply, Work>(
+        &mut self,
+        route: &'static str,
+        work: impl Fn(Call<Ask>) -> Work + Clone + Send + Sync + 'static,
+    ) where
+        Ask: prost::Message + Default + FromJson + 'static,
+        Reply: prost::Message + Default + ToJson + 'static,
+        Work: Future<Output = CallResult<Reply>> + Send + 'static,
+    {
+        let engine = self.engine.clone();
+        self.routes.unary(route, move |call| {
+            let (engine, work) = (engine.clone(), Box::pin(work(call)));
+            async move { engine.admitted(work).await }
+        });
+    }
+}

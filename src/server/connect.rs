@@ -1,0 +1,60 @@
+//! The frame of a Connect call: a request's headers and body in, an answer with status and headers out.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
+use http::{HeaderValue, Request};
+
+use crate::server::perform::{Bounds, perform};
+use crate::server::sending::sending;
+use crate::server::state::ServerState;
+use crate::server::tenant::tenant;
+use crate::wire::connect::{CallHeaders, ConnectError};
+use crate::wire::json::{FromJson, ToJson};
+use crate::wire::service::{Call, CallResult};
+
+/// Answers a Connect call, by a message or by an error as JSON.
+pub(super) async fn answer<Ask, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    work: impl Fn(Call<Ask>) -> Work,
+    request: Request<Body>,
+) -> Response
+where
+    Ask: prost::Message + Default + FromJson + 'static,
+    Reply: prost::Message + Default + ToJson + 'static,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    run(state, bounds, work, request)
+        .await
+        .unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn run<Ask, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    work: impl Fn(Call<Ask>) -> Work,
+    request: Request<Body>,
+) -> Result<Response, ConnectError>
+where
+    Ask: prost::Message + Default + FromJson + 'static,
+    Reply: prost::Message + Default + ToJson + 'static,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    let (parts, body) = request.into_parts();
+    let call = CallHeaders::read(&parts.headers)?;
+    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let body = state.intake.read(&parts.headers, body, bounds.limit).await?;
+    let written = perform(state, bounds, call, tenant, body, work).await?;
+    let length = written.bytes.len();
+    let body = sending(&state.answers, state.engine.limits().timeout, &[], written.bytes)?;
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(call.codec.content_type()));
+    headers.insert(CONTENT_LENGTH, length.into());
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if written.is_compressed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
+}

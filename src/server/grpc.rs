@@ -1,0 +1,130 @@
+//! The frame of a gRPC call, and of a gRPC-Web call by way of `tonic-web`.
+//!
+//! In: a request. Out: an answer whose status is in its trailers, or in its headers when there is no message. Statuses
+//! are tonic's. Messages are read and written here and not by tonic's codec: that one holds a message before anything
+//! can be charged for it, and undoes compression on the thread that serves connections (docs/adr/0007-grpc.md).
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Request, Version};
+use http_body_util::BodyExt as _;
+use tonic_web::GrpcWebLayer;
+use tower::{Layer as _, ServiceExt as _, service_fn};
+
+use crate::server::error::log;
+use crate::server::observe::CallStatus;
+use crate::server::perform::{Bounds, perform};
+use crate::server::sending::sending;
+use crate::server::state::ServerState;
+use crate::server::tenant::tenant;
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::grpc::{Prefix, call_headers};
+use crate::wire::grpc_status;
+use crate::wire::json::{FromJson, ToJson};
+use crate::wire::service::{Call, CallResult};
+
+/// Longest message of an error in bytes. It goes out as a header, where a byte may take three, and some clients (hyper)
+/// take 16 KiB of headers.
+const MESSAGE_BYTES: usize = 2 << 10;
+
+/// Longest status with details in bytes, which go out in base64. Longer ones are left out.
+const STATUS_BYTES: usize = 6 << 10;
+
+/// Answers a call over HTTP/2.
+pub(super) async fn answer<Ask, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    work: impl Fn(Call<Ask>) -> Work,
+    request: Request<Body>,
+) -> Response
+where
+    Ask: prost::Message + Default + FromJson + 'static,
+    Reply: prost::Message + Default + ToJson + 'static,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    if request.version() != Version::HTTP_2 {
+        let message = "gRPC needs HTTP/2; over HTTP/1.1 use gRPC-Web or Connect";
+        return refusal(&ConnectError::new(Code::Unimplemented, message));
+    }
+    run(state, bounds, work, request)
+        .await
+        .unwrap_or_else(|error| refusal(&error))
+}
+
+/// Answers a gRPC-Web call: the same call, with its trailers in the body, and all of it in base64 where that is asked
+/// for.
+pub(super) async fn answer_web<Ask, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    work: impl Fn(Call<Ask>) -> Work,
+    request: Request<Body>,
+) -> Response
+where
+    Ask: prost::Message + Default + FromJson + 'static,
+    Reply: prost::Message + Default + ToJson + 'static,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    let service = service_fn(|request: Request<tonic::body::Body>| async {
+        let answered = run(state, bounds, &work, request.map(Body::new)).await;
+        Ok::<_, Infallible>(answered.unwrap_or_else(|error| refusal(&error)))
+    });
+    let Ok(response) = GrpcWebLayer::new().layer(service).oneshot(request).await;
+    response.map(Body::new)
+}
+
+async fn run<Ask, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    work: impl Fn(Call<Ask>) -> Work,
+    request: Request<Body>,
+) -> Result<Response, ConnectError>
+where
+    Ask: prost::Message + Default + FromJson + 'static,
+    Reply: prost::Message + Default + ToJson + 'static,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    let (parts, body) = request.into_parts();
+    let call = call_headers(&parts.headers)?;
+    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let body = state.intake.read_message(call.compression, body, bounds.limit).await?;
+    let written = perform(state, bounds, call, tenant, body, work).await?;
+    let prefix = Prefix {
+        is_compressed: written.is_compressed,
+        length: u32::try_from(written.bytes.len())
+            .map_err(|_| ConnectError::too_large("the answer is longer than 4 GiB, which gRPC cannot carry"))?,
+    };
+    let time = state.engine.limits().timeout;
+    let body = sending(&state.answers, time, &prefix.to_bytes(), written.bytes)?;
+    let trailers = HeaderMap::from_iter([(tonic::Status::GRPC_STATUS, HeaderValue::from_static("0"))]);
+    let body = body.with_trailers(async move { Some(Ok(trailers)) });
+    let mut response = Response::new(Body::new(body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    if written.is_compressed {
+        headers.insert("grpc-encoding", HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
+}
+
+/// The answer to a call that failed: no message, the status in the headers.
+pub(super) fn refusal(error: &ConnectError) -> Response {
+    log(error);
+    let code = tonic::Code::from_i32(error.code.grpc_number());
+    let mut short = error.clone();
+    short.message.truncate(error.message.floor_char_boundary(MESSAGE_BYTES));
+    let mut details = Bytes::new();
+    if !short.details.is_empty() {
+        details = grpc_status::encode(&short);
+    }
+    if details.len() > STATUS_BYTES {
+        details = Bytes::new();
+    }
+    let status = tonic::Status::with_details(code, short.message, details);
+    let mut response = status.into_http::<Body>();
+    response.extensions_mut().insert(CallStatus(error.status));
+    response
+}

@@ -1,0 +1,112 @@
+//! What happens to a call between its body and the body of its answer, the same for all protocols.
+//!
+//! In: a body that is all there, the method of a service. Out: the encoded answer. The message is weighed before it is
+//! decoded, the method has the time that the caller gave, and long work is done on threads of its own.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::profile::TenantId;
+use crate::server::body::TakenBody;
+use crate::server::limits::BodyLimit;
+use crate::server::state::ServerState;
+use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, compress, decode, encode};
+use crate::wire::json::{FromJson, ToJson};
+use crate::wire::service::{Answer, Call, CallResult};
+
+/// What the calls of a service may take.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Size of a message on the wire and after its compression is undone.
+    pub(super) limit: BodyLimit,
+    /// How much memory a message will take when it is decoded.
+    pub(super) weigh: fn(Codec, &[u8]) -> Result<usize, ConnectError>,
+}
+
+/// An answer as it goes out.
+pub(super) struct Written {
+    pub(super) bytes: Bytes,
+    /// True when the bytes are gzip.
+    pub(super) is_compressed: bool,
+}
+
+/// Decodes the message, has the method work on it, and encodes the answer.
+pub(super) async fn perform<Ask, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    headers: CallHeaders,
+    tenant: TenantId,
+    body: TakenBody,
+    work: impl Fn(Call<Ask>) -> Work,
+) -> Result<Written, ConnectError>
+where
+    Ask: prost::Message + Default + FromJson + 'static,
+    Reply: prost::Message + Default + ToJson + 'static,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    let (codec, length) = (headers.codec, body.bytes.len());
+    let weigh = move |bytes: Bytes| {
+        let weight = (bounds.weigh)(codec, &bytes)?;
+        Ok((bytes, weight))
+    };
+    let decoded = state
+        .intake
+        .make((body.bytes, body.charge), length, weigh, move |bytes| {
+            decode(codec, bytes)
+        });
+    let (ask, charge) = decoded.await?;
+    let call = Call {
+        tenant,
+        ask,
+        codec,
+        memory: Box::new(charge),
+    };
+    let answer = in_time(headers.timeout, work(call)).await?;
+    write(state, headers, answer).await
+}
+
+/// Runs work within the time that its caller gave, if any.
+async fn in_time<T>(
+    timeout: Option<Duration>,
+    work: impl Future<Output = Result<T, ConnectError>>,
+) -> Result<T, ConnectError> {
+    let Some(timeout) = timeout else {
+        return work.await;
+    };
+    tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
+        Err(ConnectError::new(
+            Code::DeadlineExceeded,
+            format!(
+                "the call took longer than the {} ms that its caller gave",
+                timeout.as_millis()
+            ),
+        ))
+    })
+}
+
+/// Encodes an answer as its caller wants it.
+async fn write<Reply>(state: &ServerState, headers: CallHeaders, answer: Answer<Reply>) -> Result<Written, ConnectError>
+where
+    Reply: prost::Message + Default + ToJson + 'static,
+{
+    let size = match &answer {
+        Answer::Message(message) => message.encoded_len(),
+        Answer::Encoded(bytes) => bytes.len(),
+    };
+    let written = state.workers.run(size, move || {
+        let body = match (answer, headers.codec) {
+            (Answer::Encoded(bytes), Codec::Proto) => bytes,
+            (Answer::Message(message), codec) => encode(codec, &message),
+            (Answer::Encoded(bytes), Codec::Json) => {
+                let message = Reply::decode(bytes).map_err(|error| {
+                    ConnectError::new(Code::Internal, format!("cannot read our own answer: {error}"))
+                })?;
+                encode(Codec::Json, &message)
+            }
+        };
+        let (bytes, is_compressed) = compress(headers.accepts_gzip, body);
+        Ok(Written { bytes, is_compressed })
+    });
+    written.await
+}

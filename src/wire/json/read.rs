@@ -1,0 +1,339 @@
+//! Values read as protobuf's rules want it: numbers as numbers or texts, bytes as base64 of either alphabet, `null` as
+//! the default.
+
+use std::fmt;
+
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::Bytes;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
+
+/// Padded or not, as clients differ.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Reads a message from its text.
+pub fn read<M: FromJson + Default>(text: &[u8]) -> Result<M, serde_json::Error> {
+    let mut message = M::default();
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    message.read(&mut reader)?;
+    reader.end()?;
+    Ok(message)
+}
+
+/// A value that can be read.
+pub trait FromJson {
+    /// Replaces the value by what is read.
+    fn read<'de, D: Deserializer<'de>>(&mut self, reader: D) -> Result<(), D::Error>;
+}
+
+/// The fields of a message; the generated code says them.
+pub trait Fields {
+    /// Each field's name as protobuf's JSON has it, and as the proto file has it. Either may come.
+    const NAMES: &'static [[&'static str; 2]];
+
+    /// Reads the field with this index among the names.
+    fn read_field<'de, A: MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error>;
+}
+
+impl<M: Fields> FromJson for M {
+    fn read<'de, D: Deserializer<'de>>(&mut self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(MessageVisitor(self))
+    }
+}
+
+/// The value of a field as `serde` wants to be given it.
+pub struct Field<'a, T>(pub &'a mut T);
+
+impl<'de, T: FromJson> DeserializeSeed<'de> for Field<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        self.0.read(reader)
+    }
+}
+
+/// The number of an enumeration's name, by the function that knows the names.
+pub struct Enum<'a, T>(pub &'a mut T, pub fn(&str) -> Option<i32>);
+
+impl<'de, T: From<i32>> DeserializeSeed<'de> for Enum<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        struct EnumVisitor(fn(&str) -> Option<i32>);
+
+        impl Visitor<'_> for EnumVisitor {
+            type Value = Option<i32>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a name of an enumeration")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Option<i32>, E> {
+                Ok(self.0(name))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Option<i32>, E> {
+                Ok(i32::try_from(number).ok())
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Option<i32>, E> {
+                Ok(i32::try_from(number).ok())
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Option<i32>, E> {
+                Ok(None)
+            }
+        }
+
+        if let Some(number) = reader.deserialize_any(EnumVisitor(self.1))? {
+            *self.0 = number.into();
+        }
+        Ok(())
+    }
+}
+
+struct MessageVisitor<'a, M>(&'a mut M);
+
+impl<'de, M: Fields> Visitor<'de> for MessageVisitor<'_, M> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        // No message of ours has more than 64 fields; the generator checks it.
+        let mut seen = 0_u64;
+        while let Some(index) = map.next_key_seed(FieldName(M::NAMES))? {
+            let Some(index) = index else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            if seen & 1 << index != 0 {
+                return Err(A::Error::duplicate_field(M::NAMES[index][0]));
+            }
+            seen |= 1 << index;
+            self.0.read_field(index, &mut map)?;
+        }
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// The index of a field's name; none for an unknown one.
+struct FieldName(&'static [[&'static str; 2]]);
+
+impl<'de> DeserializeSeed<'de> for FieldName {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Option<usize>, D::Error> {
+        reader.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for FieldName {
+    type Value = Option<usize>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("the name of a field")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Option<usize>, E> {
+        Ok(self.0.iter().position(|names| names.contains(&name)))
+    }
+}
+
+impl<T: FromJson + Default> FromJson for Option<T> {
+    fn read<'de, D: Deserializer<'de>>(&mut self, reader: D) -> Result<(), D::Error> {
+        struct OptionVisitor<'a, T>(&'a mut Option<T>);
+
+        impl<'de, T: FromJson + Default> Visitor<'de> for OptionVisitor<'_, T> {
+            type Value = ();
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a value or null")
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+                self.0.insert(T::default()).read(reader)
+            }
+
+            fn visit_none<E: Error>(self) -> Result<(), E> {
+                Ok(())
+            }
+        }
+
+        reader.deserialize_option(OptionVisitor(self))
+    }
+}
+
+impl<T: FromJson + Default> FromJson for Vec<T> {
+    fn read<'de, D: Deserializer<'de>>(&mut self, reader: D) -> Result<(), D::Error> {
+        struct ListVisitor<'a, T>(&'a mut Vec<T>);
+
+        impl<'de, T: FromJson + Default> Visitor<'de> for ListVisitor<'_, T> {
+            type Value = ();
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+                let mut value = T::default();
+                while list.next_element_seed(Field(&mut value))?.is_some() {
+                    self.0.push(std::mem::take(&mut value));
+                }
+                Ok(())
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<(), E> {
+                Ok(())
+            }
+        }
+
+        reader.deserialize_any(ListVisitor(self))
+    }
+}
+
+/// What a number, a text or a truth value may come as.
+enum Scalar<'a> {
+    Null,
+    Bool(bool),
+    Integer(i128),
+    Float(f64),
+    Text(&'a str),
+}
+
+impl Scalar<'_> {
+    fn unexpected(&self) -> Unexpected<'_> {
+        match self {
+            Scalar::Null => Unexpected::Unit,
+            Scalar::Bool(value) => Unexpected::Bool(*value),
+            Scalar::Integer(_) => Unexpected::Other("another number"),
+            Scalar::Float(value) => Unexpected::Float(*value),
+            Scalar::Text(text) => Unexpected::Str(text),
+        }
+    }
+}
+
+/// Makes a value of a scalar, without a copy of its text.
+struct ScalarVisitor<T> {
+    expected: &'static str,
+    convert: fn(&Scalar<'_>) -> Option<T>,
+}
+
+impl<T> ScalarVisitor<T> {
+    fn value<E: Error>(self, scalar: &Scalar<'_>) -> Result<T, E> {
+        (self.convert)(scalar).ok_or_else(|| E::invalid_value(scalar.unexpected(), &self.expected))
+    }
+}
+
+impl<T> Visitor<'_> for ScalarVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.expected)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<T, E> {
+        self.value(&Scalar::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<T, E> {
+        self.value(&Scalar::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<T, E> {
+        self.value(&Scalar::Integer(value.into()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<T, E> {
+        self.value(&Scalar::Integer(value.into()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<T, E> {
+        self.value(&Scalar::Float(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<T, E> {
+        self.value(&Scalar::Text(value))
+    }
+}
+
+/// Types, what errors call them, and the forms that they may come in, each with an `Option` of its value.
+macro_rules! read_scalars {
+    ($($kind:ty, $expected:literal, { $($pattern:pat => $value:expr,)* })*) => {$(
+        impl FromJson for $kind {
+            fn read<'de, D: Deserializer<'de>>(&mut self, reader: D) -> Result<(), D::Error> {
+                *self = reader.deserialize_any(ScalarVisitor {
+                    expected: $expected,
+                    convert: |scalar| match scalar {
+                        Scalar::Null => Some(<$kind>::default()),
+                        $($pattern => $value,)*
+                        _ => None,
+                    },
+                })?;
+                Ok(())
+            }
+        }
+    )*};
+}
+
+macro_rules! read_integers {
+    ($($kind:ty, $expected:literal;)*) => {
+        read_scalars! {$(
+            $kind, $expected, {
+                Scalar::Integer(value) => (*value).try_into().ok(),
+                Scalar::Float(value) => integer(*value).and_then(|value| value.try_into().ok()),
+                Scalar::Text(text) => text.parse().ok(),
+            }
+        )*}
+    };
+}
+
+read_integers! {
+    i64, "an integer of 64 bits";
+    u64, "an integer of 64 bits that is not negative";
+    i32, "an integer of 32 bits";
+    u32, "an integer of 32 bits that is not negative";
+}
+
+read_scalars! {
+    bool, "true or false", {
+        Scalar::Bool(value) => Some(*value),
+    }
+    f64, "a number", {
+        Scalar::Integer(value) => Some(*value as f64),
+        Scalar::Float(value) => Some(*value),
+        Scalar::Text(text) => text.parse().ok(),
+    }
+    String, "a text", {
+        Scalar::Text(text) => Some((*text).to_owned()),
+    }
+    Bytes, "bytes in base64", {
+        Scalar::Text(text) => base64_bytes(text),
+    }
+}
+
+/// `1.0` and `1e3` are integers, too.
+fn integer(value: f64) -> Option<i128> {
+    (value.fract() == 0.0).then_some(value as i128)
+}
+
+fn base64_bytes(text: &str) -> Option<Bytes> {
+    let is_url_safe = text.contains(['-', '_']);
+    let decoded = if is_url_safe {
+        base64::Engine::decode(&BASE64, text.replace('-', "+").replace('_', "/"))
+    } else {
+        base64::Engine::decode(&BASE64, text)
+    };
+    decoded.ok().map(Bytes::from)
+}
