@@ -19,6 +19,7 @@ pub mod selector;
 pub mod sink;
 pub mod synthetic;
 pub mod tenant;
+pub mod time;
 pub mod top;
 
 pub use decoded::DecodedProfile;

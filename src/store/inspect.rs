@@ -12,7 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::store::delta::commit::is_temporary;
+use crate::store::delta::log_files::is_temporary;
 use crate::store::delta::{DeltaTable, sums};
 use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::rewrite::MergedName;

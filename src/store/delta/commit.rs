@@ -131,23 +131,6 @@ impl Committer for ObjectCommitter {
     }
 }
 
-/// Whether a file has a name of [`temporary_name`], or is what `object_store` leaves of one.
-pub fn is_temporary(name: &str) -> bool {
-    let staged = || {
-        let (name, number) = name.rsplit_once('#')?;
-        number.parse::<u32>().ok()?;
-        Some(name)
-    };
-    let name = staged().unwrap_or(name);
-    name.starts_with('.') && name.ends_with(".tmp")
-}
-
-/// Version of the checkpoint that the contents of a `_last_checkpoint` name.
-pub fn version_of_hint(text: &[u8]) -> Option<u64> {
-    let hint: serde_json::Value = serde_json::from_slice(text).ok()?;
-    hint.get("version")?.as_u64()
-}
-
 /// The path behind a `file://` URL.
 pub fn local_path(url: &Url) -> KernelResult<PathBuf> {
     url.to_file_path()

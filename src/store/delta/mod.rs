@@ -6,6 +6,7 @@
 mod actions;
 pub mod commit;
 pub mod executor;
+pub mod log_files;
 pub mod sums;
 
 use std::collections::HashSet;
@@ -432,7 +433,7 @@ impl DeltaTable {
 /// Version of the last checkpoint that a table's log names.
 pub fn last_checkpoint(root: &Root, table: Table) -> Option<u64> {
     let text = root.read(&format!("{}/_last_checkpoint", log_of(table))).ok()?;
-    commit::version_of_hint(&text)
+    log_files::version_of_hint(&text)
 }
 
 fn connect(root: &Root, table: Table) -> Result<(Url, Arc<DefaultEngine<InlineExecutor>>), StoreError> {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::file::replace;
 use crate::store::StoreError;
-use crate::store::delta::commit::{is_temporary, version_of_hint};
+use crate::store::delta::log_files::version_of_hint;
 
 /// First bytes of a file of checksums.
 const MAGIC: [u8; 4] = *b"crc\0";
@@ -254,16 +254,6 @@ fn has_entries_before(log: &Path, checkpoint: &Path) -> bool {
         let path = log.join(format!("{version:020}.json"));
         matches!(fault(&path), Ok(None))
     })
-}
-
-/// The version that a file of the log, or its checksums, belong to.
-pub fn version_of(name: &str) -> Option<u64> {
-    if is_temporary(name) {
-        return None;
-    }
-    let digits = name.strip_prefix('.').unwrap_or(name).get(..20)?;
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { digits.parse().ok() } else { None }
 }
 
 #[cfg(test)]

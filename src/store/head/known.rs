@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use parking_lot::{Mutex, RwLock};
 
-use crate::store::head::Identity;
+use crate::store::head::identity::Identity;
 
 /// Ids kept over all tenants and days: at most some 20 MB.
 const LIMIT: usize = 1 << 20;

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::profile::Labels;
 use crate::profile::pprof::Location;
-use crate::store::head::Identity;
+use crate::store::head::identity::Identity;
 use crate::store::head::intern::Texts;
 use crate::store::head::known::DayStacks;
 use crate::store::ingest::{Prepared, Samples, Span, Symbols};

@@ -7,9 +7,11 @@ use arrow::record_batch::RecordBatch;
 use hashbrown::HashMap;
 
 use crate::profile::Labels;
+use crate::profile::time::DAY_US;
+use crate::store::head::generation::HeadView;
+use crate::store::head::identity::Identity;
 use crate::store::head::partition::{Group, NO_TEXT, Partition, ProfileRow};
 use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
-use crate::store::head::{DAY_US, HeadView, Identity};
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, Receive, ScanFilter};
 

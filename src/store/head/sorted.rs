@@ -9,7 +9,7 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 
 use crate::profile::Labels;
-use crate::store::head::Head;
+use crate::store::head::generation::Head;
 use crate::store::head::partition::{Group, NO_TEXT, Partition};
 use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::schema::Table;

@@ -1,6 +1,7 @@
 //! Tests of the head: what is applied comes out in sums, views stand still, and batches have the tables' schemas.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
@@ -10,8 +11,9 @@ use bytes::Bytes;
 use super::*;
 use crate::profile::pprof::{self, Profile, SampleLabel};
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::time::day_of;
 use crate::profile::{Labels, RawProfile};
-use crate::store::ingest;
+use crate::store::ingest::{self, Prepared};
 use crate::store::limits::Limits;
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, ScanFilter};

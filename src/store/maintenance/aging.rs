@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::head::DAY_US;
+use crate::profile::time::DAY_US;
 use crate::store::maintenance::plan::{Policy, partitions};
 use crate::store::maintenance::rewrite::{Change, Job, MergedName};
 use crate::store::schema::Table;

@@ -10,11 +10,11 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, SchemaRef};
 
+use crate::profile::time::HOUR_US;
 use crate::store::StoreError;
 use crate::store::delta::NewFile;
 use crate::store::files::Output;
 use crate::store::head::sorted::FileStats;
-use crate::store::maintenance::rewrite::HOUR_US;
 use crate::store::maintenance::samples::Row;
 use crate::store::schema::Table;
 

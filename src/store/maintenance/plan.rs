@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::head::DAY_US;
-use crate::store::maintenance::rewrite::{Change, HOUR_US, Job, MergedName};
+use crate::profile::time::{DAY_US, HOUR_US};
+use crate::store::maintenance::rewrite::{Change, Job, MergedName};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 

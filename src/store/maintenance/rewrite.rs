@@ -11,6 +11,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{Int64Type, SchemaRef, TimestampMicrosecondType};
 
+use crate::profile::time::HOUR_US;
 use crate::store::StoreError;
 use crate::store::delta::NewFile;
 use crate::store::fault::Faults;
@@ -25,8 +26,6 @@ use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
-/// Microseconds of an hour.
-pub const HOUR_US: i64 = 3_600_000_000;
 /// Rows between two looks at the clock.
 const PACE_ROWS: usize = 16 << 10;
 

@@ -15,6 +15,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::time::HOUR_US;
 use crate::profile::{Labels, RawProfile, pprof};
 use crate::store::fault::{FaultHook, Faults, Place};
 use crate::store::root::Root;
@@ -241,7 +242,7 @@ async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
     {
         let (low, high) = file.time.unwrap();
         let merged = rewrite::MergedName::of(&file.path).level > 0;
-        assert!(!merged || low / rewrite::HOUR_US == high / rewrite::HOUR_US, "{file:?}");
+        assert!(!merged || low / HOUR_US == high / HOUR_US, "{file:?}");
     }
     // After a restart the same stacks are written again; a merge keeps each once.
     drop(store);

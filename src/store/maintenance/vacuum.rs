@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::store::StoreError;
 use crate::store::bucket::Found;
-use crate::store::delta::commit::is_temporary;
-use crate::store::delta::{last_checkpoint, sums, unescape};
+use crate::store::delta::log_files::{is_temporary, version_of};
+use crate::store::delta::{last_checkpoint, unescape};
 use crate::store::fault::{Faults, Place};
 use crate::store::maintenance::Report;
 use crate::store::maintenance::runner::Maintainer;
@@ -180,7 +180,7 @@ pub fn trim_log(
     let checkpoint = last_checkpoint(root, table);
     for file in root.log_files(table)? {
         let name = file.path.rsplit('/').next().unwrap_or_default();
-        let version = sums::version_of(name);
+        let version = version_of(name);
         let covered = version.is_some() && version < checkpoint;
         let age = now.duration_since(file.modified).unwrap_or_default();
         if (covered && age >= LOG_AGE) || (is_temporary(name) && age >= ORPHAN_AGE) {
@@ -203,7 +203,7 @@ impl Removals {
             .into_iter()
             .filter_map(|file| {
                 let name = file.path.rsplit('/').next()?;
-                let version = sums::version_of(name).filter(|version| *version >= self.next)?;
+                let version = version_of(name).filter(|version| *version >= self.next)?;
                 name.ends_with(".json").then_some((version, file))
             })
             .collect();

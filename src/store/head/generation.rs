@@ -1,0 +1,89 @@
+//! A generation of profiles in memory, and views of it as it was at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::profile::time::day_of;
+use crate::store::head::known::KnownStacks;
+use crate::store::head::partition::Partition;
+use crate::store::ingest::Prepared;
+
+/// One generation of profiles.
+pub struct Head {
+    pub(super) partitions: RwLock<BTreeMap<(Arc<str>, i32), Partition>>,
+    known: Arc<KnownStacks>,
+    /// Profiles applied so far; a view sees those below the number it was made with.
+    applied: AtomicU64,
+    bytes: AtomicU64,
+    first_applied: Mutex<Option<Instant>>,
+}
+
+/// A head as it was at one moment.
+pub struct HeadView {
+    pub(super) head: Arc<Head>,
+    pub(super) applied: u64,
+}
+
+impl Head {
+    /// An empty generation that need not keep the frames of `known` stacks.
+    pub fn new(known: Arc<KnownStacks>) -> Self {
+        Self {
+            partitions: RwLock::default(),
+            known,
+            applied: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            first_applied: Mutex::new(None),
+        }
+    }
+
+    /// Adds a profile. Returns the number of sample rows stored.
+    pub fn apply(&self, tenant: &Arc<str>, profile: &Prepared) -> u64 {
+        self.first_applied.lock().get_or_insert_with(Instant::now);
+        let day = day_of(profile.time_us);
+        let mut partitions = self.partitions.write();
+        let partition = partitions
+            .entry((tenant.clone(), day))
+            .or_insert_with(|| Partition::new(self.known.day(tenant, day)));
+        let before = partition.bytes();
+        let rows = partition.apply(self.applied.load(Ordering::Relaxed), profile);
+        self.bytes
+            .fetch_add(partition.bytes().saturating_sub(before) as u64, Ordering::Relaxed);
+        // Readers see the profile once it is complete.
+        self.applied.fetch_add(1, Ordering::Release);
+        rows
+    }
+
+    /// Memory held, in bytes, estimated from the capacities of the columns.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Number of profiles applied.
+    pub fn profiles(&self) -> u64 {
+        self.applied.load(Ordering::Acquire)
+    }
+
+    /// When the first profile was applied.
+    pub fn first_applied(&self) -> Option<Instant> {
+        *self.first_applied.lock()
+    }
+
+    /// The head as of now: later profiles do not show.
+    pub fn view(self: &Arc<Self>) -> HeadView {
+        HeadView {
+            head: self.clone(),
+            applied: self.profiles(),
+        }
+    }
+
+    /// After the head's tables were committed and published: its stacks need not be written again.
+    pub fn remember_stacks(&self) {
+        for ((tenant, day), partition) in self.partitions.read().iter() {
+            self.known.add(tenant, *day, partition.own_stacks());
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! A hasher for keys that are hashes themselves.
+
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A hasher for keys that are hashes themselves.
+pub type Identity = BuildHasherDefault<IdentityHasher>;
+
+/// Passes a 64-bit key through.
+#[derive(Default, Clone, Copy)]
+pub struct IdentityHasher(u64);
+
+impl Hasher for IdentityHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
