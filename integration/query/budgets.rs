@@ -10,7 +10,7 @@ use std::time::Duration;
 use alluvium::base::BoxFuture;
 use alluvium::profile::sink::Receiver;
 use alluvium::profile::{ProfileSink, RawProfile, SinkError};
-use alluvium::query::{QueryEngine, QueryError, QueryLimits};
+use alluvium::query::{Detail, QueryEngine, QueryError, QueryLimits};
 use alluvium::server::{ProfileStore, ServerOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -262,8 +262,18 @@ async fn a_text_is_charged_as_often_as_an_answer_repeats_it() {
     };
     let engine = engine_with(store.clone(), limits);
     let question = || stacks_of(CPU, "{}", minute());
-    assert_eq!(engine.flamegraph("one", question(), 0).await.unwrap().total, 1);
-    let told = engine.detailed_flamegraph("one", question(), 0).await.unwrap_err();
+    assert_eq!(
+        engine
+            .flamegraph("one", question(), 0, Detail::Names)
+            .await
+            .unwrap()
+            .total,
+        1
+    );
+    let told = engine
+        .flamegraph("one", question(), 0, Detail::Files)
+        .await
+        .unwrap_err();
     assert!(matches!(told, QueryError::Limit(_)), "{told:?}");
     for text in [
         "SELECT frames FROM flat".to_owned(),
@@ -278,7 +288,7 @@ async fn a_text_is_charged_as_often_as_an_answer_repeats_it() {
         assert!(matches!(answer, Err(QueryError::Limit(_))), "{text}: {answer:?}");
     }
     let roomy = engine_with(store, QueryLimits::default());
-    let graph = roomy.detailed_flamegraph("one", question(), 0).await.unwrap();
+    let graph = roomy.flamegraph("one", question(), 0, Detail::Files).await.unwrap();
     assert_eq!((graph.total, graph.levels.len()), (1, 401));
 }
 

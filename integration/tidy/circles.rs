@@ -13,47 +13,15 @@ use super::{Source, is_test, rust_files};
 
 /// Circles that are still there, each in a layer that is being worked on. A circle is excused when all its files are in
 /// one row; a row without a circle has to go.
-const CIRCLES: &[&[&str]] = &[
-    &[
-        "src/query/answer.rs",
-        "src/query/catalog.rs",
-        "src/query/cells.rs",
-        "src/query/engine.rs",
-        "src/query/explain.rs",
-        "src/query/export.rs",
-        "src/query/flame.rs",
-        "src/query/flat.rs",
-        "src/query/format.rs",
-        "src/query/functions/diff.rs",
-        "src/query/functions/flamegraph.rs",
-        "src/query/functions/mod.rs",
-        "src/query/functions/pprof.rs",
-        "src/query/functions/pprof_sum.rs",
-        "src/query/functions/profile.rs",
-        "src/query/functions/top.rs",
-        "src/query/lookup.rs",
-        "src/query/series.rs",
-        "src/query/session.rs",
-        "src/query/sql.rs",
-        "src/query/sums.rs",
-        "src/query/timeline.rs",
-    ],
-    &[
-        "src/query/heads.rs",
-        "src/query/provider.rs",
-        "src/query/runtime.rs",
-        "src/query/scan.rs",
-    ],
-    &[
-        "src/store/config.rs",
-        "src/store/engine.rs",
-        "src/store/maintenance/exchange.rs",
-        "src/store/maintenance/mod.rs",
-        "src/store/maintenance/runner.rs",
-        "src/store/maintenance/vacuum.rs",
-        "src/store/sync.rs",
-    ],
-];
+const CIRCLES: &[&[&str]] = &[&[
+    "src/store/config.rs",
+    "src/store/engine.rs",
+    "src/store/maintenance/exchange.rs",
+    "src/store/maintenance/mod.rs",
+    "src/store/maintenance/runner.rs",
+    "src/store/maintenance/vacuum.rs",
+    "src/store/sync.rs",
+]];
 
 /// How far a name is followed through re-exports.
 const MOST_RE_EXPORTS: usize = 8;

@@ -11,3 +11,8 @@ pub fn day_of(time_us: i64) -> i32 {
         .div_euclid(DAY_US)
         .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
+
+/// The days that a span of microseconds (end not included) touches, first and last.
+pub fn days_of((start, end): (i64, i64)) -> (i32, i32) {
+    (day_of(start), day_of(end.saturating_sub(1)))
+}

@@ -16,12 +16,43 @@ use futures::{FutureExt, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
-use crate::query::scan::BatchStream;
-use crate::query::sql::SqlResult;
+use crate::query::stream::BatchStream;
 use crate::query::{QueryError, QueryLimits};
 
 /// Said of a query that panicked.
 const FAULT: &str = "the query ended in a fault of the engine";
+
+/// The answer of a SQL query.
+pub struct SqlResult {
+    /// Columns.
+    pub schema: SchemaRef,
+    /// Rows. The last item is an error when the query failed or met a limit after it had begun. At the deadline the
+    /// query gives back its slot and its memory, although nobody may have read so far.
+    pub stream: BatchStream,
+    pub(crate) deadline: Deadline,
+}
+
+impl SqlResult {
+    /// When the stream ends at the latest: what is kept of its rows beyond that is of no use.
+    pub fn ends_at(&self) -> Instant {
+        self.deadline.at
+    }
+
+    /// Ends the query before its time and gives back all that it holds. Whoever reads on finds that the time is over.
+    pub fn end(&mut self) {
+        let passed = self.deadline.passed();
+        self.stream = stream::once(async { Err(passed) }).boxed();
+    }
+
+    /// All rows at once.
+    pub async fn collect(mut self) -> Result<Vec<RecordBatch>, QueryError> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.stream.next().await {
+            batches.push(batch?);
+        }
+        Ok(batches)
+    }
+}
 
 /// When a query began and when it ends at the latest.
 #[derive(Debug, Clone, Copy)]
@@ -39,13 +70,8 @@ impl Deadline {
         }
     }
 
-    /// The moment.
-    pub(crate) fn at(self) -> Instant {
-        self.at
-    }
-
     /// What is said when it has passed.
-    pub(crate) fn passed(self) -> QueryError {
+    fn passed(self) -> QueryError {
         QueryError::Timeout(self.length)
     }
 

@@ -18,11 +18,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 
 use crate::base::BoxFuture;
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::flat::Flat;
 use crate::query::provider::{Mapped, Provided, Relation, RowMap};
-use crate::query::scan::{self, BatchStream};
-use crate::query::{QueryError, bounds};
+use crate::query::stream::BatchStream;
+use crate::query::{QueryError, bounds, scan};
 use crate::store::schema::Table;
 use crate::store::snapshot::ScanFilter;
 

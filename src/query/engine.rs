@@ -3,11 +3,10 @@
 //! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. How each question is answered stands in the module of its name;
 //! SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
 
-use std::collections::{BTreeSet, HashSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::base::BoxFuture;
@@ -15,19 +14,16 @@ use crate::profile::flamegraph::{DiffGraph, FlameGraph, Tree};
 use crate::profile::pprof::Profile;
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
-use crate::query::answer::Deadline;
-use crate::query::blocks::BlockCache;
+use crate::query::answer::{Deadline, SqlResult};
+use crate::query::context::{Context, Contexts, Purpose};
 use crate::query::flame::Merged;
-use crate::query::runtime::Runtime;
-use crate::query::series::{self, SeriesCache};
-use crate::query::session::{self, SqlSession};
-use crate::query::sql::{self, SqlResult};
-use crate::query::stacks::StackCache;
-use crate::query::totals::TotalsCache;
+use crate::query::session::{Sessions, SqlSession};
+use crate::query::sql::{self, Template};
 use crate::query::{
-    QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, timeline, unused,
+    Detail, QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, series, timeline,
+    unused,
 };
-use crate::store::snapshot::{FileEntry, Snapshot, SnapshotSource};
+use crate::store::snapshot::SnapshotSource;
 
 /// Answers questions about what a source holds. Clones share caches and limits.
 #[derive(Clone)]
@@ -36,41 +32,12 @@ pub struct QueryEngine {
 }
 
 struct Shared {
-    source: Arc<dyn SnapshotSource>,
-    limits: QueryLimits,
-    runtime: Arc<Runtime>,
-    stacks: Arc<StackCache>,
-    series: Arc<SeriesCache>,
-    blocks: Arc<BlockCache>,
-    totals: Arc<TotalsCache>,
-    template: sql::Template,
+    contexts: Arc<Contexts>,
+    template: Arc<Template>,
     /// Of questions that are not SQL.
     places: Semaphore,
-    sessions: std::sync::OnceLock<Arc<session::Shared>>,
-    /// The files of the last question.
-    files: Mutex<Arc<[FileEntry]>>,
-}
-
-impl Shared {
-    /// Drops what is remembered of files that were merged or deleted since the last question: a question that still has them reads them again.
-    fn forget_gone(&self, snapshot: &Snapshot) {
-        let mut last = self.files.lock();
-        if Arc::ptr_eq(&last, &snapshot.files) {
-            return;
-        }
-        let before = std::mem::replace(&mut *last, snapshot.files.clone());
-        drop(last);
-        let live: HashSet<&str> = snapshot.files.iter().map(|file| file.path.as_str()).collect();
-        self.blocks.retain(&live);
-        self.totals.retain(&live);
-        self.series.retain(&live);
-        for gone in before.iter().filter(|file| !live.contains(file.path.as_str())) {
-            // A path without a location was never opened.
-            if let Ok(location) = snapshot.root.location(&gone.path) {
-                self.runtime.forget_footer(&location);
-            }
-        }
-    }
+    /// Made when the first session begins, because it takes memory that a server without the port need not have.
+    sessions: OnceLock<Arc<Sessions>>,
 }
 
 /// Parquet files since the start, over all queries.
@@ -82,37 +49,17 @@ pub struct ScanStats {
     pub files_pruned: u64,
 }
 
-/// One question: whose, over which data, with which memory.
-pub(crate) struct Context {
-    /// Its memory pool is the question's own.
-    pub(crate) runtime: Arc<Runtime>,
-    pub(crate) stacks: Arc<StackCache>,
-    pub(crate) series: Arc<SeriesCache>,
-    pub(crate) blocks: Arc<BlockCache>,
-    pub(crate) totals: Arc<TotalsCache>,
-    pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) tenant: Arc<str>,
-    /// The question is not to be answered, only described: parameters may still be without values.
-    pub(crate) describing: bool,
-}
-
 impl QueryEngine {
     /// An engine over `source`. Fails when the settings are refused by DataFusion, which would be a fault of ours.
     pub fn new(source: Arc<dyn SnapshotSource>, limits: QueryLimits) -> Result<Self, QueryError> {
-        let runtime = Arc::new(Runtime::new(&limits, source.object_store())?);
+        let places = Semaphore::new(limits.max_concurrent_queries.max(1));
+        let contexts = Contexts::new(source, limits)?;
         Ok(Self {
             shared: Arc::new(Shared {
-                source,
-                template: sql::Template::new(&runtime, &limits),
-                runtime,
-                stacks: Arc::new(StackCache::new(limits.stack_cache_bytes)),
-                series: Arc::new(SeriesCache::default()),
-                sessions: std::sync::OnceLock::new(),
-                places: Semaphore::new(limits.max_concurrent_queries.max(1)),
-                blocks: Arc::new(BlockCache::new(limits.block_cache_bytes)),
-                totals: Arc::new(TotalsCache::new(limits.totals_cache_bytes)),
-                files: Mutex::default(),
-                limits,
+                template: Arc::new(Template::new(&contexts.runtime, &contexts.limits)),
+                contexts: Arc::new(contexts),
+                places,
+                sessions: OnceLock::new(),
             }),
         })
     }
@@ -121,7 +68,7 @@ impl QueryEngine {
     /// take, and then has as long for `work`. What reading the question takes (its regular expressions, say) belongs
     /// into `work`, so that it is bounded as well.
     pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
-        let limits = &self.shared.limits;
+        let limits = self.limits();
         let place = Deadline::after(limits.timeout).hold(self.shared.places.acquire()).await;
         let Ok(Ok(_place)) = place else {
             return Err(QueryError::Busy(format!(
@@ -136,30 +83,30 @@ impl QueryEngine {
 
     /// The limits it was made with.
     pub fn limits(&self) -> &QueryLimits {
-        &self.shared.limits
+        &self.shared.contexts.limits
     }
 
     /// Drops decoded rows that nobody has asked for in some minutes, once a minute until the future is dropped.
     pub async fn forget_unused(&self) {
         loop {
             tokio::time::sleep(unused::EVERY).await;
-            self.shared.blocks.forget_unused();
-            self.shared.totals.forget_unused();
+            self.shared.contexts.forget_unused();
         }
     }
 
     /// What was read so far, for metrics.
     pub fn stats(&self) -> ScanStats {
+        let runtime = &self.shared.contexts.runtime;
         ScanStats {
-            files_read: self.shared.runtime.files_read.load(Ordering::Relaxed),
-            files_pruned: self.shared.runtime.files_pruned.load(Ordering::Relaxed),
+            files_read: runtime.files_read.load(Ordering::Relaxed),
+            files_pruned: runtime.files_pruned.load(Ordering::Relaxed),
         }
     }
 
     /// The types that occur in `range`, or ever, sorted.
     pub async fn profile_types(&self, tenant: &str, range: Option<TimeRange>) -> Result<Vec<ProfileType>, QueryError> {
         if let Some(range) = range {
-            range.check(self.shared.limits.max_query_length)?;
+            range.check(self.limits().max_query_length)?;
         }
         let context = self.context(tenant);
         let time = range.map(TimeRange::micros);
@@ -235,7 +182,7 @@ impl QueryEngine {
 
     /// Time lines of the totals of profiles.
     pub async fn select_series(&self, tenant: &str, query: SeriesQuery) -> Result<Vec<SeriesPoints>, QueryError> {
-        query.range.check(self.shared.limits.max_query_length)?;
+        query.range.check(self.limits().max_query_length)?;
         self.limited(timeline::select(self.context(tenant), query)).await
     }
 
@@ -246,27 +193,16 @@ impl QueryEngine {
         self.limited(tree).await
     }
 
-    /// The flame graph of all stacks that the question is about, functions told apart by name alone, with about `max_nodes` nodes (0: all).
+    /// The flame graph of all stacks that the question is about, with about `max_nodes` nodes (0: all).
     pub async fn flamegraph(
         &self,
         tenant: &str,
         query: StackQuery,
         max_nodes: usize,
+        detail: Detail,
     ) -> Result<FlameGraph, QueryError> {
         let merged = self.merged(tenant, query)?;
-        let graph = async { flame::graph(merged.await?, max_nodes).await };
-        self.limited(graph).await
-    }
-
-    /// The same with functions told apart by file as well, and with files, lines and binaries.
-    pub async fn detailed_flamegraph(
-        &self,
-        tenant: &str,
-        query: StackQuery,
-        max_nodes: usize,
-    ) -> Result<FlameGraph, QueryError> {
-        let merged = self.merged(tenant, query)?;
-        let graph = async { flame::detailed_graph(merged.await?, max_nodes).await };
+        let graph = async { flame::graph(merged.await?, max_nodes, detail).await };
         self.limited(graph).await
     }
 
@@ -278,8 +214,8 @@ impl QueryEngine {
         right: StackQuery,
         max_nodes: usize,
     ) -> Result<DiffGraph, QueryError> {
-        left.range.check(self.shared.limits.max_query_length)?;
-        right.range.check(self.shared.limits.max_query_length)?;
+        left.range.check(self.limits().max_query_length)?;
+        right.range.check(self.limits().max_query_length)?;
         let context = self.context(tenant);
         let (left, right) = (flame::merge(context.clone(), left), flame::merge(context, right));
         let graph = async { flame::diff(left.await?, right.await?, max_nodes).await };
@@ -293,7 +229,7 @@ impl QueryEngine {
         query: StackQuery,
         write: fn(&Profile<'_>) -> T,
     ) -> Result<T, QueryError> {
-        query.range.check(self.shared.limits.max_query_length)?;
+        query.range.check(self.limits().max_query_length)?;
         self.limited(export::merge_profile(self.context(tenant), query, write))
             .await
     }
@@ -301,27 +237,27 @@ impl QueryEngine {
     /// Runs one read-only SQL query over the tables of the tenant. The time limit holds until the stream of the answer ends.
     pub async fn sql(&self, tenant: &str, text: &str) -> Result<SqlResult, QueryError> {
         let context = self.context(tenant);
-        sql::run(&self.shared.template, context, &self.shared.limits, text).await
+        sql::run(&self.shared.template, context, self.limits(), text).await
     }
 
     /// A session in PostgreSQL's dialect over the tables of the tenant.
     pub fn session(&self, tenant: &str) -> Result<SqlSession, QueryError> {
-        let shared = match self.shared.sessions.get() {
-            Some(shared) => shared.clone(),
+        let sessions = match self.shared.sessions.get() {
+            Some(sessions) => sessions.clone(),
             None => {
-                let made = Arc::new(session::Shared::new(&self.shared.template)?);
-                self.shared.sessions.get_or_init(|| made).clone()
+                let made = Sessions::new(self.shared.contexts.clone(), self.shared.template.clone())?;
+                self.shared.sessions.get_or_init(|| Arc::new(made)).clone()
             }
         };
-        SqlSession::new(self.clone(), shared, tenant)
+        SqlSession::new(sessions, tenant)
     }
 
-    pub(crate) fn template(&self) -> &sql::Template {
-        &self.shared.template
+    fn context(&self, tenant: &str) -> Arc<Context> {
+        self.shared.contexts.of(tenant, Purpose::Answer)
     }
 
     async fn occurring(&self, tenant: &str, range: TimeRange) -> Result<(Vec<Labels>, Vec<ProfileType>), QueryError> {
-        range.check(self.shared.limits.max_query_length)?;
+        range.check(self.limits().max_query_length)?;
         self.limited(series::occurring(self.context(tenant), range)).await
     }
 
@@ -331,37 +267,10 @@ impl QueryEngine {
         matchers: &[Vec<Matcher>],
         range: TimeRange,
     ) -> Result<Vec<Labels>, QueryError> {
-        range.check(self.shared.limits.max_query_length)?;
+        range.check(self.limits().max_query_length)?;
         let context = self.context(tenant);
         let sets = series::label_sets(context, matchers.to_vec(), range);
         self.limited(sets).await
-    }
-
-    pub(crate) fn context(&self, tenant: &str) -> Arc<Context> {
-        Arc::new(self.new_context(tenant, false))
-    }
-
-    /// A context for planning alone.
-    pub(crate) fn describing(&self, tenant: &str) -> Arc<Context> {
-        Arc::new(self.new_context(tenant, true))
-    }
-
-    fn new_context(&self, tenant: &str, describing: bool) -> Context {
-        let snapshot = self.shared.source.snapshot();
-        self.shared.forget_gone(&snapshot);
-        Context {
-            runtime: self
-                .shared
-                .runtime
-                .for_one_query(self.shared.limits.max_query_memory_bytes),
-            stacks: self.shared.stacks.clone(),
-            series: self.shared.series.clone(),
-            blocks: self.shared.blocks.clone(),
-            totals: self.shared.totals.clone(),
-            snapshot,
-            tenant: tenant.into(),
-            describing,
-        }
     }
 
     fn merged(
@@ -369,11 +278,11 @@ impl QueryEngine {
         tenant: &str,
         query: StackQuery,
     ) -> Result<BoxFuture<'static, Result<Merged, QueryError>>, QueryError> {
-        query.range.check(self.shared.limits.max_query_length)?;
+        query.range.check(self.limits().max_query_length)?;
         Ok(flame::merge(self.context(tenant), query))
     }
 
     async fn limited<T>(&self, work: impl Future<Output = Result<T, QueryError>>) -> Result<T, QueryError> {
-        Deadline::after(self.shared.limits.timeout).hold(work).await?
+        Deadline::after(self.limits().timeout).hold(work).await?
     }
 }

@@ -21,8 +21,8 @@ use futures::{StreamExt, stream};
 
 use crate::base::BoxFuture;
 use crate::query::QueryError;
-use crate::query::engine::Context;
-use crate::query::scan::BatchStream;
+use crate::query::context::Context;
+use crate::query::stream::BatchStream;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 

@@ -11,10 +11,10 @@ use crate::base::BoxFuture;
 use crate::profile::ProfileType;
 use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
 use crate::query::aside::aside;
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::flame::{self, Merged};
 use crate::query::stacks::{Frame, StackTable};
-use crate::query::{QueryError, StackQuery, totals};
+use crate::query::{QueryError, StackQuery};
 
 /// Answers the question as `write` writes the profile.
 pub(crate) fn merge_profile<T: Send + 'static>(
@@ -39,13 +39,7 @@ fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Resu
     let context = context.clone();
     Box::pin(async move {
         let filter = filter.await?;
-        let chosen = totals::load(
-            context.runtime.clone(),
-            context.totals.clone(),
-            context.snapshot.clone(),
-            filter,
-        )
-        .await?;
+        let chosen = context.totals(filter).await?;
         let periods = chosen.runs().filter_map(|run| run.longest_period(chosen.time()));
         Ok(periods.max().unwrap_or(0).max(0))
     })

@@ -12,11 +12,11 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{self, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
 use crate::query::aside::{Asker, aside};
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::runtime::Runtime;
 use crate::query::stacks::{self, Loaded, StackTable};
 use crate::query::sums::{self, Summed, Sums};
-use crate::query::{QueryError, StackQuery, scan, series};
+use crate::query::{Detail, QueryError, StackQuery, scan, series, stream};
 use crate::store::schema::Table;
 use crate::store::snapshot::ScanFilter;
 
@@ -60,15 +60,7 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
         let traces = id_set(&query.trace_ids, 32, "trace")?;
         let mut sums = sum_stacks(&context, &filter, moments, spans, traces).await?;
         let ids = sums.values.iter().map(|(stack, _)| *stack).collect();
-        let stacks = stacks::load(
-            context.runtime.clone(),
-            context.stacks.clone(),
-            context.snapshot.clone(),
-            context.tenant.clone(),
-            time,
-            ids,
-        )
-        .await?;
+        let stacks = context.frames(time, ids).await?;
         if !query.call_site.is_empty() {
             below(&stacks.table.read(), &mut sums.values, &query.call_site);
         }
@@ -88,14 +80,7 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
         let chosen = if matchers.is_empty() {
             None
         } else {
-            let labels = series::load(
-                context.runtime.clone(),
-                context.series.clone(),
-                context.snapshot.clone(),
-                context.tenant.clone(),
-                time,
-            )
-            .await?;
+            let labels = context.labels(time).await?;
             series::select(Arc::new(labels), profile_type.clone(), matchers).await?
         };
         Ok(ScanFilter {
@@ -108,18 +93,20 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
     })
 }
 
-/// The flame graph of merged stacks by name.
-pub(crate) fn graph(merged: Merged, max_nodes: usize) -> BoxFuture<'static, Result<FlameGraph, QueryError>> {
-    aside(move |asker| {
-        let leaves = leaves(&merged, asker)?;
-        let table = merged.stacks.table.read();
-        Ok(table.paths().flamegraph(&leaves.values, max_nodes))
+/// The flame graph of merged stacks.
+pub(crate) fn graph(
+    merged: Merged,
+    max_nodes: usize,
+    detail: Detail,
+) -> BoxFuture<'static, Result<FlameGraph, QueryError>> {
+    aside(move |asker| match detail {
+        Detail::Names => {
+            let leaves = leaves(&merged, asker)?;
+            let table = merged.stacks.table.read();
+            Ok(table.paths().flamegraph(&leaves.values, max_nodes))
+        }
+        Detail::Files => Ok(tree_by(&merged, detail, asker)?.tree.to_flamegraph(max_nodes)),
     })
-}
-
-/// The same with functions told apart by file, and with files, lines and binaries.
-pub(crate) fn detailed_graph(merged: Merged, max_nodes: usize) -> BoxFuture<'static, Result<FlameGraph, QueryError>> {
-    aside(move |asker| Ok(tree_by(&merged, Detail::Files, asker)?.tree.to_flamegraph(max_nodes)))
 }
 
 /// The difference of merged stacks by name.
@@ -165,12 +152,6 @@ fn leaves(merged: &Merged, asker: &Asker) -> Result<Leaves, QueryError> {
         values,
         _memory: memory,
     })
-}
-
-/// What tells functions of one name apart.
-enum Detail {
-    Names,
-    Files,
 }
 
 fn tree_by(merged: &Merged, detail: Detail, asker: &Asker) -> Result<HeldTree, QueryError> {
@@ -274,7 +255,7 @@ fn moments(
     let streams = scan::open(&context.runtime, &context.snapshot, Table::Profiles, filter, &columns);
     Box::pin(async move {
         let make = || (HashSet::new(), context.runtime.reservation("profiles by id"));
-        let found = scan::fold(streams?, make, move |(found, memory), batch| {
+        let found = stream::fold(streams?, make, move |(found, memory), batch| {
             let series = batch.column(0).as_primitive::<Int64Type>().values();
             let times = batch.column(1).as_primitive::<TimestampMicrosecondType>().values();
             let names = batch.column(2).as_string::<i32>();

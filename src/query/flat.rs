@@ -16,9 +16,9 @@ use crate::base::BoxFuture;
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
 use crate::query::bounds::{self, Absorbed};
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::provider::{Mapped, Relation};
-use crate::query::{QueryError, TimeRange, evaluate, flame, lookup, scan, series, stacks};
+use crate::query::{QueryError, TimeRange, evaluate, flame, lookup, scan, series};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
 
@@ -163,14 +163,7 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
 
     let mut of_series = None;
     if uses(&OF_SERIES) || !on_series.is_empty() || !matchers.is_empty() {
-        let labels = series::load(
-            context.runtime.clone(),
-            context.series.clone(),
-            context.snapshot.clone(),
-            context.tenant.clone(),
-            time,
-        )
-        .await?;
+        let labels = context.labels(time).await?;
         let labels = Arc::new(labels);
         if let Some((kind, matchers)) = &chosen {
             let chosen = series::select(labels.clone(), kind.clone(), matchers.clone()).await?;
@@ -241,14 +234,7 @@ fn matching_stacks(
     conditions: Vec<Expr>,
 ) -> BoxFuture<'static, Result<Arc<HashSet<i64>>, QueryError>> {
     let runtime = context.runtime.clone();
-    let loaded = stacks::load(
-        context.runtime.clone(),
-        context.stacks.clone(),
-        context.snapshot.clone(),
-        context.tenant.clone(),
-        time,
-        ids.clone(),
-    );
+    let loaded = context.frames(time, ids.clone());
     Box::pin(async move {
         let loaded = loaded.await?;
         let mut found = HashSet::new();
@@ -294,9 +280,6 @@ fn reads_only(expr: &Expr) -> Option<Origin> {
 }
 
 fn flat_schema() -> SchemaRef {
-    let Some(frames) = frames_type() else {
-        return Table::Samples.schema();
-    };
     let samples = Table::Samples.schema();
     let own = |name: &str| {
         let field = samples.field_with_name(name).ok().cloned();
@@ -316,15 +299,6 @@ fn flat_schema() -> SchemaRef {
         Field::new("mapping", DataType::Utf8View, true),
         own("span_id"),
         own("trace_id"),
-        Field::new("frames", frames, true),
+        Field::new("frames", schema::frames(), true),
     ]))
-}
-
-/// Type of the column `frames` of the `stacks` table.
-pub(crate) fn frames_type() -> Option<DataType> {
-    let stacks = Table::Stacks.schema();
-    stacks
-        .field_with_name("frames")
-        .ok()
-        .map(|field| field.data_type().clone())
 }

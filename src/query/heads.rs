@@ -17,10 +17,12 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use futures::StreamExt;
 use futures::stream;
 
+use crate::profile::time::days_of;
 use crate::query::QueryError;
+use crate::query::columns::indices_of;
 use crate::query::provider::{Mapped, RowMap};
 use crate::query::runtime::{BATCH_ROWS, Runtime};
-use crate::query::scan::{BatchStream, days_of, indices_of};
+use crate::query::stream::BatchStream;
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, ScanFilter, Snapshot};
 

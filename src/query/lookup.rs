@@ -20,13 +20,13 @@ use tokio::sync::OnceCell;
 
 use crate::profile::Labels;
 use crate::profile::labels::SERVICE_NAME;
-use crate::query::engine::Context;
-use crate::query::flat::frames_type;
+use crate::query::context::Context;
 use crate::query::provider::RowMap;
 use crate::query::runtime::Runtime;
-use crate::query::scan::BatchStream;
-use crate::query::stacks::{self, StackTable};
+use crate::query::stacks::StackTable;
+use crate::query::stream::BatchStream;
 use crate::query::{QueryError, flame};
+use crate::store::schema;
 use crate::store::snapshot::ScanFilter;
 
 /// Numbers and offsets of a frame as a row.
@@ -240,17 +240,8 @@ impl Inner {
     async fn load(&self, frames: Frames) -> Result<StackColumns, QueryError> {
         let found = flame::sum_stacks(&self.context, &self.filter, None, None, None).await?;
         let ids: Vec<i64> = found.values.iter().map(|(stack, _)| *stack).collect();
-        let context = &self.context;
-        let loaded = stacks::load(
-            context.runtime.clone(),
-            context.stacks.clone(),
-            context.snapshot.clone(),
-            context.tenant.clone(),
-            self.time,
-            ids.clone(),
-        )
-        .await?;
-        let columns = StackColumns::new(&context.runtime, &loaded.table.read(), &ids, frames)?;
+        let loaded = self.context.frames(self.time, ids.clone()).await?;
+        let columns = StackColumns::new(&self.context.runtime, &loaded.table.read(), &ids, frames)?;
         Ok(columns)
     }
 
@@ -346,13 +337,6 @@ fn rows(batch: &RecordBatch, name: &str, index: Option<&HashMap<i64, u32>>) -> O
 
 /// All frames of the stacks as the list column of the `stacks` table.
 fn frames(table: &StackTable, ids: &[i64]) -> Result<ArrayRef, QueryError> {
-    let error = || QueryError::internal("the layout has no list of frames");
-    let Some(DataType::List(element)) = frames_type() else {
-        return Err(error());
-    };
-    let DataType::Struct(fields) = element.data_type() else {
-        return Err(error());
-    };
     let stacks: Vec<&[u32]> = ids.iter().map(|id| table.stack(*id).unwrap_or_default()).collect();
     let offsets = OffsetBuffer::<i32>::from_lengths(stacks.iter().map(|frames| frames.len()));
     let all = || {
@@ -370,6 +354,11 @@ fn frames(table: &StackTable, ids: &[i64]) -> Result<ArrayRef, QueryError> {
         text(all().map(|frame| frame.build_id.as_ref()).collect()),
         Arc::new(BooleanArray::from_iter(all().map(|frame| Some(frame.inlined)))),
     ];
-    let values = StructArray::try_new(fields.clone(), columns, None)?;
-    Ok(Arc::new(ListArray::try_new(element, offsets, Arc::new(values), None)?))
+    let values = StructArray::try_new(schema::frame_fields(), columns, None)?;
+    Ok(Arc::new(ListArray::try_new(
+        schema::frame(),
+        offsets,
+        Arc::new(values),
+        None,
+    )?))
 }

@@ -1,4 +1,4 @@
-//! Every implementation of a DataFusion trait but the SQL functions: object store registry, id-set expression, table providers and the one
+//! The implementations of DataFusion traits over plans: id-set expression, table providers and the one
 //! execution node.
 //!
 //! They stand together, and their bodies are plain functions elsewhere, because each async method over plan types costs the compiler
@@ -18,7 +18,6 @@ use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TablePr
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, ScalarValue, plan_datafusion_err};
 use datafusion::error::DataFusionError;
-use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{ColumnarValue, Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::expressions::InListExpr;
@@ -30,31 +29,10 @@ use datafusion::physical_plan::{
     PlanProperties,
 };
 use futures::{StreamExt, TryStreamExt};
-use object_store::ObjectStore;
-use url::Url;
 
 use crate::base::BoxFuture;
 use crate::query::QueryError;
-use crate::query::scan::BatchStream;
-
-/// The registry that knows our store and nothing else, so that no plan can reach a file or an address of a user's choice.
-#[derive(Debug)]
-pub(crate) struct OnlyStore(pub(crate) Arc<dyn ObjectStore>);
-
-impl ObjectStoreRegistry for OnlyStore {
-    fn register_store(&self, _url: &Url, _store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
-        None
-    }
-
-    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        if url.scheme() == "alluvium" {
-            return Ok(self.0.clone());
-        }
-        Err(plan_datafusion_err!(
-            "there is no store at `{url}`; only the tables of alluvium can be read"
-        ))
-    }
-}
+use crate::query::stream::BatchStream;
 
 /// `column IN (set)` over 64-bit ids, for sets of any size: one hash probe a row, and one node for the planner however large the set.
 #[derive(Debug, Clone)]

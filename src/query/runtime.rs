@@ -6,18 +6,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use datafusion::common::{Result as PlanResult, plan_datafusion_err};
 use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
 use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryReservation};
-use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::object_store::{ObjectStoreRegistry, ObjectStoreUrl};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
+use url::Url;
 
-use crate::query::provider::OnlyStore;
 use crate::query::{QueryError, QueryLimits, memory};
 
 /// The address of the store inside of plans; not a URL that a user can give.
@@ -123,5 +124,24 @@ impl Runtime {
     pub(crate) fn count_files(&self, pruned: usize, read: usize) {
         self.files_pruned.fetch_add(pruned as u64, Ordering::Relaxed);
         self.files_read.fetch_add(read as u64, Ordering::Relaxed);
+    }
+}
+
+/// The registry that knows our store and nothing else, so that no plan can reach a file or an address of a user's choice.
+#[derive(Debug)]
+struct OnlyStore(Arc<dyn ObjectStore>);
+
+impl ObjectStoreRegistry for OnlyStore {
+    fn register_store(&self, _url: &Url, _store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
+
+    fn get_store(&self, url: &Url) -> PlanResult<Arc<dyn ObjectStore>> {
+        if url.scheme() == "alluvium" {
+            return Ok(self.0.clone());
+        }
+        Err(plan_datafusion_err!(
+            "there is no store at `{url}`; only the tables of alluvium can be read"
+        ))
     }
 }

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
-use arrow::record_batch::RecordBatch;
 use datafusion::catalog::memory::DataSourceExec;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::listing::PartitionedFile;
@@ -19,18 +18,16 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column, lit};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::UnionExec;
 use futures::StreamExt;
-use futures::stream::BoxStream;
 
-use crate::base::BoxFuture;
+use crate::profile::time::days_of;
 use crate::query::QueryError;
+use crate::query::columns::indices_of;
 use crate::query::heads::{head_plan, head_stream};
 use crate::query::provider::IdSet;
 use crate::query::runtime::Runtime;
+use crate::query::stream::BatchStream;
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
-
-/// Rows on their way.
-pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
 
 /// Number of partition columns, which stand first in [`Table::schema`] and last in a Parquet scan.
 const PARTITION_COLUMNS: usize = 2;
@@ -38,18 +35,6 @@ const PARTITION_COLUMNS: usize = 2;
 const MIN_SPLIT_BYTES: usize = 1 << 20;
 /// Rows of a batch of stacks, each of which holds some dozens of frames with their texts.
 const STACK_ROWS: usize = 256;
-const MICROS_PER_DAY: i64 = 86_400_000_000;
-
-/// The days that a span of microseconds touches, first and last.
-pub(crate) fn days_of((start, end): (i64, i64)) -> (i32, i32) {
-    let day = |micros: i64| {
-        micros
-            .div_euclid(MICROS_PER_DAY)
-            .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
-    };
-    (day(start), day(end.saturating_sub(1)))
-}
-
 /// The files of a table that may hold rows that the filter lets through.
 pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &ScanFilter) -> Vec<&'a FileEntry> {
     let bounds = filter.series.as_ref().map(|set| {
@@ -235,43 +220,6 @@ pub(crate) fn open_files(
     Ok(streams)
 }
 
-/// Runs every stream to its end, each in a task of its own, and folds its batches. Dropping the future stops the tasks.
-pub(crate) fn fold<A: Send + 'static>(
-    mut streams: Vec<BatchStream>,
-    make: impl Fn() -> A,
-    step: impl Fn(&mut A, &RecordBatch) -> Result<(), QueryError> + Send + Sync + 'static,
-) -> BoxFuture<'static, Result<Vec<A>, QueryError>> {
-    let step = Arc::new(step);
-    let run = move |mut stream: BatchStream, mut state: A| {
-        let step = step.clone();
-        async move {
-            while let Some(batch) = stream.next().await {
-                step(&mut state, &batch?)?;
-            }
-            Ok(state)
-        }
-    };
-    if streams.len() <= 1 {
-        let only = streams.pop().map(|stream| run(stream, make()));
-        return Box::pin(async move {
-            match only {
-                Some(running) => Ok(vec![running.await?]),
-                None => Ok(Vec::new()),
-            }
-        });
-    }
-    let running: Vec<_> = streams.into_iter().map(|stream| run(stream, make())).collect();
-    Box::pin(async move {
-        let mut tasks: tokio::task::JoinSet<Result<A, QueryError>> = running.into_iter().collect();
-        let mut states = Vec::with_capacity(tasks.len());
-        while let Some(joined) = tasks.join_next().await {
-            let state = joined.map_err(|error| QueryError::internal(format!("a scan task failed: {error}")))?;
-            states.push(state?);
-        }
-        Ok(states)
-    })
-}
-
 /// The files of a table to read, counted.
 pub(crate) fn choose<'a>(
     runtime: &Runtime,
@@ -405,11 +353,4 @@ fn scan_schema(schema: &SchemaRef, projection: &[usize]) -> TableSchema {
     TableSchema::builder(Arc::new(Schema::new(fields)))
         .with_table_partition_cols(partition.to_vec())
         .build()
-}
-
-pub(crate) fn indices_of(schema: &SchemaRef, columns: &[&str]) -> Result<Vec<usize>, QueryError> {
-    columns
-        .iter()
-        .map(|name| schema.index_of(name).map_err(QueryError::from))
-        .collect()
 }

@@ -23,24 +23,26 @@ use datafusion_pg_catalog::pg_catalog::{PgCatalogSchemaProvider, PgCatalogStatic
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
 use crate::base::BoxFuture;
+use crate::query::answer::SqlResult;
 use crate::query::cells::{self, ColumnKind, Kind, Simple};
-use crate::query::engine::Context;
-use crate::query::sql::{self, SqlResult, Template};
-use crate::query::{QueryEngine, QueryError, catalog, functions, guard};
+use crate::query::context::{Context, Contexts, Purpose};
+use crate::query::sql::{self, Template};
+use crate::query::{QueryError, QueryLimits, catalog, functions, guard};
 
 /// Name of the one catalog.
 const CATALOG: &str = "alluvium";
 
-/// What all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the rewriting of its tools' queries. Made when the
-/// first session begins, because it takes memory that a server without the port need not have.
-pub(crate) struct Shared {
+/// What all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the rewriting of its tools' queries.
+pub(crate) struct Sessions {
+    contexts: Arc<Contexts>,
+    template: Arc<Template>,
     state: SessionState,
     fixed: Arc<PgCatalogStaticTables>,
     parser: Arc<PostgresCompatibilityParser>,
 }
 
-impl Shared {
-    pub(crate) fn new(template: &Template) -> Result<Self, QueryError> {
+impl Sessions {
+    pub(crate) fn new(contexts: Arc<Contexts>, template: Arc<Template>) -> Result<Self, QueryError> {
         let context = SessionContext::new_with_state(template.state().clone());
         let list = MemoryCatalogProviderList::new();
         list.register_catalog(CATALOG.to_owned(), Arc::new(MemoryCatalogProvider::new()));
@@ -48,6 +50,8 @@ impl Shared {
         setup_pg_catalog(&context, CATALOG, EmptyContextProvider).map_err(|error| QueryError::from(*error))?;
         let fixed = PgCatalogStaticTables::try_new()?;
         Ok(Self {
+            contexts,
+            template,
             state: context.state(),
             fixed: Arc::new(fixed),
             parser: Arc::new(PostgresCompatibilityParser::new()),
@@ -57,8 +61,7 @@ impl Shared {
 
 /// A session. Its statements run one after the other.
 pub struct SqlSession {
-    engine: QueryEngine,
-    shared: Arc<Shared>,
+    shared: Arc<Sessions>,
     tenant: Arc<str>,
     state: SessionState,
     public: Arc<MemorySchemaProvider>,
@@ -96,7 +99,7 @@ pub enum SqlValue {
 }
 
 impl SqlSession {
-    pub(crate) fn new(engine: QueryEngine, shared: Arc<Shared>, tenant: &str) -> Result<Self, QueryError> {
+    pub(crate) fn new(shared: Arc<Sessions>, tenant: &str) -> Result<Self, QueryError> {
         let public = Arc::new(MemorySchemaProvider::new());
         let catalog = Arc::new(MemoryCatalogProvider::new());
         catalog.register_schema("public", public.clone())?;
@@ -108,25 +111,24 @@ impl SqlSession {
         let mut state = shared.state.clone();
         state.register_catalog_list(list);
         let session = Self {
-            engine,
             shared,
             tenant: tenant.into(),
             state,
             public,
         };
         // The catalogs have numbers for the tables from the first question on.
-        session.bind(&session.engine.context(&session.tenant))?;
+        session.bind(&session.context(Purpose::Answer))?;
         Ok(session)
     }
 
     /// Checks and plans a statement. `given` are the kinds of parameters that the client names.
     pub async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
         guard::check_size_in(text, &PostgreSqlDialect {})?;
-        let context = self.engine.describing(&self.tenant);
+        let context = self.context(Purpose::Describe);
         let state = self.bound(&context)?;
         let (parser, text, given) = (self.shared.parser.clone(), text.to_owned(), given.to_vec());
-        let limits = self.engine.limits();
-        let slot = self.engine.template().slot(limits).await?;
+        let limits = self.limits();
+        let slot = self.shared.template.slot(limits).await?;
         let timeout = limits.timeout;
         let planned = sql::on_planning_thread(
             slot,
@@ -144,7 +146,7 @@ impl SqlSession {
         values: &[SqlValue],
         timeout: Option<Duration>,
     ) -> Result<SqlResult, QueryError> {
-        let mut limits = self.engine.limits().clone();
+        let mut limits = self.limits().clone();
         if let Some(timeout) = timeout {
             limits.timeout = limits.timeout.min(timeout);
         }
@@ -157,10 +159,10 @@ impl SqlSession {
         }
         let mut statement = prepared.statement.clone();
         put_values(&mut statement, &prepared.parameters, values)?;
-        let context = self.engine.context(&self.tenant);
+        let context = self.context(Purpose::Answer);
         let mut state = self.bound(&context)?;
         state.mark_start_execution();
-        let slot = self.engine.template().slot(&limits).await?;
+        let slot = self.shared.template.slot(&limits).await?;
         let statement = Statement::Statement(Box::new(statement));
         sql::answer(state, statement, context, &limits, slot).await
     }
@@ -169,7 +171,7 @@ impl SqlSession {
     pub async fn query(&self, text: &str, timeout: Option<Duration>) -> Result<SqlResult, QueryError> {
         guard::check_size_in(text, &PostgreSqlDialect {})?;
         let (parser, text) = (self.shared.parser.clone(), text.to_owned());
-        let slot = self.engine.template().slot(self.engine.limits()).await?;
+        let slot = self.shared.template.slot(self.limits()).await?;
         // Reading recurses, too.
         let read = Box::pin(async move { read(&parser, &text) });
         let statement = sql::on_planning_thread(slot, read).await?;
@@ -184,6 +186,14 @@ impl SqlSession {
     /// Columns of an answer as kinds.
     pub fn columns(result: &SqlResult) -> Vec<ColumnKind> {
         cells::kinds(&result.schema)
+    }
+
+    fn limits(&self) -> &QueryLimits {
+        &self.shared.contexts.limits
+    }
+
+    fn context(&self, purpose: Purpose) -> Arc<Context> {
+        self.shared.contexts.of(&self.tenant, purpose)
     }
 
     /// The session's state over the tables as `context` has them.

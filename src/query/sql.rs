@@ -1,12 +1,11 @@
 //! Read-only SQL: one `SELECT` (or `DESCRIBE`, or `EXPLAIN` of them) over the tables of one tenant, with limits on size, time, rows and memory.
 //!
-//! In: text. Out: [`SqlResult`], a stream. Refused before planning: every statement that is not a query (`guard`). Refused by construction:
+//! In: text. Out: [`SqlResult`]. Refused before planning: every statement that is not a query (`guard`). Refused by construction:
 //! files, addresses, settings, other tenants, for none of them is in the session. Limits on what comes out are in `answer`.
 
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use arrow::record_batch::RecordBatch;
 use datafusion::config::Dialect;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
@@ -18,25 +17,15 @@ use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::base::BoxFuture;
-use crate::query::answer::{Deadline, guarded};
-use crate::query::engine::Context;
+use crate::query::answer::{Deadline, SqlResult, guarded};
+use crate::query::context::Context;
 use crate::query::explain::{Explain, explain};
 use crate::query::runtime::Runtime;
-use crate::query::scan::BatchStream;
+use crate::query::stream::BatchStream;
 use crate::query::{QueryError, QueryLimits, catalog, functions, guard};
 
 /// Stack of the thread that plans; only what is touched takes memory. Enough for the most operators in a debug build.
 const PLANNING_STACK_BYTES: usize = 64 << 20;
-
-/// The answer of a SQL query.
-pub struct SqlResult {
-    /// Columns.
-    pub schema: SchemaRef,
-    /// Rows. The last item is an error when the query failed or met a limit after it had begun. At the deadline the
-    /// query gives back its slot and its memory, although nobody may have read so far.
-    pub stream: BatchStream,
-    pub(crate) deadline: Deadline,
-}
 
 /// The session's settings and functions, made once.
 pub(crate) struct Template {
@@ -134,28 +123,6 @@ pub(crate) fn answer(
         let (schema, rows) = deadline.hold(planned).await??;
         Ok(guarded(&schema, rows, deadline, &limits, slot))
     })
-}
-
-impl SqlResult {
-    /// When the stream ends at the latest: what is kept of its rows beyond that is of no use.
-    pub fn ends_at(&self) -> tokio::time::Instant {
-        self.deadline.at()
-    }
-
-    /// Ends the query before its time and gives back all that it holds. Whoever reads on finds that the time is over.
-    pub fn end(&mut self) {
-        let passed = self.deadline.passed();
-        self.stream = futures::stream::once(async { Err(passed) }).boxed();
-    }
-
-    /// All rows at once.
-    pub async fn collect(mut self) -> Result<Vec<RecordBatch>, QueryError> {
-        let mut batches = Vec::new();
-        while let Some(batch) = self.stream.next().await {
-            batches.push(batch?);
-        }
-        Ok(batches)
-    }
 }
 
 /// Checks the text and sets up the session of one query.

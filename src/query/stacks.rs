@@ -18,7 +18,7 @@ use crate::base::BoxFuture;
 use crate::profile::flamegraph::{Paths, address_name};
 use crate::query::QueryError;
 use crate::query::runtime::Runtime;
-use crate::query::scan;
+use crate::query::{scan, stream};
 use crate::store::schema::Table;
 use crate::store::snapshot::{ScanFilter, Snapshot};
 
@@ -311,7 +311,7 @@ pub(crate) fn load(
         let streams = scan::open(&runtime, &snapshot, Table::Stacks, &filter, &["stack", "frames"])?;
         let target = table.clone();
         let before = table.read().bytes;
-        scan::fold(
+        stream::fold(
             streams,
             || (),
             move |(), batch| {

@@ -13,10 +13,12 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
-use crate::query::blocks::{Block, Builder, CHUNK_US, Key, Missing};
-use crate::query::engine::Context;
+use crate::query::block_cache::{Key, Missing};
+use crate::query::blocks::{Block, Builder, CHUNK_US};
+use crate::query::context::Context;
 use crate::query::runtime::Runtime;
-use crate::query::{QueryError, heads, scan};
+use crate::query::stream::BatchStream;
+use crate::query::{QueryError, heads, scan, stream};
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter};
 
@@ -114,10 +116,10 @@ fn by_scan(
 /// Sums the rows of streams, each batch by `step`.
 pub(crate) async fn fold(
     context: &Context,
-    streams: Vec<scan::BatchStream>,
+    streams: Vec<BatchStream>,
     step: impl Fn(&mut Sums, &RecordBatch) -> Result<(), QueryError> + Send + Sync + 'static,
 ) -> Result<Sums, QueryError> {
-    let states = scan::fold(streams, || Sums::new(&context.runtime), step).await?;
+    let states = stream::fold(streams, || Sums::new(&context.runtime), step).await?;
     let mut states = states.into_iter();
     let mut all = states.next().unwrap_or_else(|| Sums::new(&context.runtime));
     for state in states {
@@ -201,7 +203,7 @@ fn is_small(context: &Context, file: &FileEntry, span: (i64, i64), time: (i64, i
         Some(series) if series.len() <= FEW_SERIES => rows / 8,
         _ => rows / 2,
     };
-    rows * ROW_BYTES <= context.blocks.limit() as u64 / 2
+    rows * ROW_BYTES <= context.blocks().limit() as u64 / 2
 }
 
 /// First and last chunk of a file that a question touches.
@@ -230,7 +232,7 @@ async fn blocks_of(
     let mut blocks = Vec::new();
     let mut missing: Vec<(i64, Missing)> = Vec::new();
     for chunk in first..=last {
-        let found = context.blocks.look(&key(chunk), filter.series.as_deref());
+        let found = context.blocks().look(&key(chunk), filter.series.as_deref());
         blocks.extend(found.blocks);
         if found.missing != Missing::None {
             missing.push((chunk, found.missing));
@@ -270,7 +272,7 @@ async fn blocks_of(
                 .filter(|(series, _)| needed(series))
                 .map(|(_, block)| block.clone()),
         );
-        context.blocks.keep(key(chunk), read, asked.as_deref());
+        context.blocks().keep(key(chunk), read, asked.as_deref());
     }
     Ok(blocks)
 }
@@ -294,7 +296,7 @@ async fn read(
         series: HashMap::new(),
         memory: context.runtime.reservation("sample rows"),
     };
-    let mut states = scan::fold(streams, make, Rows::add).await?.into_iter();
+    let mut states = stream::fold(streams, make, Rows::add).await?.into_iter();
     let Some(mut all) = states.next() else {
         return Ok(Vec::new());
     };

@@ -10,9 +10,9 @@ use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
 use crate::profile::Labels;
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::series::Synthetic;
-use crate::query::{Aggregation, QueryError, SeriesPoints, SeriesQuery, series, totals};
+use crate::query::{Aggregation, QueryError, SeriesPoints, SeriesQuery, series};
 use crate::store::snapshot::ScanFilter;
 
 /// Most points of an answer: a step of a millisecond over a month must not fill the memory.
@@ -40,14 +40,7 @@ pub(crate) fn select(
         let time = (start.saturating_sub(step_us).saturating_add(1), end);
         let needs_labels = !query.matchers.is_empty() || !query.group_by.is_empty();
         let labels = if needs_labels {
-            series::load(
-                context.runtime.clone(),
-                context.series.clone(),
-                context.snapshot.clone(),
-                context.tenant.clone(),
-                time,
-            )
-            .await?
+            context.labels(time).await?
         } else {
             HashMap::new()
         };
@@ -60,13 +53,7 @@ pub(crate) fn select(
             ..ScanFilter::default()
         };
         let groups = Groups::new(&labels, &query);
-        let chosen = totals::load(
-            context.runtime.clone(),
-            context.totals.clone(),
-            context.snapshot.clone(),
-            filter,
-        )
-        .await?;
+        let chosen = context.totals(filter).await?;
         let mut lines: BTreeMap<u32, BTreeMap<i64, Cell>> = BTreeMap::new();
         let mut points = 0;
         for run in chosen.runs() {

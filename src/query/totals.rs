@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use crate::base::BoxFuture;
 use crate::query::runtime::Runtime;
 use crate::query::unused::Looks;
-use crate::query::{QueryError, heads, scan};
+use crate::query::{QueryError, heads, scan, stream};
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 
@@ -214,7 +214,7 @@ pub(crate) fn load(
         runtime.count_files(all - read, read);
         if !snapshot.heads.is_empty() {
             let stream = heads::head_stream(&runtime, &snapshot, Table::Profiles, &filter, &COLUMNS)?;
-            let states = scan::fold(vec![stream], Builder::default, Builder::add).await?;
+            let states = stream::fold(vec![stream], Builder::default, Builder::add).await?;
             found.push(finish(states));
         }
         Ok(Chosen { runs: found, filter })
@@ -258,7 +258,7 @@ fn read_file(
         &COLUMNS,
     );
     Box::pin(async move {
-        let states = scan::fold(streams?, Builder::default, Builder::add).await?;
+        let states = stream::fold(streams?, Builder::default, Builder::add).await?;
         Ok(finish(states))
     })
 }

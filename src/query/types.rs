@@ -65,6 +65,15 @@ pub struct StackQuery {
     pub trace_ids: Vec<String>,
 }
 
+/// What tells the functions of a flame graph apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Their names alone.
+    Names,
+    /// Name, file and binary; each has its line.
+    Files,
+}
+
 /// One time line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesPoints {

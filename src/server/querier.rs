@@ -6,7 +6,7 @@
 use crate::profile::pprof::encode;
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{Labels, ProfileType, TenantId};
-use crate::query::{Aggregation, SeriesQuery, StackQuery, TimeRange};
+use crate::query::{Aggregation, Detail, SeriesQuery, StackQuery, TimeRange};
 use crate::server::{ServerLimits, ServerState};
 use crate::wire::connect::{Code, Codec, ConnectError};
 use crate::wire::pprof_message::message;
@@ -336,11 +336,10 @@ async fn graph(
     max_nodes: usize,
     details: bool,
 ) -> Result<querier::FlameGraph, ConnectError> {
-    let tenant = tenant.as_str();
-    let graph = if details {
-        state.engine.detailed_flamegraph(tenant, query, max_nodes).await?
-    } else {
-        state.engine.flamegraph(tenant, query, max_nodes).await?
-    };
+    let detail = if details { Detail::Files } else { Detail::Names };
+    let graph = state
+        .engine
+        .flamegraph(tenant.as_str(), query, max_nodes, detail)
+        .await?;
     Ok(flamegraph_message(graph, details))
 }

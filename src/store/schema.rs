@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
 /// Version of the layout, kept in the table property `alluvium.layoutVersion` and in the data folder's `VERSION` file.
 pub const LAYOUT_VERSION: u32 = 1;
@@ -66,11 +66,7 @@ impl Table {
             ],
             Table::Stacks => vec![
                 Field::new("stack", DataType::Int64, false),
-                Field::new(
-                    "frames",
-                    DataType::List(Arc::new(Field::new("element", frame(), false))),
-                    false,
-                ),
+                Field::new("frames", frames(), false),
             ],
             Table::Series => vec![
                 Field::new("series", DataType::Int64, false),
@@ -87,10 +83,20 @@ pub fn timestamp() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
-/// A frame of a stack. `frames` lists them leaf first; inlined functions are frames of their own, `inlined` is true for all but
+/// The frames of a stack, leaf first.
+pub fn frames() -> DataType {
+    DataType::List(frame())
+}
+
+/// A frame of a stack. Inlined functions are frames of their own, `inlined` is true for all but
 /// the outermost function of an address.
-pub fn frame() -> DataType {
-    DataType::Struct(Fields::from(vec![
+pub fn frame() -> FieldRef {
+    Arc::new(Field::new("element", DataType::Struct(frame_fields()), false))
+}
+
+/// The columns of a frame.
+pub fn frame_fields() -> Fields {
+    Fields::from(vec![
         Field::new("function", DataType::Utf8, false),
         Field::new("file", DataType::Utf8, false),
         Field::new("line", DataType::Int64, false),
@@ -98,7 +104,7 @@ pub fn frame() -> DataType {
         Field::new("address", DataType::Int64, false),
         Field::new("build_id", DataType::Utf8, false),
         Field::new("inlined", DataType::Boolean, false),
-    ]))
+    ])
 }
 
 /// The labels of a series without `__name__` and other `__` labels: `map<string, string>`.

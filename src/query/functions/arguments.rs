@@ -8,6 +8,7 @@ use datafusion::logical_expr::Expr;
 
 use crate::profile::ProfileType;
 use crate::profile::selector::{self, Matcher};
+use crate::query::context::Purpose;
 use crate::query::{QueryError, TimeRange, time};
 
 /// `'TYPE{selector}', from, until` and what comes after.
@@ -27,9 +28,9 @@ impl Arguments {
         args: &[Expr],
         session: &dyn Session,
         takes_number: bool,
-        describing: bool,
+        purpose: Purpose,
     ) -> Result<Self, QueryError> {
-        if describing && args.iter().any(is_parameter) {
+        if purpose == Purpose::Describe && args.iter().any(is_parameter) {
             return Ok(Self::unknown());
         }
         let wrong = |what: String| QueryError::invalid(format!("{what}; call it as {usage}"));

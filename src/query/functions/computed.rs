@@ -15,7 +15,7 @@ use futures::stream;
 use crate::base::BoxFuture;
 use crate::query::QueryError;
 use crate::query::provider::{Mapped, Relation, RowMap};
-use crate::query::scan::BatchStream;
+use crate::query::stream::BatchStream;
 
 /// Gives the rows.
 pub(crate) type Compute = dyn Fn() -> BoxFuture<'static, Result<RecordBatch, QueryError>> + Send + Sync;

@@ -11,7 +11,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::base::BoxFuture;
 use crate::profile::top::TopTable;
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::functions::arguments::Arguments;
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
@@ -41,8 +41,8 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
             let wrong =
                 || QueryError::invalid(format!("wrong number of arguments: {}; call it as {USAGE}", args.len()));
             let (before, after) = args.split_at_checked(3).ok_or_else(wrong)?;
-            let before = Arguments::read(USAGE, before, session, false, context.describing)?;
-            let after = Arguments::read(USAGE, after, session, true, context.describing)?;
+            let before = Arguments::read(USAGE, before, session, false, context.purpose)?;
+            let after = Arguments::read(USAGE, after, session, true, context.purpose)?;
             if before.profile_type != after.profile_type {
                 return Err(QueryError::invalid(
                     "both sides of a diff must have the same profile type",

@@ -10,12 +10,12 @@ use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 
 use crate::base::BoxFuture;
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::functions::arguments::Arguments;
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
-use crate::query::{QueryError, StackQuery, flame};
+use crate::query::{Detail, QueryError, StackQuery, flame};
 
 const USAGE: &str = "flamegraph('TYPE{selector}', from, until [, max_nodes])";
 /// Pyroscope's default.
@@ -35,7 +35,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     Called {
         name: "flamegraph",
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, true, context.describing)?;
+            let args = Arguments::read(USAGE, args, session, true, context.purpose)?;
             let nodes = match args.number {
                 None => DEFAULT_NODES,
                 Some(0) => usize::MAX,
@@ -51,7 +51,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                     let merged = flame::merge(context.clone(), query.clone());
                     let fields = fields.clone();
                     Box::pin(async move {
-                        let graph = flame::detailed_graph(merged.await?, nodes).await?;
+                        let graph = flame::graph(merged.await?, nodes, Detail::Files).await?;
                         let boxes: Vec<_> = (0..graph.levels.len())
                             .flat_map(|level| graph.blocks(level).map(move |block| (level as i64, block)))
                             .collect();

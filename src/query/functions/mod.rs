@@ -22,7 +22,7 @@ use std::sync::Arc;
 use datafusion::catalog::TableFunctionImpl;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::provider::Called;
 
 pub(crate) use bounded::{bound, bounded};

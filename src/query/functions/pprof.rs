@@ -10,7 +10,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::base::BoxFuture;
 use crate::profile::pprof::encode;
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::functions::arguments::Arguments;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
@@ -24,7 +24,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     Called {
         name: "pprof",
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, false, context.describing)?;
+            let args = Arguments::read(USAGE, args, session, false, context.purpose)?;
             let query = StackQuery::new(args.profile_type.clone(), args.matchers.clone(), args.range());
             let (context, schema) = (context.clone(), schema.clone());
             let fields = schema.clone();

@@ -20,7 +20,7 @@ use crate::profile::pprof::encode;
 use crate::query::QueryError;
 use crate::query::export::{About, profile_of};
 use crate::query::stacks::StackTable;
-use crate::store::schema::Table;
+use crate::store::schema;
 
 const USAGE: &str = "pprof(profile_type, stack, frames, value)";
 
@@ -32,12 +32,6 @@ impl PprofSum {
     pub(crate) fn new() -> Self {
         Self(Signature::user_defined(Volatility::Immutable))
     }
-}
-
-/// The type of the column `frames`.
-fn frames_type() -> Result<DataType> {
-    let schema = Table::Stacks.schema();
-    Ok(schema.field_with_name("frames")?.data_type().clone())
 }
 
 impl AggregateUDFImpl for PprofSum {
@@ -52,7 +46,7 @@ impl AggregateUDFImpl for PprofSum {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
             [_, DataType::Int64, DataType::List(_), value] if value.is_integer() => {
-                Ok(vec![DataType::Utf8, DataType::Int64, frames_type()?, DataType::Int64])
+                Ok(vec![DataType::Utf8, DataType::Int64, schema::frames(), DataType::Int64])
             }
             _ => plan_err!("call it as {USAGE}, with the columns of flat"),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::flat::Flat;
 use crate::query::functions::arguments::Arguments;
 use crate::query::provider::Called;
@@ -14,7 +14,7 @@ pub(crate) fn function(name: &'static str, context: Arc<Context>) -> Called {
     Called {
         name,
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, false, context.describing)?;
+            let args = Arguments::read(USAGE, args, session, false, context.purpose)?;
             Ok(Arc::new(Flat::selected(
                 context.clone(),
                 args.profile_type,

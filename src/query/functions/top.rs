@@ -10,7 +10,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::base::BoxFuture;
 use crate::profile::top::TopTable;
-use crate::query::engine::Context;
+use crate::query::context::Context;
 use crate::query::functions::arguments::Arguments;
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
@@ -30,7 +30,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     Called {
         name: "top",
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, true, context.describing)?;
+            let args = Arguments::read(USAGE, args, session, true, context.purpose)?;
             let count = args.number.unwrap_or(usize::MAX);
             let query = StackQuery::new(args.profile_type.clone(), args.matchers.clone(), args.range());
             let (context, schema) = (context.clone(), schema.clone());

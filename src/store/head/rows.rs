@@ -9,7 +9,7 @@ use arrow::array::{
     StringBuilder, StructArray, TimestampMicrosecondArray, new_null_array,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use crate::profile::Labels;
@@ -270,13 +270,14 @@ impl StackRows {
                 self.frames.iter().map(|frame| Some(frame.inlined)),
             )),
         ];
-        let DataType::Struct(fields) = schema::frame() else {
-            return Err(ArrowError::SchemaError("a frame is a struct".to_owned()));
-        };
-        let frames = StructArray::try_new(fields, columns, None)?;
+        let frames = StructArray::try_new(schema::frame_fields(), columns, None)?;
         let offsets: Vec<i32> = std::iter::once(0).chain(self.ends.iter().copied()).collect();
-        let field = Arc::new(Field::new("element", schema::frame(), false));
-        let list = ListArray::try_new(field, OffsetBuffer::new(offsets.into()), Arc::new(frames), None)?;
+        let list = ListArray::try_new(
+            schema::frame(),
+            OffsetBuffer::new(offsets.into()),
+            Arc::new(frames),
+            None,
+        )?;
         Ok(Arc::new(list))
     }
 }

@@ -1,0 +1,13 @@
+//! Columns by their names.
+
+use arrow::datatypes::SchemaRef;
+
+use crate::query::QueryError;
+
+/// Where the columns of these names stand in a schema.
+pub(crate) fn indices_of(schema: &SchemaRef, columns: &[&str]) -> Result<Vec<usize>, QueryError> {
+    columns
+        .iter()
+        .map(|name| schema.index_of(name).map_err(QueryError::from))
+        .collect()
+}

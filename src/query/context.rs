@@ -1,0 +1,152 @@
+//! What one question works with: whose data, as of which moment, with which memory, and what is remembered between questions.
+//!
+//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: a [`Context`] for each question. Nothing is answered here.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::base::BoxFuture;
+use crate::profile::Labels;
+use crate::query::block_cache::BlockCache;
+use crate::query::labels::{self, SeriesCache};
+use crate::query::runtime::Runtime;
+use crate::query::stacks::{self, Loaded, StackCache};
+use crate::query::totals::{self, Chosen, TotalsCache};
+use crate::query::{QueryError, QueryLimits};
+use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot, SnapshotSource};
+
+/// One question: whose, over which data, with which memory.
+pub(crate) struct Context {
+    /// Its memory pool is the question's own.
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) tenant: Arc<str>,
+    pub(crate) purpose: Purpose,
+    caches: Arc<Caches>,
+}
+
+/// What becomes of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It is answered.
+    Answer,
+    /// Only its columns are described: parameters may still be without values.
+    Describe,
+}
+
+/// What is remembered between questions.
+struct Caches {
+    stacks: Arc<StackCache>,
+    series: Arc<SeriesCache>,
+    blocks: BlockCache,
+    totals: Arc<TotalsCache>,
+}
+
+/// Makes the contexts of the questions to one source.
+pub(crate) struct Contexts {
+    pub(crate) limits: QueryLimits,
+    pub(crate) runtime: Arc<Runtime>,
+    source: Arc<dyn SnapshotSource>,
+    caches: Arc<Caches>,
+    /// The files of the last question.
+    files: Mutex<Arc<[FileEntry]>>,
+}
+
+impl Context {
+    /// The labels of all series of the tenant on the days of `time` (microseconds), by id.
+    pub(crate) fn labels(&self, time: (i64, i64)) -> BoxFuture<'static, Result<HashMap<i64, Labels>, QueryError>> {
+        labels::load(
+            self.runtime.clone(),
+            self.caches.series.clone(),
+            self.snapshot.clone(),
+            self.tenant.clone(),
+            time,
+        )
+    }
+
+    /// A table that holds the frames of all stacks `ids` that occur within `time` (microseconds).
+    pub(crate) fn frames(&self, time: (i64, i64), ids: Vec<i64>) -> BoxFuture<'static, Result<Loaded, QueryError>> {
+        stacks::load(
+            self.runtime.clone(),
+            self.caches.stacks.clone(),
+            self.snapshot.clone(),
+            self.tenant.clone(),
+            time,
+            ids,
+        )
+    }
+
+    /// Times and totals of the profiles that the filter lets through.
+    pub(crate) fn totals(&self, filter: ScanFilter) -> BoxFuture<'static, Result<Chosen, QueryError>> {
+        totals::load(
+            self.runtime.clone(),
+            self.caches.totals.clone(),
+            self.snapshot.clone(),
+            filter,
+        )
+    }
+
+    /// The blocks that are kept of all tenants.
+    pub(crate) fn blocks(&self) -> &BlockCache {
+        &self.caches.blocks
+    }
+}
+
+impl Contexts {
+    pub(crate) fn new(source: Arc<dyn SnapshotSource>, limits: QueryLimits) -> Result<Self, QueryError> {
+        Ok(Self {
+            runtime: Arc::new(Runtime::new(&limits, source.object_store())?),
+            caches: Arc::new(Caches {
+                stacks: Arc::new(StackCache::new(limits.stack_cache_bytes)),
+                series: Arc::new(SeriesCache::default()),
+                blocks: BlockCache::new(limits.block_cache_bytes),
+                totals: Arc::new(TotalsCache::new(limits.totals_cache_bytes)),
+            }),
+            files: Mutex::default(),
+            source,
+            limits,
+        })
+    }
+
+    /// For a question of a tenant, over the data as it is now.
+    pub(crate) fn of(&self, tenant: &str, purpose: Purpose) -> Arc<Context> {
+        let snapshot = self.source.snapshot();
+        self.forget_gone(&snapshot);
+        Arc::new(Context {
+            runtime: self.runtime.for_one_query(self.limits.max_query_memory_bytes),
+            snapshot,
+            tenant: tenant.into(),
+            purpose,
+            caches: self.caches.clone(),
+        })
+    }
+
+    /// Drops decoded rows that nobody has asked for lately.
+    pub(crate) fn forget_unused(&self) {
+        self.caches.blocks.forget_unused();
+        self.caches.totals.forget_unused();
+    }
+
+    /// Drops what is remembered of files that were merged or deleted since the last question: a question that still has them reads them again.
+    fn forget_gone(&self, snapshot: &Snapshot) {
+        let mut last = self.files.lock();
+        if Arc::ptr_eq(&last, &snapshot.files) {
+            return;
+        }
+        let before = std::mem::replace(&mut *last, snapshot.files.clone());
+        drop(last);
+        let live: HashSet<&str> = snapshot.files.iter().map(|file| file.path.as_str()).collect();
+        self.caches.blocks.retain(&live);
+        self.caches.totals.retain(&live);
+        self.caches.series.retain(&live);
+        for gone in before.iter().filter(|file| !live.contains(file.path.as_str())) {
+            // A path without a location was never opened.
+            if let Ok(location) = snapshot.root.location(&gone.path) {
+                self.runtime.forget_footer(&location);
+            }
+        }
+    }
+}
