@@ -9,13 +9,16 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::profile::{DecodedProfile, RawProfile, SinkError, SinkErrorKind};
-use crate::store::budget::Charge;
-use crate::store::engine::{Pending, Shared};
+use crate::store::budget::{Budget, Charge};
+use crate::store::config::StoreConfig;
+use crate::store::flushes::Flushes;
 use crate::store::ingest::{self, Prepared, Refusal};
+use crate::store::lifecycle::Lifecycle;
 use crate::store::limits::{self, Limits, Rejection};
-use crate::store::metrics::Reason;
+use crate::store::metrics::{Metrics, Reason};
+use crate::store::published::Published;
 use crate::store::record;
-use crate::store::wal::Refused;
+use crate::store::wal::{Log, Refused};
 
 /// Errors of an append, with the index of the profile in the batch.
 pub type AppendErrors = Vec<(usize, SinkError)>;
@@ -36,6 +39,36 @@ const ROOM_WAIT: Duration = Duration::from_secs(5);
 
 /// Longest time that a group waits for its part of the budget.
 const BUDGET_WAIT: Duration = Duration::from_secs(30);
+
+/// What takes profiles in.
+pub struct Intake {
+    /// Settings of the store.
+    pub config: Arc<StoreConfig>,
+    /// Counts what is refused and dropped.
+    pub metrics: Metrics,
+    /// Memory of profiles on their way to the head.
+    pub budget: Budget,
+    /// Where they are queued.
+    pub log: Arc<Log<Pending>>,
+    /// The heads, whose size bounds what is taken.
+    pub published: Arc<Published>,
+    /// Waited for when the heads are full.
+    pub flushes: Arc<Flushes>,
+    /// Says when nothing is taken any more.
+    pub lifecycle: Arc<Lifecycle>,
+}
+
+/// Accepted profiles of one append, on their way through the log.
+pub struct Pending {
+    /// Whose they are.
+    pub tenant: Arc<str>,
+    /// The profiles whose records were queued.
+    pub profiles: Vec<Prepared>,
+    /// Where the result goes.
+    pub reply: oneshot::Sender<Result<(), SinkError>>,
+    /// Their part of the budget, held until the head has them.
+    _charge: Charge,
+}
 
 /// A profile as it came.
 pub enum Arrived {
@@ -88,8 +121,8 @@ struct Decoded {
 type Waiting = (Vec<usize>, oneshot::Receiver<Result<(), SinkError>>);
 
 /// Stores profiles; the tenant's limits decide which.
-pub async fn append(shared: Arc<Shared>, tenant: Arc<str>, profiles: Vec<Arrived>) -> AppendErrors {
-    let limits = &shared.config.limits;
+pub async fn append(intake: Arc<Intake>, tenant: Arc<str>, profiles: Vec<Arrived>) -> AppendErrors {
+    let limits = &intake.config.limits;
     let to_prepare = |arrived| match arrived {
         Arrived::Packed(raw) => {
             let room = ingest::announced_size(&raw, limits);
@@ -109,7 +142,7 @@ pub async fn append(shared: Arc<Shared>, tenant: Arc<str>, profiles: Vec<Arrived
         let after = rest.split_off(group_end(&rest));
         let group = std::mem::replace(&mut rest, after);
         let indices: Vec<usize> = group.iter().map(|opened| opened.index).collect();
-        match take(&shared, &tenant, group).await {
+        match take(&intake, &tenant, group).await {
             Ok(taken) => {
                 errors.extend(taken.errors);
                 waiting.extend(taken.waiting);
@@ -127,7 +160,7 @@ pub async fn append(shared: Arc<Shared>, tenant: Arc<str>, profiles: Vec<Arrived
         let error = match durable.await {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => error,
-            Err(_) => shared.refusal(),
+            Err(_) => intake.refusal(),
         };
         errors.extend(indices.into_iter().map(|index| (index, error.clone())));
     }
@@ -152,16 +185,14 @@ struct Taken {
 }
 
 /// Decodes a group and queues it; an error concerns all of it.
-async fn take(shared: &Arc<Shared>, tenant: &Arc<str>, group: Vec<Opened>) -> Result<Taken, SinkError> {
-    may_append(shared, tenant, group.len())?;
-    if shared.is_crowded() {
-        // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
-        let _ = tokio::time::timeout(ROOM_WAIT, shared.wait_for_room()).await;
-    }
+async fn take(intake: &Arc<Intake>, tenant: &Arc<str>, group: Vec<Opened>) -> Result<Taken, SinkError> {
+    may_append(intake, tenant, group.len())?;
+    // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
+    let _ = tokio::time::timeout(ROOM_WAIT, intake.flushes.wait_for_room(|| intake.is_crowded())).await;
     let memory: usize = group.iter().map(|opened| opened.profile.memory()).sum();
-    let charge = within(shared, group.len(), shared.budget.reserve(memory)).await?;
-    let received_ms = shared.config.clock.millis();
-    let (at_work, tenant_of) = (shared.clone(), tenant.clone());
+    let charge = within(intake, group.len(), intake.budget.reserve(memory)).await?;
+    let received_ms = intake.config.clock.millis();
+    let (at_work, tenant_of) = (intake.clone(), tenant.clone());
     let decoded = run(memory < LIGHT_BYTES, move || {
         decode(&tenant_of, group, received_ms, &at_work.config.limits)
     })
@@ -170,7 +201,7 @@ async fn take(shared: &Arc<Shared>, tenant: &Arc<str>, group: Vec<Opened>) -> Re
         .refused
         .into_iter()
         .map(|(index, rejection)| {
-            shared.count_refused(rejection.reason, 1);
+            intake.count_refused(rejection.reason, 1);
             (index, rejection.error)
         })
         .collect();
@@ -183,9 +214,9 @@ async fn take(shared: &Arc<Shared>, tenant: &Arc<str>, group: Vec<Opened>) -> Re
         });
     }
     let held = decoded.accepted.iter().map(Accepted::bytes).sum();
-    let charge = within(shared, decoded.accepted.len(), shared.budget.settle(charge, held)).await?;
+    let charge = within(intake, decoded.accepted.len(), intake.budget.settle(charge, held)).await?;
     let record_bytes: usize = decoded.accepted.iter().map(|one| one.raw.pprof.len()).sum();
-    let (at_work, tenant) = (shared.clone(), tenant.clone());
+    let (at_work, tenant) = (intake.clone(), tenant.clone());
     let waiting = run(record_bytes < LIGHT_RECORD_BYTES, move || {
         queue(&at_work, tenant, decoded.accepted, charge)
     })
@@ -198,19 +229,19 @@ async fn take(shared: &Arc<Shared>, tenant: &Arc<str>, group: Vec<Opened>) -> Re
 }
 
 /// Whether profiles are taken now.
-fn may_append(shared: &Shared, tenant: &str, count: usize) -> Result<(), SinkError> {
+fn may_append(intake: &Intake, tenant: &str, count: usize) -> Result<(), SinkError> {
     let refuse = |reason: &'static str, error: SinkError| {
-        shared.count_refused(reason, count);
+        intake.count_refused(reason, count);
         Err(error)
     };
     if let Err(rejection) = limits::check_tenant(tenant) {
         return refuse(rejection.reason, rejection.error);
     }
     let unavailable = |message: String| SinkError::new(SinkErrorKind::Unavailable, message);
-    if let Some((reason, message)) = shared.unavailable() {
+    if let Some((reason, message)) = intake.unavailable() {
         return refuse(reason, unavailable(message));
     }
-    let (held, limit) = (shared.head_bytes(), shared.config.head_limit_bytes);
+    let (held, limit) = (intake.published.head_bytes(), intake.config.head_limit_bytes);
     if held > limit {
         let message =
             format!("profiles in memory hold {held} bytes, at most {limit} are allowed until a flush succeeds");
@@ -221,20 +252,20 @@ fn may_append(shared: &Shared, tenant: &str, count: usize) -> Result<(), SinkErr
 
 /// Waits for a part of the budget, within bounds.
 async fn within(
-    shared: &Shared,
+    intake: &Intake,
     count: usize,
     charge: impl Future<Output = Option<Charge>>,
 ) -> Result<Charge, SinkError> {
     match tokio::time::timeout(BUDGET_WAIT, charge).await {
         Ok(Some(charge)) => Ok(charge),
-        Ok(None) => Err(shared.refusal()),
+        Ok(None) => Err(intake.refusal()),
         Err(_) => {
-            shared.count_refused("memory_limit", count);
+            intake.count_refused("memory_limit", count);
             Err(SinkError::new(
                 SinkErrorKind::Unavailable,
                 format!(
                     "profiles that came before hold all memory for decoding ({} bytes), and have for {} s",
-                    shared.budget.used(),
+                    intake.budget.used(),
                     BUDGET_WAIT.as_secs()
                 ),
             ))
@@ -281,10 +312,10 @@ fn decode(tenant: &str, group: Vec<Opened>, received_ms: i64, limits: &Limits) -
 }
 
 /// Hands a group to the log.
-fn queue(shared: &Shared, tenant: Arc<str>, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
+fn queue(intake: &Intake, tenant: Arc<str>, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
     let (mut indices, mut profiles, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for one in accepted {
-        shared.count_dropped(&one.prepared);
+        intake.count_dropped(&one.prepared);
         indices.push(one.index);
         profiles.push(one.prepared);
         parts.push((one.header, one.raw.pprof));
@@ -300,7 +331,7 @@ fn queue(shared: &Shared, tenant: Arc<str>, accepted: Vec<Accepted>, charge: Cha
         reply,
         _charge: charge,
     };
-    if let Err(Refused(pending, reason)) = shared.log.append(&records, pending) {
+    if let Err(Refused(pending, reason)) = intake.log.append(&records, pending) {
         let error = SinkError::new(SinkErrorKind::Unavailable, reason.as_ref());
         let _ = pending.reply.send(Err(error));
     }
@@ -314,7 +345,24 @@ impl Accepted {
     }
 }
 
-impl Shared {
+impl Intake {
+    /// Why the store takes no profiles, if so: a word of the metric's label `reason`, and a text.
+    pub fn unavailable(&self) -> Option<(&'static str, String)> {
+        if self.lifecycle.is_closing() {
+            return Some(("closing", "the store is closing".to_owned()));
+        }
+        if let Some(failure) = self.lifecycle.failure() {
+            return Some(("thread_ended", failure));
+        }
+        let failure = self.log.failure()?;
+        Some(("log_unavailable", failure.to_string()))
+    }
+
+    /// True while appends should wait: the heads hold the active one and more, and a flush is about to make room.
+    fn is_crowded(&self) -> bool {
+        self.published.head_bytes() > self.config.flush_bytes.saturating_mul(2) && self.unavailable().is_none()
+    }
+
     fn count_refused(&self, reason: &'static str, count: usize) {
         self.metrics
             .rejected

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use crate::store::StoreError;
 use crate::store::aside::{BadRecord, RecordPlace};
 use crate::store::head::Head;
-use crate::store::health::caught;
 use crate::store::ingest::{self, Prepared, Refusal};
+use crate::store::lifecycle::caught;
 use crate::store::record::{self, Record};
 
 /// Memory of the records that are decoded at once: some tens of profiles a core.

@@ -45,15 +45,15 @@ impl FileName {
     }
 
     /// The segment of a file name, when `writer` wrote the file.
-    pub fn segment_of(name: &str, writer: &str) -> Option<u64> {
-        let (segment, rest) = name.strip_suffix(".parquet")?.split_once('-')?;
+    pub fn segment_of(path: &str, writer: &str) -> Option<u64> {
+        let (segment, rest) = name_of(path).strip_suffix(".parquet")?.split_once('-')?;
         let (_, owner) = rest.split_once('-')?;
         if owner == writer { segment.parse().ok() } else { None }
     }
 
     /// What the name of a file says, when a flush wrote it.
-    pub fn parse(name: &str) -> Option<Self> {
-        let (segment, rest) = name.strip_suffix(".parquet")?.split_once('-')?;
+    pub fn parse(path: &str) -> Option<Self> {
+        let (segment, rest) = name_of(path).strip_suffix(".parquet")?.split_once('-')?;
         let (attempt, writer) = rest.split_once('-')?;
         uuid::Uuid::parse_str(writer).ok()?;
         Some(Self {
@@ -62,6 +62,11 @@ impl FileName {
             writer: writer.to_owned(),
         })
     }
+}
+
+/// The last part of a path.
+pub fn name_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// Writes all files of a table for a head; durable when it returns.
@@ -394,12 +399,7 @@ fn sync_folders(path: &Path, root: &Path, table: Table, faults: &Faults) -> std:
 
 /// Removes files of `table` that `writer` wrote but never committed: those of segments after `committed`. Returns how many.
 pub fn remove_uncommitted(root: &Root, table: Table, writer: &str, committed: u64) -> Result<usize, StoreError> {
-    let uncommitted = |path: &str| {
-        path.rsplit('/')
-            .next()
-            .and_then(|name| FileName::segment_of(name, writer))
-            .is_some_and(|segment| segment > committed)
-    };
+    let uncommitted = |path: &str| FileName::segment_of(path, writer).is_some_and(|segment| segment > committed);
     let found = root.parquet_files(table, uncommitted)?;
     for file in &found {
         root.remove(&file.path)

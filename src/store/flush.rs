@@ -15,7 +15,7 @@ use crate::store::delta::{DeltaTable, NewFile};
 use crate::store::fault::{Faults, Place};
 use crate::store::files::{self, FileName};
 use crate::store::head::Head;
-use crate::store::health::caught;
+use crate::store::lifecycle::caught;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -178,21 +178,6 @@ impl Tables {
         }
         Ok(())
     }
-}
-
-/// The files after a flush: the old ones and what the tables got. No other commit may be published between `lists` and this.
-pub fn published(old: &[FileEntry], progress: &mut Progress, lists: Lists) -> Arc<[FileEntry]> {
-    let mut files = old.to_vec();
-    for (table, all) in lists {
-        files.retain(|file| file.table != table);
-        files.extend(all);
-    }
-    for outcome in std::mem::take(progress).into_values() {
-        if let Outcome::Added(added) = outcome {
-            files.extend(added);
-        }
-    }
-    files.into()
 }
 
 /// Deletes the segments up to `last`.

@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::store::delta::log_files::is_temporary;
 use crate::store::delta::{DeltaTable, sums};
+use crate::store::files::name_of;
 use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::rewrite::MergedName;
 use crate::store::maintenance::vacuum::{self, Removals};
@@ -300,8 +301,7 @@ fn check_table(
     }
     let live: HashSet<&str> = live.iter().map(String::as_str).collect();
     for dead in vacuum::dead_files(root, table, &live, &mut Removals::default())? {
-        let name = dead.path.rsplit('/').next().unwrap_or_default();
-        let ours = name.contains(writer) && !writer.is_empty();
+        let ours = name_of(&dead.path).contains(writer) && !writer.is_empty();
         let (kind, detail) = match dead.removed {
             Some(_) => ("replaced", "it left the table and waits for its deletion".to_owned()),
             None if ours => ("uncommitted", "it was written and never committed".to_owned()),

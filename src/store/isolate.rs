@@ -14,7 +14,7 @@ use crate::store::aside::{self, BadRecord, RecordPlace};
 use crate::store::batch::{self, Batch};
 use crate::store::fault::Faults;
 use crate::store::head::{Head, KnownStacks};
-use crate::store::health::caught;
+use crate::store::lifecycle::caught;
 use crate::store::metrics::Metrics;
 use crate::store::{files, log_read, record, wal};
 

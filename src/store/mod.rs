@@ -5,6 +5,7 @@
 //! After a crash `replay` brings log and tables in agreement. `docs/store.md` has the layout and the argument.
 
 mod append;
+mod applier;
 mod aside;
 mod batch;
 pub mod bucket;
@@ -12,21 +13,23 @@ mod budget;
 pub mod clock;
 mod config;
 mod delta;
-mod engine;
 pub mod error;
 pub mod fault;
 mod files;
 mod flush;
+mod flusher;
+mod flushes;
 mod folder;
 mod head;
-mod health;
 mod ingest;
 pub mod inspect;
 mod isolate;
+mod lifecycle;
 pub mod limits;
 mod log_read;
 pub mod maintenance;
 mod metrics;
+mod published;
 mod read_only;
 mod record;
 mod references;
@@ -41,29 +44,30 @@ mod wal;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use object_store::ObjectStore;
-use parking_lot::{Condvar, Mutex, RwLock};
-use tokio::sync::{Notify, oneshot};
+use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
 use crate::profile::sink::Receiver;
 use crate::profile::{DecodedProfile, ProfileSink, RawProfile, SinkError};
-use crate::store::append::Arrived;
+use crate::store::append::{Arrived, Intake, Pending};
+use crate::store::applier::Applier;
 use crate::store::bucket::Bucket;
 use crate::store::bucket::metrics::BucketMetrics;
 use crate::store::budget::Budget;
-use crate::store::engine::{Published, Shared};
 use crate::store::flush::Tables;
+use crate::store::flusher::Flusher;
+use crate::store::flushes::Flushes;
 use crate::store::folder::Folder;
 use crate::store::head::KnownStacks;
-use crate::store::health::Health;
-use crate::store::maintenance::{Desk, Maintainer, Report, Work};
+use crate::store::lifecycle::Lifecycle;
+use crate::store::maintenance::{Maintainer, Report, Requests, Work};
 use crate::store::metrics::Metrics;
+use crate::store::published::Published;
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::{Snapshot, SnapshotSource};
@@ -85,10 +89,15 @@ const WAITING_EVENTS: usize = 256;
 
 /// An open store. Dropping it stops its threads and flushes nothing: what is in the log is replayed at the next start.
 pub struct Store {
-    shared: Arc<Shared>,
+    intake: Arc<Intake>,
+    published: Arc<Published>,
+    log: Arc<Log<Pending>>,
+    flushes: Arc<Flushes>,
+    maintenance: Arc<Requests>,
+    lifecycle: Arc<Lifecycle>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Held for its lock.
-    _folder: Folder,
+    /// Held for its lock, too.
+    folder: Folder,
 }
 
 impl Store {
@@ -103,7 +112,7 @@ impl Store {
                 .spawn_scoped(threads, || Self::open_here(config, metrics, bucket_metrics))
                 .map_err(StoreError::io("start a thread for", Path::new("the store")))?
                 .join()
-                .unwrap_or_else(|panic| Err(StoreError::Panicked(health::message(panic.as_ref()))))
+                .unwrap_or_else(|panic| Err(StoreError::Panicked(lifecycle::message(panic.as_ref()))))
         })
     }
 
@@ -143,8 +152,6 @@ impl Store {
         for table in Table::ALL {
             maintenance::remove_unnamed(&root, table, &folder.writer, &live, &config.faults)?;
         }
-        metrics.files.set(files.len() as i64);
-        metrics.head_bytes.set(recovered.head.bytes() as i64);
         let (tx, rx) = sync_channel(WAITING_EVENTS);
         let log = Log::open(
             &folder.log,
@@ -154,49 +161,85 @@ impl Store {
             metrics.clone(),
             tx,
         )?;
-        let shared = Arc::new(Shared {
+        let config = Arc::new(config);
+        let log = Arc::new(log);
+        let flushes = Arc::<Flushes>::default();
+        let maintenance = Arc::<Requests>::default();
+        let lifecycle = Arc::<Lifecycle>::default();
+        let published = Arc::new(Published::new(
+            root,
+            folder.writer.clone(),
+            known,
+            metrics.clone(),
+            files,
+            recovered.head,
+        ));
+        let maintainer = Maintainer::open(
+            config.clone(),
+            metrics.clone(),
+            published.clone(),
+            maintenance.clone(),
+            flushes.clone(),
+            lifecycle.clone(),
+        )?;
+        let applier = Applier {
+            config: config.clone(),
+            metrics: metrics.clone(),
+            published: published.clone(),
+            flushes: flushes.clone(),
+        };
+        let flusher = Flusher {
+            config: config.clone(),
+            metrics: metrics.clone(),
+            published: published.clone(),
+            log: log.clone(),
+            log_folder: folder.log.clone(),
+            flushes: flushes.clone(),
+            lifecycle: lifecycle.clone(),
+            tables,
+        };
+        let intake = Arc::new(Intake {
+            config,
             metrics,
             budget: Budget::new(BUDGET_BYTES),
-            health: Health::default(),
-            log_folder: folder.log.clone(),
-            root,
-            log,
-            published: RwLock::new(Published {
-                files: files.into(),
-                active: Arc::new(recovered.head),
-                frozen: None,
-            }),
-            known,
-            closing: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
-            room: Notify::new(),
-            flush_fails: AtomicBool::new(false),
-            requests: Mutex::default(),
-            wake: Condvar::new(),
-            writer: folder.writer.clone(),
-            committing: Mutex::default(),
-            maintenance: Desk::default(),
-            config,
+            log: log.clone(),
+            published: published.clone(),
+            flushes: flushes.clone(),
+            lifecycle: lifecycle.clone(),
         });
-        let maintainer = Maintainer::open(shared.clone(), folder.writer.clone())?;
-        let (applier, flusher) = (shared.clone(), shared.clone());
-        let spawn = |name: &'static str, body: Box<dyn FnOnce() + Send>| {
-            let watching = shared.clone();
-            std::thread::Builder::new()
-                .name(name.to_owned())
-                .spawn(move || watching.run_watched(name, body))
-                .map_err(StoreError::io("start a thread for", &folder.log))
+        let mut store = Self {
+            intake,
+            published,
+            log,
+            flushes,
+            maintenance,
+            lifecycle,
+            threads: Mutex::default(),
+            folder,
         };
-        let threads = vec![
-            spawn("store-apply", Box::new(move || applier.run_applier(&rx)))?,
-            spawn("store-flush", Box::new(move || flusher.run_flusher(tables)))?,
-            spawn("store-maintain", Box::new(move || maintainer.run()))?,
-        ];
-        Ok(Arc::new(Self {
-            shared,
-            threads: Mutex::new(threads),
-            _folder: folder,
-        }))
+        store.spawn("store-apply", move || applier.run(&rx))?;
+        store.spawn("store-flush", move || flusher.run())?;
+        store.spawn("store-maintain", move || maintainer.run())?;
+        Ok(Arc::new(store))
+    }
+
+    /// Starts a thread. When it panics, nobody who waits for it waits on.
+    fn spawn(&mut self, name: &'static str, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+        let (lifecycle, flushes, maintenance) =
+            (self.lifecycle.clone(), self.flushes.clone(), self.maintenance.clone());
+        let release = {
+            let lifecycle = lifecycle.clone();
+            move || {
+                flushes.end(|| lifecycle.ended());
+                maintenance.close();
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || lifecycle.watch(name, body, release))
+            .map_err(StoreError::io("start a thread for", &self.folder.log))?;
+        self.threads.get_mut().push(thread);
+        Ok(())
     }
 
     /// Stores profiles. Returns when those that are taken are durable and queryable, with the errors of the others. Each profile is taken
@@ -206,32 +249,30 @@ impl Store {
     }
 
     fn append_all(&self, tenant: &str, profiles: Vec<Arrived>) -> BoxFuture<'static, AppendErrors> {
-        Box::pin(append::append(self.shared.clone(), Arc::from(tenant), profiles))
+        Box::pin(append::append(self.intake.clone(), Arc::from(tenant), profiles))
     }
 
     /// Moves everything that was acknowledged before the call to the tables.
     pub fn flush(&self) -> BoxFuture<'static, Result<(), StoreError>> {
-        let (tx, rx) = oneshot::channel();
-        let shared = self.shared.clone();
-        if shared.health.failure().is_some() {
-            return Box::pin(async move { Err(shared.ended()) });
+        let lifecycle = self.lifecycle.clone();
+        if lifecycle.failure().is_some() {
+            return Box::pin(async move { Err(lifecycle.ended()) });
         }
-        shared.requests.lock().push(tx);
-        shared.wake.notify_one();
-        Box::pin(async move { rx.await.unwrap_or_else(|_| Err(shared.ended())) })
+        let answer = self.flushes.ask();
+        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
     /// Does maintenance at once and returns what was done.
     pub fn maintain(&self, work: Work) -> BoxFuture<'static, Result<Report, StoreError>> {
-        let answer = self.shared.maintenance.ask(work);
-        let shared = self.shared.clone();
-        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(shared.ended())) })
+        let answer = self.maintenance.ask(work);
+        let lifecycle = self.lifecycle.clone();
+        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
     /// Refuses further profiles, flushes, and ends the threads. After `deadline` it gives up on the flush; the log keeps what is left.
     pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.shared.closing.store(true, Ordering::Release);
-        self.shared.room.notify_waiters();
+        self.lifecycle.close();
+        self.flushes.release_appends();
         Box::pin(async move {
             let flushed = tokio::time::timeout(deadline, self.flush()).await;
             match flushed {
@@ -241,7 +282,7 @@ impl Store {
                     result
                 }
                 Err(_) => {
-                    self.shared.stopped.store(true, Ordering::Release);
+                    self.lifecycle.stop();
                     Err(StoreError::Deadline(deadline))
                 }
             }
@@ -250,7 +291,7 @@ impl Store {
 
     /// Why the store takes no profiles at the moment, if so: for health checks.
     pub fn unavailable(&self) -> Option<String> {
-        self.shared.unavailable().map(|(_, message)| message)
+        self.intake.unavailable().map(|(_, message)| message)
     }
 
     /// The store as a sink for the profiles of one tenant.
@@ -262,14 +303,11 @@ impl Store {
     }
 
     fn stop(&self) {
-        self.shared.closing.store(true, Ordering::Release);
-        self.shared.stopped.store(true, Ordering::Release);
-        // As in `Desk::wake`: not between the flusher's look and its wait.
-        drop(self.shared.requests.lock());
-        self.shared.wake.notify_all();
-        self.shared.maintenance.wake();
+        self.lifecycle.stop();
+        self.flushes.wake();
+        self.maintenance.wake();
         // Ends the applier too: its events stop.
-        self.shared.log.stop();
+        self.log.stop();
         for thread in self.threads.lock().drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the store panicked");
@@ -286,11 +324,11 @@ impl Drop for Store {
 
 impl SnapshotSource for Store {
     fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::new(self.shared.snapshot())
+        Arc::new(self.published.snapshot())
     }
 
     fn object_store(&self) -> Option<Arc<dyn ObjectStore>> {
-        self.shared.root.object_store()
+        self.published.root.object_store()
     }
 }
 

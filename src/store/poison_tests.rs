@@ -274,8 +274,8 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
     assert!(errors.is_empty(), "{errors:?}");
     // The last charge goes a moment after the answer.
     let deadline = Instant::now() + Duration::from_secs(30);
-    while store.shared.budget.used() > 0 {
-        assert!(Instant::now() < deadline, "{} bytes stay", store.shared.budget.used());
+    while store.intake.budget.used() > 0 {
+        assert!(Instant::now() < deadline, "{} bytes stay", store.intake.budget.used());
         tokio::task::yield_now().await;
     }
     drop(store);

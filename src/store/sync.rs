@@ -1,18 +1,16 @@
 //! What other servers have committed to the tables of a bucket: found at intervals, and published.
 //!
 //! In: the tables, read anew. Out: the list of files that queries see. A flush of another server reaches the tables one after the other; its samples
-//! are shown when its profiles are there, so that no query sees a part of it. Files of a flush of our own that is not published are left out: its
-//! head still has their rows.
+//! are shown when its profiles are there, so that no query sees a part of it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::store::StoreError;
 use crate::store::delta::DeltaTable;
-use crate::store::engine::{Published, Shared};
 use crate::store::files::FileName;
 use crate::store::flush::Tables;
+use crate::store::published::Published;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -50,14 +48,14 @@ impl Sync {
     }
 
     /// Looks, and publishes what is new. A failure is logged once and tried again.
-    pub fn run(&mut self, shared: &Shared, tables: &mut Tables) {
-        let result = self.look(shared, tables);
+    pub fn run(&mut self, published: &Published, tables: &mut Tables) {
+        let result = self.look(published, tables);
         // After the work, so that a slow bucket is not asked without a break.
         self.next = Instant::now() + self.interval.unwrap_or_default();
         match result {
             Ok(()) => self.failing = false,
             Err(error) => {
-                if let Some(bucket) = shared.root.bucket() {
+                if let Some(bucket) = published.root.bucket() {
                     bucket.metrics().sync_failures.inc();
                 }
                 if !std::mem::replace(&mut self.failing, true) {
@@ -67,9 +65,8 @@ impl Sync {
         }
     }
 
-    fn look(&mut self, shared: &Shared, tables: &mut Tables) -> Result<(), StoreError> {
-        // Neither a flush nor maintenance may publish a list that this one has outdated.
-        let _committing = shared.committing.lock();
+    fn look(&mut self, published: &Published, tables: &mut Tables) -> Result<(), StoreError> {
+        let publication = published.begin();
         let mut lists = HashMap::new();
         for kind in ORDER {
             if let Some(table) = tables.tables.iter_mut().find(|table| table.table() == kind) {
@@ -85,15 +82,9 @@ impl Sync {
         let profiles = tables.tables.iter().find(|table| table.table() == Table::Profiles);
         self.partial = false;
         if let (Some(profiles), Some(samples)) = (profiles, lists.get_mut(&Table::Samples)) {
-            let known = shared.published.read().files.clone();
-            self.partial = leave_out_partial(samples, &known, &shared.writer, profiles)?;
+            self.partial = leave_out_partial(samples, &published.files(), &published.writer, profiles)?;
         }
-        let mut published = shared.published.write();
-        for (kind, files) in lists {
-            publish(&mut published, kind, files, &shared.writer);
-        }
-        shared.metrics.files.set(published.files.len() as i64);
-        drop(published);
+        publication.listed(lists);
         for table in &tables.tables {
             self.seen.insert(table.table(), table.version());
         }
@@ -113,8 +104,8 @@ fn leave_out_partial(
     let before = samples.len();
     let mut kept = Vec::with_capacity(before);
     for file in samples.drain(..) {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
-        let flushed = FileName::parse(name).filter(|name| name.writer != own && !known.contains(file.path.as_str()));
+        let flushed =
+            FileName::parse(&file.path).filter(|name| name.writer != own && !known.contains(file.path.as_str()));
         let Some(flushed) = flushed else {
             kept.push(file);
             continue;
@@ -135,21 +126,4 @@ fn leave_out_partial(
     }
     *samples = kept;
     Ok(samples.len() < before)
-}
-
-/// Puts `live`, all files of `table`, in the place of what was published of it.
-pub fn publish(published: &mut Published, table: Table, live: Vec<FileEntry>, writer: &str) {
-    let frozen = published.frozen.as_ref().map(|generation| generation.last_segment);
-    let in_a_head = |file: &FileEntry| {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
-        frozen.is_some() && FileName::segment_of(name, writer) == frozen
-    };
-    let files: Vec<FileEntry> = published
-        .files
-        .iter()
-        .filter(|file| file.table != table)
-        .cloned()
-        .chain(live.into_iter().filter(|file| !in_a_head(file)))
-        .collect();
-    published.files = Arc::from(files);
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use arrow::array::AsArray;
@@ -537,7 +537,7 @@ async fn appends_wait_for_the_flush_before_memory_grows() {
                 for _ in 0..40 {
                     let (profile, _) = load.next();
                     assert!(store.append("t", vec![profile]).await.is_empty());
-                    most = most.max(store.shared.head_bytes());
+                    most = most.max(store.published.head_bytes());
                 }
                 most
             })

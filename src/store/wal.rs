@@ -19,7 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::base::segment;
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
-use crate::store::health::caught;
+use crate::store::lifecycle::caught;
 use crate::store::metrics::Metrics;
 
 /// Bytes that may wait for the writer before appends are refused: some seconds of a busy disk.

@@ -71,8 +71,7 @@ impl Deletion {
     /// Whether a file holds profiles that were acknowledged before the request. Merged files do: this server merges nothing before requests are carried out. Another
     /// one may, and then what it has merged since is covered too.
     pub fn covers(&self, path: &str, writer: &str) -> bool {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        match (self.segment, FileName::parse(name)) {
+        match (self.segment, FileName::parse(path)) {
             (Some(last), Some(flushed)) if flushed.writer == writer => flushed.segment <= last,
             (Some(_), Some(flushed)) => self.others.get(&flushed.writer) >= Some(&flushed.segment),
             _ => true,

@@ -1,19 +1,22 @@
-//! Files for files: an exchange is committed to its table and published to queries, under the lock that a flush holds too. After a commit of unknown outcome the
+//! Files for files: an exchange is committed to its table and published to queries in one step. After a commit of unknown outcome the
 //! table is read, and files of ours that it does not name are removed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::store::delta::{NewFile, Replaced, UpdateTableOperation};
+use crate::store::StoreError;
+use crate::store::delta::{DeltaTable, NewFile, Replaced, UpdateTableOperation};
 use crate::store::fault::Faults;
 use crate::store::files::FileName;
+use crate::store::maintenance::report::Vacuumed;
 use crate::store::maintenance::rewrite::{Job, MergedName};
-use crate::store::maintenance::runner::Maintainer;
-use crate::store::maintenance::vacuum::{self, Removals, Vacuumed};
+use crate::store::maintenance::vacuum::{self, Removals};
+use crate::store::published::Published;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
-use crate::store::{StoreError, sync};
 
 /// Attempts to commit an exchange of files.
 const COMMIT_ATTEMPTS: usize = 3;
@@ -58,33 +61,50 @@ impl Exchange {
     }
 }
 
-impl Maintainer {
+/// The tables, in which files are exchanged. Only the thread of maintenance takes files out of them.
+pub(super) struct Exchanger {
+    published: Arc<Published>,
+    faults: Faults,
+    tables: Vec<DeltaTable>,
+    /// Tables of which a commit failed: whether it is there must be read.
+    unsure: BTreeSet<Table>,
+}
+
+impl Exchanger {
+    pub(super) fn open(published: Arc<Published>, checkpoints: u64, faults: Faults) -> Result<Self, StoreError> {
+        let open = |table| {
+            let opened = DeltaTable::open(&published.root, table)?;
+            Ok(opened.with_checkpoint_interval(checkpoints).with_faults(faults.clone()))
+        };
+        let tables = Table::ALL.into_iter().map(open).collect::<Result<_, StoreError>>()?;
+        Ok(Self {
+            published,
+            faults,
+            tables,
+            unsure: BTreeSet::new(),
+        })
+    }
+
+    /// The tables one after the other.
+    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut DeltaTable> {
+        self.tables.iter_mut()
+    }
+
     /// Commits exchanges one after the other and publishes them in one step for every reader.
     pub(super) fn exchange(&mut self, exchanges: &[Exchange]) -> Result<(), StoreError> {
-        let shared = self.shared.clone();
-        let _committing = shared.committing.lock();
+        let published = self.published.clone();
+        let publication = published.begin();
         if let Err(error) = exchanges.iter().try_for_each(|exchange| self.commit(exchange)) {
             // What is committed and not published is found by reading the tables.
             self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
             return Err(error);
         }
-        let mut published = shared.published.write();
-        let gone: HashSet<&str> = exchanges
-            .iter()
-            .flat_map(|exchange| exchange.removed.iter().map(|file| file.path.as_str()))
-            .collect();
+        let gone = exchanges.iter().flat_map(|exchange| &exchange.removed);
+        let gone = gone.map(|file| file.path.as_str()).collect();
         let added = exchanges
             .iter()
             .flat_map(|exchange| exchange.added.iter().map(|file| file.entry(exchange.table)));
-        let files: Vec<FileEntry> = published
-            .files
-            .iter()
-            .filter(|file| !gone.contains(file.path.as_str()))
-            .cloned()
-            .chain(added)
-            .collect();
-        shared.metrics.files.set(files.len() as i64);
-        published.files = files.into();
+        publication.exchanged(&gone, added);
         Ok(())
     }
 
@@ -116,7 +136,7 @@ impl Maintainer {
         };
         delta.checkpoint_if_due();
         if replaced == Replaced::Stale {
-            exchange.discard(&self.shared.root);
+            exchange.discard(&self.published.root);
             self.unsure.insert(table);
             return Err(StoreError::Outdated(table));
         }
@@ -125,31 +145,73 @@ impl Maintainer {
 
     /// After a commit of unknown outcome: publishes what the table says and removes our files that it does not name.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
-        let shared = self.shared.clone();
+        let published = self.published.clone();
         for table in self.unsure.clone() {
-            let _committing = shared.committing.lock();
+            let publication = published.begin();
             let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
                 continue;
             };
             delta.reload()?;
             let live = delta.files()?;
-            let paths: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
-            {
-                let mut published = shared.published.write();
-                let known: HashSet<String> = published.files.iter().map(|file| file.path.clone()).collect();
-                // What other servers have flushed is published when all of it is there, by the look for it.
-                let shown = live.iter().filter(|file| {
-                    let name = file.path.rsplit('/').next().unwrap_or_default();
-                    known.contains(&file.path)
-                        || FileName::parse(name).is_none_or(|flushed| flushed.writer == self.writer)
-                });
-                let shown = shown.cloned().collect();
-                sync::publish(&mut published, table, shown, &self.writer);
-            }
-            remove_unnamed(&shared.root, table, &self.writer, &paths, &shared.config.faults)?;
+            let known = published.files();
+            let known: HashSet<&str> = known.iter().map(|file| file.path.as_str()).collect();
+            // What other servers have flushed is published when all of it is there, by the look for it.
+            let is_shown = |file: &&FileEntry| {
+                known.contains(file.path.as_str())
+                    || FileName::parse(&file.path).is_none_or(|flushed| flushed.writer == published.writer)
+            };
+            publication.listed([(table, live.iter().filter(is_shown).cloned().collect())]);
+            let live = live.iter().map(|file| file.path.as_str()).collect();
+            remove_unnamed(&published.root, table, &published.writer, &live, &self.faults)?;
             self.unsure.remove(&table);
         }
         Ok(())
+    }
+
+    /// The cause of a failed job. A file that is not there, and that the table does not name any more, was replaced by another server whose readers
+    /// need it no longer.
+    pub(super) fn explained(&mut self, table: Table, error: StoreError) -> StoreError {
+        let missing = match &error {
+            StoreError::Io { path, source, .. } if source.kind() == io::ErrorKind::NotFound => path,
+            _ => return error,
+        };
+        let root = &self.published.root;
+        let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
+            return error;
+        };
+        let live = delta.reload().and_then(|()| delta.files());
+        if live.is_ok_and(|live| !live.iter().any(|file| root.name(&file.path) == *missing)) {
+            // Who has replaced files of one table has seldom left the others.
+            self.unsure.extend(Table::ALL);
+            return StoreError::Outdated(table);
+        }
+        error
+    }
+
+    /// The last segment of the store's own log of which the tables have everything.
+    pub(super) fn committed(&mut self) -> Result<u64, StoreError> {
+        let mut least = u64::MAX;
+        for delta in &mut self.tables {
+            delta.reload()?;
+            let version = delta.committed(&self.published.writer)?;
+            least = least.min(version.map_or(0, |version| version.max(0) as u64));
+        }
+        Ok(least)
+    }
+
+    /// The last segment of which a flushed file is live, for each other writer: merged files are covered as they are.
+    pub(super) fn flushed_by_others(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut others: BTreeMap<String, u64> = BTreeMap::new();
+        for delta in &self.tables {
+            for file in delta.files()? {
+                let flushed = FileName::parse(&file.path).filter(|flushed| flushed.writer != self.published.writer);
+                if let Some(flushed) = flushed {
+                    let last = others.entry(flushed.writer).or_default();
+                    *last = flushed.segment.max(*last);
+                }
+            }
+        }
+        Ok(others)
     }
 }
 
@@ -162,10 +224,7 @@ pub fn remove_unnamed(
     faults: &Faults,
 ) -> Result<u64, StoreError> {
     let mut done = Vacuumed::default();
-    let ours = |file: &vacuum::Dead| {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
-        file.removed.is_none() && MergedName::is_of(name, writer)
-    };
+    let ours = |file: &vacuum::Dead| file.removed.is_none() && MergedName::is_of(&file.path, writer);
     let mut dead = vacuum::dead_files(root, table, live, &mut Removals::default())?;
     dead.retain(ours);
     for file in &mut dead {

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use super::*;
 use crate::profile::synthetic::Names;
 use crate::store::fault::{FaultHook, Faults, Place};
@@ -19,7 +21,7 @@ use crate::store::maintenance::tests::{
 };
 use crate::store::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
-use crate::store::{Store, StoreConfig};
+use crate::store::{Store, StoreConfig, StoreError};
 
 /// The settings of the other tests, with a checkpoint every ten entries.
 pub(super) fn config(dir: &Path) -> StoreConfig {

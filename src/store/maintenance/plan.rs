@@ -32,6 +32,8 @@ pub struct Policy {
     pub split_profiles: bool,
     /// An hour is over so long after its end: until then profiles of it may be under way.
     pub settle: Duration,
+    /// Every hour and day is taken for over.
+    pub eager: bool,
 }
 
 impl Default for Policy {
@@ -43,6 +45,7 @@ impl Default for Policy {
             split_bytes: 4 << 20,
             split_profiles: false,
             settle: Duration::from_secs(15 * 60),
+            eager: false,
         }
     }
 }
@@ -63,7 +66,7 @@ impl Policy {
     pub fn eager(&self) -> Self {
         Self {
             min_files: 2,
-            settle: Duration::ZERO,
+            eager: true,
             ..self.clone()
         }
     }
@@ -84,11 +87,12 @@ pub fn partitions(files: &[FileEntry]) -> Partitions<'_> {
     partitions
 }
 
-/// The merges that are due at `now_us`. Jobs of one call do not share files. `eager` takes every hour and day for over.
-pub fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy, eager: bool) -> Vec<Job> {
-    let settled_us = match eager {
-        true => i64::MAX,
-        false => now_us.saturating_sub(policy.settle.as_micros() as i64),
+/// The merges that are due at `now_us`. Jobs of one call do not share files.
+pub fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> Vec<Job> {
+    let settled_us = if policy.eager {
+        i64::MAX
+    } else {
+        now_us.saturating_sub(policy.settle.as_micros() as i64)
     };
     let mut jobs = Vec::new();
     for ((table, tenant, day), files) in partitions(files) {
@@ -120,7 +124,7 @@ pub fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy, eager: boo
                 }
             }
             Table::Samples | Table::Profiles => {
-                for (inputs, level, by_hour) in rows(&files, policy, settled_us, day_over, eager) {
+                for (inputs, level, by_hour) in rows(&files, policy, settled_us, day_over) {
                     jobs.push(job(inputs, level, by_hour, "compact"));
                 }
             }
@@ -164,11 +168,10 @@ fn rows<'a>(
     policy: &Policy,
     settled_us: i64,
     day_over: bool,
-    eager: bool,
 ) -> Vec<(Vec<&'a FileEntry>, u8, bool)> {
     let level = |file: &FileEntry| MergedName::of(&file.path).level;
     // As if the day were over, and few enough for one merge: no file is written only to be merged again.
-    if eager && files.len() <= policy.max_inputs {
+    if policy.eager && files.len() <= policy.max_inputs {
         return of_day(files, policy);
     }
     let mut flushed: Vec<&FileEntry> = files.iter().copied().filter(|file| level(file) == 0).collect();
@@ -282,9 +285,9 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(summary(&compactions(&files, at(40), &policy, false)), []);
+        assert_eq!(summary(&compactions(&files, at(40), &policy)), []);
         files.push(file(Table::Samples, "000000000008-1-w.parquet", (35, 40), 100));
-        assert_eq!(summary(&compactions(&files, at(40), &policy, false)), [(8, 1, true)]);
+        assert_eq!(summary(&compactions(&files, at(40), &policy)), [(8, 1, true)]);
     }
 
     #[test]
@@ -295,10 +298,10 @@ mod tests {
             file(Table::Samples, "000000000009-1-w.parquet", (40, 58), 100),
             file(Table::Samples, "000000000010-1-w.parquet", (61, 70), 100),
         ];
-        assert_eq!(summary(&compactions(&files, at(70), &policy, false)), []);
-        assert_eq!(summary(&compactions(&files, at(76), &policy, false)), [(2, 2, false)]);
+        assert_eq!(summary(&compactions(&files, at(70), &policy)), []);
+        assert_eq!(summary(&compactions(&files, at(76), &policy)), [(2, 2, false)]);
         let merged = [file(Table::Samples, "c2-0-a-w.parquet", (0, 58), 200)];
-        assert_eq!(summary(&compactions(&merged, at(600), &policy, false)), []);
+        assert_eq!(summary(&compactions(&merged, at(600), &policy)), []);
     }
 
     #[test]
@@ -315,8 +318,8 @@ mod tests {
             })
             .collect();
         let now = at(26 * 60);
-        assert_eq!(summary(&compactions(&files, at(23 * 60), &policy, false)), []);
-        let jobs = compactions(&files, now, &policy, false);
+        assert_eq!(summary(&compactions(&files, at(23 * 60), &policy)), []);
+        let jobs = compactions(&files, now, &policy);
         assert_eq!(
             summary(&jobs),
             [(5, 3, false); 4]
@@ -334,7 +337,7 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(summary(&compactions(&done, now, &policy, false)), []);
+        assert_eq!(summary(&compactions(&done, now, &policy)), []);
     }
 
     #[test]
@@ -350,9 +353,9 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(summary(&compactions(&files, at(40), &policy, true)), [(20, 3, false)]);
+        assert_eq!(summary(&compactions(&files, at(40), &policy)), [(20, 3, false)]);
         let merged = [file(Table::Samples, "c3-0-a-w.parquet", (0, 80), 13 << 20)];
-        assert_eq!(summary(&compactions(&merged, at(40), &policy, true)), []);
+        assert_eq!(summary(&compactions(&merged, at(40), &policy)), []);
     }
 
     #[test]
@@ -363,6 +366,6 @@ mod tests {
             .collect();
         files.push(file(Table::Stacks, "c1-0-a-w.parquet", (0, 0), 1500));
         files.push(file(Table::Stacks, "c1-0-b-w.parquet", (0, 0), 1 << 20));
-        assert_eq!(summary(&compactions(&files, at(40), &policy, false)), [(9, 1, false)]);
+        assert_eq!(summary(&compactions(&files, at(40), &policy)), [(9, 1, false)]);
     }
 }

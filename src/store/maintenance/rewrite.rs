@@ -15,7 +15,7 @@ use crate::profile::time::HOUR_US;
 use crate::store::StoreError;
 use crate::store::delta::NewFile;
 use crate::store::fault::Faults;
-use crate::store::files::{Effort, Output, Target};
+use crate::store::files::{Effort, Output, Target, name_of};
 use crate::store::head::sorted::FileStats;
 use crate::store::maintenance::input::Input;
 use crate::store::maintenance::names::{SeriesSet, StackSet};
@@ -118,7 +118,7 @@ impl MergedName {
     /// What the path of a file says; flushed files and those of other programs have level 0.
     pub fn of(path: &str) -> Self {
         let parse = || {
-            let name = path.rsplit('/').next()?.strip_suffix(".parquet")?.strip_prefix('c')?;
+            let name = name_of(path).strip_suffix(".parquet")?.strip_prefix('c')?;
             let (level, rest) = name.split_once('-')?;
             let (resolution, _) = rest.split_once('-')?;
             Some(Self {
@@ -132,8 +132,9 @@ impl MergedName {
         })
     }
 
-    /// Whether `writer` wrote the file of this name.
-    pub fn is_of(name: &str, writer: &str) -> bool {
+    /// Whether `writer` wrote the merged file.
+    pub fn is_of(path: &str, writer: &str) -> bool {
+        let name = name_of(path);
         name.starts_with('c')
             && name
                 .strip_suffix(".parquet")

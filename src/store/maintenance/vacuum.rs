@@ -4,37 +4,22 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::store::StoreError;
 use crate::store::bucket::Found;
 use crate::store::delta::log_files::{is_temporary, version_of};
 use crate::store::delta::{last_checkpoint, unescape};
 use crate::store::fault::{Faults, Place};
-use crate::store::maintenance::Report;
-use crate::store::maintenance::runner::Maintainer;
-use crate::store::metrics::JobLabel;
+use crate::store::files::name_of;
+use crate::store::maintenance::report::Vacuumed;
 use crate::store::root::Root;
 use crate::store::schema::Table;
-use crate::telemetry::memory;
 
 /// A file that is in no table and no log must be so old: another program may be about to commit it.
 pub const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
 /// Entries of the log that a checkpoint covers are kept so long, for readers of older versions.
 const LOG_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
-
-/// What was, or would be, deleted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Vacuumed {
-    /// Parquet files.
-    pub files: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Entries and checkpoints of the log.
-    pub entries: u64,
-    /// Files that are not needed and too young.
-    pub waiting: u64,
-}
 
 /// A Parquet file in the folder of a table that is not live.
 #[derive(Debug, Clone)]
@@ -67,54 +52,6 @@ pub struct Removals {
     /// Entries below this version were read.
     next: u64,
     left: HashMap<String, SystemTime>,
-}
-
-impl Maintainer {
-    /// One pass over all tables.
-    pub(super) fn vacuum(&mut self, grace: Duration, report: &mut Report) -> Result<(), StoreError> {
-        let shared = self.shared.clone();
-        self.settle()?;
-        self.begin("vacuum")?;
-        let start = Instant::now();
-        let label = JobLabel { job: "vacuum" };
-        let faults = &shared.config.faults;
-        let now = shared.config.clock.now();
-        let mut done = Vacuumed::default();
-        let result = self.tables.iter_mut().try_for_each(|delta| {
-            let table = delta.table();
-            delta.reload()?;
-            let live = delta.files()?;
-            let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
-            let removals = self.removals.entry(table).or_default();
-            let dead = dead_files(&shared.root, table, &live, removals)?;
-            delete(&shared.root, &dead, table, (now, grace), faults, &mut done)?;
-            trim_log(&shared.root, table, now, faults, &mut done)
-        });
-        let metrics = &shared.metrics;
-        if let Err(error) = result {
-            metrics.job_errors.get_or_create(&label).inc();
-            return Err(error);
-        }
-        metrics.job_runs.get_or_create(&label).inc();
-        metrics.job_bytes_in.get_or_create(&label).inc_by(done.bytes);
-        metrics
-            .job_seconds
-            .get_or_create(&label)
-            .observe(start.elapsed().as_secs_f64());
-        metrics.dead_files.set(done.waiting as i64);
-        if done.files + done.entries > 0 {
-            tracing::info!(
-                files = done.files,
-                bytes = done.bytes,
-                entries = done.entries,
-                "deleted files that nobody needs"
-            );
-        }
-        report.vacuumed = done;
-        // At this distance everything that came and went since the last time.
-        memory::give_back();
-        Ok(())
-    }
 }
 
 /// The files of a table that are not in `live` (paths relative to `root`). Reads what is new in its log into `removals`.
@@ -179,7 +116,7 @@ pub fn trim_log(
 ) -> Result<(), StoreError> {
     let checkpoint = last_checkpoint(root, table);
     for file in root.log_files(table)? {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let name = name_of(&file.path);
         let version = version_of(name);
         let covered = version.is_some() && version < checkpoint;
         let age = now.duration_since(file.modified).unwrap_or_default();
@@ -202,7 +139,7 @@ impl Removals {
             .log_files(table)?
             .into_iter()
             .filter_map(|file| {
-                let name = file.path.rsplit('/').next()?;
+                let name = name_of(&file.path);
                 let version = version_of(name).filter(|version| *version >= self.next)?;
                 name.ends_with(".json").then_some((version, file))
             })

@@ -1,0 +1,179 @@
+//! The thread that flushes: one frozen generation at a time, again until it succeeds. Between flushes it looks for what other servers have
+//! committed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::store::StoreError;
+use crate::store::append::Pending;
+use crate::store::config::StoreConfig;
+use crate::store::fault::Place;
+use crate::store::flush::{self, Generation, Progress, Tables};
+use crate::store::flushes::Flushes;
+use crate::store::isolate;
+use crate::store::lifecycle::Lifecycle;
+use crate::store::metrics::Metrics;
+use crate::store::published::Published;
+use crate::store::sync::Sync;
+use crate::store::wal::Log;
+
+/// Waits between attempts of a flush that fails.
+const RETRY_WAITS: [Duration; 5] = [
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_secs(30),
+];
+
+/// What the thread works with.
+pub struct Flusher {
+    /// Settings of the store.
+    pub config: Arc<StoreConfig>,
+    /// Counts flushes.
+    pub metrics: Metrics,
+    /// The head that is flushed, and where its files are published.
+    pub published: Arc<Published>,
+    /// The log, rotated before a flush.
+    pub log: Arc<Log<Pending>>,
+    /// Folder of the log's segments.
+    pub log_folder: PathBuf,
+    /// Who waits for a flush.
+    pub flushes: Arc<Flushes>,
+    /// Says when to end.
+    pub lifecycle: Arc<Lifecycle>,
+    /// The tables, open for writing.
+    pub tables: Tables,
+}
+
+enum Due {
+    Flush,
+    Sync,
+    End,
+}
+
+impl Flusher {
+    /// Body of the thread; ends when the store stops.
+    pub fn run(mut self) {
+        let mut progress = Progress::new();
+        let mut failures = 0usize;
+        let mut not_before = Instant::now();
+        let mut sync = Sync::new(&self.published.root);
+        loop {
+            let (due, callers) = self.flushes.next(|is_asked| {
+                if self.lifecycle.is_stopped() {
+                    Some(Due::End)
+                } else if is_asked || (Instant::now() >= not_before && self.is_due()) {
+                    Some(Due::Flush)
+                } else {
+                    sync.is_due().then_some(Due::Sync)
+                }
+            });
+            match due {
+                Due::End => return,
+                Due::Sync => {
+                    sync.run(&self.published, &mut self.tables);
+                    continue;
+                }
+                Due::Flush => {}
+            }
+            let start = Instant::now();
+            let result = self.flush(&mut progress);
+            match &result {
+                Ok(()) => failures = 0,
+                Err(error) => {
+                    self.metrics.flush_failures.inc();
+                    tracing::error!(error = %error, failures, "flush failed, it is tried again");
+                    let wait = RETRY_WAITS[failures.min(RETRY_WAITS.len() - 1)];
+                    not_before = start + wait;
+                    failures += 1;
+                }
+            }
+            self.flushes.done(callers, result);
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        let active = self.published.active();
+        let is_old = || {
+            let first = active.first_applied();
+            first.is_some_and(|first| first.elapsed() >= self.config.flush_age)
+        };
+        active.bytes() >= self.config.flush_bytes || is_old() || self.published.frozen().is_some()
+    }
+
+    /// Flushes the generation that is frozen, if any, and then the active head.
+    fn flush(&mut self, progress: &mut Progress) -> Result<(), StoreError> {
+        self.flush_frozen(progress)?;
+        if self.published.active().profiles() == 0 {
+            return Ok(());
+        }
+        self.log.rotate()?;
+        self.flush_frozen(progress)
+    }
+
+    /// Flushes the generation that is frozen, if any. Records that keep it from being written are put aside.
+    fn flush_frozen(&mut self, progress: &mut Progress) -> Result<(), StoreError> {
+        let Some(generation) = self.published.frozen() else {
+            return Ok(());
+        };
+        match self.flush_generation(&generation, progress) {
+            Err(error) if error.may_be_the_data() => {
+                // Older segments may be there because they could not be deleted; the tables have them.
+                let first = self.tables.committed()?.into_iter().min().unwrap_or(0) + 1;
+                let Some(rest) = self.without_bad_records(&generation, first)? else {
+                    return Err(error);
+                };
+                self.flush_generation(&rest, progress)
+            }
+            result => result,
+        }
+    }
+
+    /// The generation anew from the log, without the records that cannot be written; `None` when there are none. Queries see it from
+    /// now on.
+    fn without_bad_records(&self, generation: &Generation, first: u64) -> Result<Option<Generation>, StoreError> {
+        let range = first..=generation.last_segment;
+        let bad = isolate::isolate(&self.log_folder, &range, &self.config.faults)?;
+        if bad.is_empty() {
+            return Ok(None);
+        }
+        let head = isolate::without(&self.log_folder, &range, self.published.known(), &bad, &self.metrics)?;
+        let rest = Generation {
+            head: Arc::new(head),
+            last_segment: generation.last_segment,
+        };
+        self.published.replace_frozen(rest.clone());
+        Ok(Some(rest))
+    }
+
+    fn flush_generation(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
+        let start = Instant::now();
+        let faults = &self.config.faults;
+        faults
+            .check(Place::FlushStart)
+            .map_err(StoreError::io("flush to", &self.published.root.name("")))?;
+        let publication = self.published.begin();
+        self.tables.commit(generation, progress)?;
+        let lists = self.tables.lists(progress)?;
+        publication.flushed(progress, lists);
+        drop(publication);
+        // After the publication: a head that leaves out these stacks is only seen together with their files.
+        generation.head.remember_stacks();
+        self.metrics.head_bytes.set(self.published.head_bytes() as i64);
+        self.metrics.flushes.inc();
+        self.metrics.flush_seconds.observe(start.elapsed().as_secs_f64());
+        tracing::info!(
+            profiles = generation.head.profiles(),
+            segment = generation.last_segment,
+            milliseconds = start.elapsed().as_millis() as u64,
+            "flushed"
+        );
+        // The tables have it all; a segment that cannot be deleted now is deleted by the next flush or start.
+        if let Err(error) = flush::delete_segments(&self.log_folder, generation.last_segment, faults) {
+            tracing::warn!(error = %error, "cannot delete flushed segments");
+        }
+        Ok(())
+    }
+}

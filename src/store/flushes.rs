@@ -1,0 +1,96 @@
+//! Between the thread that flushes and those who wait for it: callers of a flush, and appends that wait for room in memory.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Notify, oneshot};
+
+use crate::store::StoreError;
+
+/// How often the flusher looks at the age of the head.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Takes the result of a flush to a caller.
+pub type Reply = oneshot::Sender<Result<(), StoreError>>;
+
+/// Callers, and what wakes the thread and them.
+#[derive(Default)]
+pub struct Flushes {
+    callers: Mutex<Vec<Reply>>,
+    wake: Condvar,
+    room: Notify,
+    /// While flushes fail nobody waits for room.
+    fails: AtomicBool,
+}
+
+impl Flushes {
+    /// Asks for a flush.
+    pub fn ask(&self) -> oneshot::Receiver<Result<(), StoreError>> {
+        let (reply, answer) = oneshot::channel();
+        self.callers.lock().push(reply);
+        self.wake.notify_one();
+        answer
+    }
+
+    /// Wakes the thread, so that it sees what is due.
+    pub fn wake(&self) {
+        // Not between the thread's look at what is due and its wait: the call would be lost.
+        drop(self.callers.lock());
+        self.wake.notify_one();
+    }
+
+    /// For the thread: waits until `due` gives something, which is told whether there are callers; and takes them.
+    pub fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Reply>) {
+        let mut callers = self.callers.lock();
+        loop {
+            if let Some(what) = due(!callers.is_empty()) {
+                return (what, std::mem::take(&mut *callers));
+            }
+            self.wake.wait_for(&mut callers, TICK);
+        }
+    }
+
+    /// For the thread: a flush has ended with this result.
+    pub fn done(&self, callers: Vec<Reply>, result: Result<(), StoreError>) {
+        self.fails.store(result.is_err(), Ordering::Release);
+        self.release_appends();
+        let mut result = Some(result);
+        for caller in callers {
+            // Errors are not cloned: the first caller gets the details, the others that the log shows them.
+            let answer = match result.take() {
+                Some(first) => {
+                    result = first.is_ok().then_some(Ok(()));
+                    first
+                }
+                None => Err(StoreError::LogUnavailable("the flush failed, see the log".to_owned())),
+            };
+            let _ = caller.send(answer);
+        }
+    }
+
+    /// Returns when there is room, or when there is no point in waiting.
+    pub async fn wait_for_room(&self, is_crowded: impl Fn() -> bool) {
+        loop {
+            let mut notified = std::pin::pin!(self.room.notified());
+            notified.as_mut().enable();
+            if self.fails.load(Ordering::Acquire) || !is_crowded() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// Lets the appends that wait look again.
+    pub fn release_appends(&self) {
+        self.room.notify_waiters();
+    }
+
+    /// No flush comes any more: nobody waits on.
+    pub fn end(&self, error: impl Fn() -> StoreError) {
+        self.release_appends();
+        for caller in std::mem::take(&mut *self.callers.lock()) {
+            let _ = caller.send(Err(error()));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Settings of maintenance.
+
+use std::time::Duration;
+
+use crate::store::maintenance::aging::Aging;
+use crate::store::maintenance::plan::Policy;
+
+/// What is done, when, and how fast.
+#[derive(Debug, Clone)]
+pub struct MaintenanceConfig {
+    /// Whether files are merged. On.
+    pub compaction: bool,
+    /// When merging is worth it.
+    pub policy: Policy,
+    /// Time between rounds, 10 seconds.
+    pub interval: Duration,
+    /// Share of one core that the thread may use, 0.5. 1 for no bound.
+    pub cpu_share: f64,
+    /// How long a file that left its table stays for readers that opened the table before, 1 hour.
+    pub deletion_delay: Duration,
+    /// Retention and downsampling. Off.
+    pub aging: Aging,
+    /// Time between looks for files to delete, 10 minutes.
+    pub vacuum_interval: Duration,
+}
+
+impl Default for MaintenanceConfig {
+    fn default() -> Self {
+        Self {
+            compaction: true,
+            policy: Policy::default(),
+            interval: Duration::from_secs(10),
+            cpu_share: 0.5,
+            deletion_delay: Duration::from_secs(3600),
+            aging: Aging::default(),
+            vacuum_interval: Duration::from_secs(600),
+        }
+    }
+}
+
+impl MaintenanceConfig {
+    /// When merging is worth it: by type where types have retentions of their own.
+    pub(super) fn merging(&self) -> Policy {
+        if self.aging.by_type() {
+            self.policy.by_type()
+        } else {
+            self.policy.clone()
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Jobs one after the other, and merges for as long as there are some. Files that cannot be read are left out for a while, so that the files
+//! beside them are still merged.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use crate::store::StoreError;
+use crate::store::maintenance::plan::{self, Policy};
+use crate::store::maintenance::report::Report;
+use crate::store::maintenance::rewrite::Job;
+use crate::store::maintenance::worker::{Worker, graver};
+use crate::store::snapshot::FileEntry;
+
+/// How long a file that could not be read is left out.
+const UNREADABLE_WAIT: Duration = Duration::from_secs(600);
+
+/// Runs jobs on files that can be read.
+#[derive(Default)]
+pub(super) struct Jobs {
+    /// Files that a job could not read, and when that may be tried again.
+    unreadable: HashMap<String, Instant>,
+}
+
+impl Jobs {
+    /// Tries files again that could not be read: somebody may have mended them.
+    pub(super) fn forget_unreadable(&mut self) {
+        self.unreadable.clear();
+    }
+
+    /// Merges what `policy` takes for due.
+    pub(super) fn compact(
+        &mut self,
+        worker: &mut Worker,
+        policy: &Policy,
+        cpu_share: f64,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        let mut result = Ok(());
+        // One merge makes the next possible; each makes fewer files.
+        loop {
+            let left_out = self.unreadable.len();
+            let jobs = plan::compactions(&self.readable(worker), worker.now_us(), policy);
+            match self.run(worker, jobs, cpu_share, report) {
+                Ok(0) => return result,
+                Ok(_) => {}
+                // Without the files that were left out there may be more to do.
+                Err(error) if self.unreadable.len() > left_out && !matches!(error, StoreError::Closed) => {
+                    result = graver(result, Err(error));
+                }
+                Err(error) => return graver(result, Err(error)),
+            }
+        }
+    }
+
+    /// Runs jobs that share no files, and says how many. One that fails does not stop the others; of their errors the first that is graver than giving
+    /// way is returned.
+    pub(super) fn run(
+        &mut self,
+        worker: &mut Worker,
+        jobs: Vec<Job>,
+        cpu_share: f64,
+        report: &mut Report,
+    ) -> Result<usize, StoreError> {
+        let count = jobs.len();
+        let mut result = Ok(count);
+        for (index, job) in jobs.into_iter().enumerate() {
+            worker.metrics.jobs_waiting.set((count - index) as i64);
+            match worker.run(&job, cpu_share, report) {
+                Ok(()) => {}
+                Err(error) if matches!(error, StoreError::Closed) => return Err(error),
+                Err(error) => {
+                    self.leave_out(worker, &job, &error);
+                    result = graver(result, Err(error));
+                }
+            }
+        }
+        worker.metrics.jobs_waiting.set(0);
+        result
+    }
+
+    /// The live files without those that could not be read.
+    pub(super) fn readable(&self, worker: &Worker) -> Vec<FileEntry> {
+        let files = worker.published.files();
+        files.iter().filter(|file| self.is_readable(file)).cloned().collect()
+    }
+
+    pub(super) fn is_readable(&self, file: &FileEntry) -> bool {
+        let until = self.unreadable.get(&file.path);
+        until.is_none_or(|until| Instant::now() >= *until)
+    }
+
+    /// An input that cannot be read is left out of further jobs for a while, so that the files beside it are still merged. A bucket that does not answer says
+    /// nothing of the file.
+    fn leave_out(&mut self, worker: &Worker, job: &Job, error: &StoreError) {
+        let path = match error {
+            StoreError::Damaged { path, .. } => path,
+            StoreError::Io { path, source, .. }
+                if worker.published.root.bucket().is_none() || source.kind() == io::ErrorKind::NotFound =>
+            {
+                path
+            }
+            _ => return,
+        };
+        let input = job
+            .inputs
+            .iter()
+            .find(|file| worker.published.root.name(&file.path) == *path);
+        if let Some(file) = input {
+            tracing::error!(error = %error, path = file.path, "a file cannot be read, it is left as it is");
+            self.unreadable
+                .insert(file.path.clone(), Instant::now() + UNREADABLE_WAIT);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Vacuum: one pass over all tables, and what is remembered for the next.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use crate::store::StoreError;
+use crate::store::maintenance::report::{Report, Vacuumed};
+use crate::store::maintenance::vacuum::{Removals, dead_files, delete, trim_log};
+use crate::store::maintenance::worker::Worker;
+use crate::store::metrics::JobLabel;
+use crate::store::schema::Table;
+use crate::telemetry::memory;
+
+/// When files left their tables, as far as the logs were read.
+#[derive(Default)]
+pub(super) struct Vacuum {
+    removals: HashMap<Table, Removals>,
+}
+
+impl Vacuum {
+    /// Deletes the files that left their table longer than `grace` ago.
+    pub(super) fn run(&mut self, worker: &mut Worker, grace: Duration, report: &mut Report) -> Result<(), StoreError> {
+        worker.tables.settle()?;
+        worker.begin("vacuum")?;
+        let start = Instant::now();
+        let label = JobLabel { job: "vacuum" };
+        let faults = &worker.config.faults;
+        let now = worker.config.clock.now();
+        let root = &worker.published.root;
+        let mut done = Vacuumed::default();
+        let result = worker.tables.each().try_for_each(|delta| {
+            let table = delta.table();
+            delta.reload()?;
+            let live = delta.files()?;
+            let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
+            let removals = self.removals.entry(table).or_default();
+            let dead = dead_files(root, table, &live, removals)?;
+            delete(root, &dead, table, (now, grace), faults, &mut done)?;
+            trim_log(root, table, now, faults, &mut done)
+        });
+        let metrics = &worker.metrics;
+        if let Err(error) = result {
+            metrics.job_errors.get_or_create(&label).inc();
+            return Err(error);
+        }
+        metrics.job_runs.get_or_create(&label).inc();
+        metrics.job_bytes_in.get_or_create(&label).inc_by(done.bytes);
+        metrics
+            .job_seconds
+            .get_or_create(&label)
+            .observe(start.elapsed().as_secs_f64());
+        metrics.dead_files.set(done.waiting as i64);
+        if done.files + done.entries > 0 {
+            tracing::info!(
+                files = done.files,
+                bytes = done.bytes,
+                entries = done.entries,
+                "deleted files that nobody needs"
+            );
+        }
+        report.vacuumed = done;
+        // At this distance everything that came and went since the last time.
+        memory::give_back();
+        Ok(())
+    }
+}

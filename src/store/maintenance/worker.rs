@@ -1,0 +1,204 @@
+//! One piece of work: files are written anew, exchanged, and counted.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::store::StoreError;
+use crate::store::config::StoreConfig;
+use crate::store::delta::NewFile;
+use crate::store::fault::Place;
+use crate::store::files::{MERGED, SETTLED};
+use crate::store::lifecycle::Lifecycle;
+use crate::store::maintenance::exchange::{Exchange, Exchanger};
+use crate::store::maintenance::report::Report;
+use crate::store::maintenance::rewrite::{self, Bench, Job};
+use crate::store::metrics::{JobLabel, Metrics};
+use crate::store::published::Published;
+use crate::store::schema::Table;
+
+/// A stretch of work between waits.
+const STRETCH: Duration = Duration::from_millis(20);
+/// Attempts of work that was asked for and had to give way to another server.
+const GIVE_WAY_ATTEMPTS: usize = 10;
+
+/// What all work needs.
+pub(super) struct Worker {
+    pub(super) config: Arc<StoreConfig>,
+    pub(super) metrics: Metrics,
+    pub(super) published: Arc<Published>,
+    pub(super) lifecycle: Arc<Lifecycle>,
+    pub(super) tables: Exchanger,
+}
+
+impl Worker {
+    /// Microseconds since 1970.
+    pub(super) fn now_us(&self) -> i64 {
+        self.config.clock.micros()
+    }
+
+    /// Runs one job from its files to their publication.
+    pub(super) fn run(&mut self, job: &Job, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
+        let start = Instant::now();
+        let result = self
+            .begin(job.reason)
+            .and_then(|()| self.rewrite(job, cpu_share))
+            .and_then(|added| {
+                let exchange = Exchange::of(job, added);
+                self.tables.exchange(std::slice::from_ref(&exchange))?;
+                Ok(exchange)
+            })
+            .map_err(|error| self.tables.explained(job.table, error));
+        let exchange = self.counted(job.reason, result)?;
+        self.count(&exchange, job.reason, start, report);
+        Ok(())
+    }
+
+    /// Does work again that gave way to another server, on what that one has left.
+    pub(super) fn again<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        for _ in 0..GIVE_WAY_ATTEMPTS {
+            match work(self) {
+                Err(StoreError::Outdated(_)) => self.tables.settle()?,
+                result => return result,
+            }
+        }
+        work(self)
+    }
+
+    /// The place where tests make a job fail.
+    pub(super) fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
+        let config = &self.config;
+        let result = config.faults.run(Place::Job(reason), || Ok(()));
+        result.map_err(StoreError::io("work on", &config.dir))
+    }
+
+    /// Counts a failure of a job.
+    pub(super) fn counted<T>(&self, reason: &'static str, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(error) = &result
+            && !matches!(error, StoreError::Closed | StoreError::Outdated(_))
+        {
+            let label = JobLabel { job: reason };
+            self.metrics.job_errors.get_or_create(&label).inc();
+        }
+        result
+    }
+
+    /// Counts a job that was done.
+    pub(super) fn count(&self, exchange: &Exchange, reason: &'static str, start: Instant, report: &mut Report) {
+        let (removed, added) = (&exchange.removed, &exchange.added);
+        let bytes_in = removed.iter().map(|file| file.size).sum::<u64>();
+        let bytes_out = added.iter().map(|file| file.size).sum::<u64>();
+        let metrics = &self.metrics;
+        let label = JobLabel { job: reason };
+        metrics.job_runs.get_or_create(&label).inc();
+        metrics.job_bytes_in.get_or_create(&label).inc_by(bytes_in);
+        metrics.job_bytes_out.get_or_create(&label).inc_by(bytes_out);
+        metrics
+            .job_seconds
+            .get_or_create(&label)
+            .observe(start.elapsed().as_secs_f64());
+        report.jobs += 1;
+        report.files_in += removed.len() as u64;
+        report.files_out += added.len() as u64;
+        report.bytes_in += bytes_in;
+        report.bytes_out += bytes_out;
+        report.rows_in += removed.iter().map(|file| file.rows).sum::<u64>();
+        report.rows_out += added.iter().map(|file| file.stats.rows).sum::<u64>();
+        tracing::info!(
+            job = reason,
+            table = exchange.table.name(),
+            files_in = removed.len(),
+            files_out = added.len(),
+            bytes_in,
+            bytes_out,
+            milliseconds = start.elapsed().as_millis() as u64,
+            "replaced files"
+        );
+    }
+
+    /// Writes the files of a job, within its share of the CPU.
+    pub(super) fn rewrite(&self, job: &Job, cpu_share: f64) -> Result<Vec<NewFile>, StoreError> {
+        let mut budget = Budget::new(cpu_share);
+        let mut pace = || {
+            if self.lifecycle.is_stopped() {
+                return Err(StoreError::Closed);
+            }
+            budget.keep();
+            Ok(())
+        };
+        let mut bench = Bench {
+            root: &self.published.root,
+            writer: &self.published.writer,
+            effort: match (job.table, job.level) {
+                (Table::Samples, 0 | 1) => MERGED,
+                _ => SETTLED,
+            },
+            faults: &self.config.faults,
+            pace: &mut pace,
+        };
+        rewrite::run(job, &mut bench)
+    }
+}
+
+/// Of two results that which must be told: an error rather than that work gave way to another server, and that rather than success.
+pub(super) fn graver<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
+    match (one, other) {
+        (one @ Err(StoreError::Closed), _) => one,
+        (Ok(_) | Err(StoreError::Outdated(_)), Err(error)) => Err(error),
+        (one, _) => one,
+    }
+}
+
+/// Keeps work to a share of the time.
+struct Budget {
+    share: f64,
+    since: Instant,
+}
+
+impl Budget {
+    fn new(share: f64) -> Self {
+        Self {
+            share: share.clamp(0.01, 1.0),
+            since: Instant::now(),
+        }
+    }
+
+    /// Waits when the last stretch of work has used up its share.
+    fn keep(&mut self) {
+        let worked = self.since.elapsed();
+        if self.share < 1.0 && worked >= STRETCH {
+            std::thread::sleep(worked.mul_f64(1.0 / self.share - 1.0).min(Duration::from_secs(1)));
+            self.since = Instant::now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_rather_than_that_work_gave_way_and_that_rather_than_success() {
+        let result = |name: &str| match name {
+            "ok" => Ok(()),
+            "gave way" => Err(StoreError::Outdated(Table::Samples)),
+            "closed" => Err(StoreError::Closed),
+            name => Err(StoreError::Request(name.to_owned())),
+        };
+        for (one, other, told) in [
+            ("ok", "ok", "ok"),
+            ("ok", "gave way", "gave way"),
+            ("gave way", "ok", "gave way"),
+            ("gave way", "failed", "failed"),
+            ("failed", "gave way", "failed"),
+            ("failed", "failed later", "failed"),
+            ("failed", "ok", "failed"),
+            ("closed", "failed", "closed"),
+        ] {
+            let found = graver(result(one), result(other));
+            assert_eq!(format!("{found:?}"), format!("{:?}", result(told)), "{one}, {other}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What readers see: the live files of the tables, the head that is filled, and the one that is being flushed.
+//!
+//! Whoever commits to a table and then publishes what it has committed holds a [`Publication`] meanwhile: no two may publish lists of which one
+//! outdates the other.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
+
+use crate::store::files::FileName;
+use crate::store::flush::{Generation, Lists, Outcome, Progress};
+use crate::store::head::{Head, KnownStacks};
+use crate::store::metrics::Metrics;
+use crate::store::root::Root;
+use crate::store::schema::Table;
+use crate::store::snapshot::{FileEntry, HeadScan, Snapshot};
+
+/// Shared by readers and by those who publish.
+pub struct Published {
+    /// Where the tables lie.
+    pub root: Root,
+    /// Identity of this store in transactions and file names.
+    pub writer: String,
+    known: Arc<KnownStacks>,
+    metrics: Metrics,
+    view: RwLock<View>,
+    committing: Mutex<()>,
+}
+
+struct View {
+    files: Arc<[FileEntry]>,
+    /// The head that is filled.
+    active: Arc<Head>,
+    /// The generation that is being flushed.
+    frozen: Option<Generation>,
+}
+
+/// Held from a commit to its publication.
+pub struct Publication<'a> {
+    published: &'a Published,
+    _committing: MutexGuard<'a, ()>,
+}
+
+impl Published {
+    /// A store with `files` whose log has left `head`. `known` are the stacks in committed files.
+    pub fn new(
+        root: Root,
+        writer: String,
+        known: Arc<KnownStacks>,
+        metrics: Metrics,
+        files: Vec<FileEntry>,
+        head: Head,
+    ) -> Self {
+        metrics.files.set(files.len() as i64);
+        metrics.head_bytes.set(head.bytes() as i64);
+        let view = View {
+            files: files.into(),
+            active: Arc::new(head),
+            frozen: None,
+        };
+        Self {
+            root,
+            writer,
+            known,
+            metrics,
+            view: RwLock::new(view),
+            committing: Mutex::default(),
+        }
+    }
+
+    /// A consistent view.
+    pub fn snapshot(&self) -> Snapshot {
+        let view = self.view.read();
+        let mut heads: Vec<Arc<dyn HeadScan>> = vec![Arc::new(view.active.view())];
+        if let Some(frozen) = &view.frozen {
+            heads.push(Arc::new(frozen.head.view()));
+        }
+        Snapshot {
+            root: self.root.clone(),
+            files: view.files.clone(),
+            heads,
+        }
+    }
+
+    /// Live files of all tables.
+    pub fn files(&self) -> Arc<[FileEntry]> {
+        self.view.read().files.clone()
+    }
+
+    /// The head that is filled.
+    pub fn active(&self) -> Arc<Head> {
+        self.view.read().active.clone()
+    }
+
+    /// The generation that is being flushed.
+    pub fn frozen(&self) -> Option<Generation> {
+        self.view.read().frozen.clone()
+    }
+
+    /// Stacks in committed files.
+    pub fn known(&self) -> &Arc<KnownStacks> {
+        &self.known
+    }
+
+    /// Bytes of all heads.
+    pub fn head_bytes(&self) -> u64 {
+        let view = self.view.read();
+        view.active.bytes() + view.frozen.as_ref().map_or(0, |frozen| frozen.head.bytes())
+    }
+
+    /// Freezes the head, whose records end with `last_segment`, and begins an empty one.
+    pub fn freeze(&self, last_segment: u64) {
+        let mut view = self.view.write();
+        let next = Arc::new(Head::new(self.known.clone()));
+        let head = std::mem::replace(&mut view.active, next);
+        view.frozen = Some(Generation { head, last_segment });
+    }
+
+    /// Puts `rest` in the place of the frozen generation.
+    pub fn replace_frozen(&self, rest: Generation) {
+        self.view.write().frozen = Some(rest);
+    }
+
+    /// Waits until nobody else commits.
+    pub fn begin(&self) -> Publication<'_> {
+        Publication {
+            published: self,
+            _committing: self.committing.lock(),
+        }
+    }
+
+    fn set_files(&self, view: &mut View, files: Vec<FileEntry>) {
+        self.metrics.files.set(files.len() as i64);
+        view.files = files.into();
+    }
+}
+
+impl Publication<'_> {
+    /// Files that `gone` names have left, others have come.
+    pub fn exchanged(&self, gone: &HashSet<&str>, added: impl Iterator<Item = FileEntry>) {
+        let mut view = self.published.view.write();
+        let kept = view.files.iter().filter(|file| !gone.contains(file.path.as_str()));
+        let files = kept.cloned().chain(added).collect();
+        self.published.set_files(&mut view, files);
+    }
+
+    /// The frozen generation is in the tables: what they got, or all files of a table of which that is not known.
+    pub fn flushed(&self, progress: &mut Progress, lists: Lists) {
+        let mut view = self.published.view.write();
+        let mut files = view.files.to_vec();
+        for (table, all) in lists {
+            files.retain(|file| file.table != table);
+            files.extend(all);
+        }
+        for outcome in std::mem::take(progress).into_values() {
+            if let Outcome::Added(added) = outcome {
+                files.extend(added);
+            }
+        }
+        self.published.set_files(&mut view, files);
+        view.frozen = None;
+    }
+
+    /// All files of some tables as their logs have them. Files of a flush of our own that is not published are left out: its head still has
+    /// their rows.
+    pub fn listed(&self, lists: impl IntoIterator<Item = (Table, Vec<FileEntry>)>) {
+        let mut view = self.published.view.write();
+        let frozen = view.frozen.as_ref().map(|generation| generation.last_segment);
+        let in_a_head =
+            |file: &FileEntry| frozen.is_some() && FileName::segment_of(&file.path, &self.published.writer) == frozen;
+        let mut files = view.files.to_vec();
+        for (table, live) in lists {
+            files.retain(|file| file.table != table);
+            files.extend(live.into_iter().filter(|file| !in_a_head(file)));
+        }
+        self.published.set_files(&mut view, files);
+    }
+}
