@@ -18,24 +18,60 @@ pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
 
 /// As [`replace`]. Each step (write, sync, rename, sync of the folder) is done by `run`.
 pub fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
-    let temporary = temporary_name(path);
-    let mut write = || {
-        let mut file = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temporary)?;
-        run(&mut || file.write_all(contents))?;
-        run(&mut || file.sync_all())?;
-        run(&mut || fs::rename(&temporary, path))?;
-        run(&mut || sync_parent(path))
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&temporary)))
+    let staged = Staged::new(path);
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(staged.temporary())?;
+    run(&mut || file.write_all(contents))?;
+    run(&mut || file.sync_all())?;
+    run(&mut || staged.replace())?;
+    run(&mut || sync_parent(path))
 }
 
-/// Syncs the contents of a file.
-pub fn sync_file(path: &Path) -> Result<()> {
-    File::open(path)?.sync_all()
+/// A file that is written under a temporary name and gets its own when it is whole. What is left under the temporary name is removed when this
+/// is dropped.
+pub struct Staged {
+    path: PathBuf,
+    temporary: PathBuf,
+}
+
+impl Staged {
+    /// For the file at `path`; nothing is written yet.
+    pub fn new(path: &Path) -> Self {
+        Self {
+            temporary: temporary_name(path),
+            path: path.to_owned(),
+        }
+    }
+
+    /// Where it is to be written.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Syncs its contents.
+    pub fn sync(&self) -> Result<()> {
+        File::open(&self.temporary)?.sync_all()
+    }
+
+    /// Gives it its name, in the place of whatever has that.
+    pub fn replace(&self) -> Result<()> {
+        fs::rename(&self.temporary, &self.path)
+    }
+
+    /// Gives it its name; fails when another writer was first.
+    pub fn link(&self) -> Result<()> {
+        fs::hard_link(&self.temporary, &self.path)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // It is gone when it has been renamed.
+        let _ = fs::remove_file(&self.temporary);
+    }
 }
 
 /// Syncs the folder that holds `path`, and so the name of the file.

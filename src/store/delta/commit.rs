@@ -4,7 +4,6 @@
 //! syncs it, links it to its real name (which fails when another writer was first) and syncs the folder. In a bucket the kernel's own does: a
 //! conditional put is whole and durable when it is answered.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, FileSys
 use delta_kernel::{Engine, FileMeta, FilteredEngineData, KernelError, KernelResult, KernelResultIterator};
 use url::Url;
 
-use crate::base::file::{sync_file, sync_parent, temporary_name};
+use crate::base::file::{Staged, sync_parent};
 use crate::store::delta::sums;
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::Table;
@@ -20,9 +19,7 @@ use crate::store::schema::Table;
 /// Writes entries of local logs.
 #[derive(Debug)]
 pub struct SyncedCommitter {
-    /// Whose log.
     pub table: Table,
-    /// For tests.
     pub faults: Faults,
 }
 
@@ -36,19 +33,18 @@ impl Committer for SyncedCommitter {
         let version = commit_metadata.version();
         let url = commit_metadata.published_commit_path()?;
         let path = local_path(&url)?;
-        let temporary = temporary_name(&path);
-        let temporary_url = file_url(&temporary)?;
+        let staged = Staged::new(&path);
+        let temporary_url = file_url(staged.temporary())?;
         let (table, faults) = (self.table, &self.faults);
         faults.check(Place::EntryWrite(table)).map_err(KernelError::IOError)?;
         let size = engine
             .json_handler()
-            .write_json_file(&temporary_url, Box::new(actions), true)
-            .inspect_err(|_| drop(fs::remove_file(&temporary)))?;
+            .write_json_file(&temporary_url, Box::new(actions), true)?;
         faults.done(Place::EntryWrite(table));
         let linked = faults
-            .run(Place::EntrySync(table), || sync_file(&temporary))
-            .and_then(|()| faults.run(Place::EntryLink(table), || fs::hard_link(&temporary, &path)));
-        let _ = fs::remove_file(&temporary);
+            .run(Place::EntrySync(table), || staged.sync())
+            .and_then(|()| faults.run(Place::EntryLink(table), || staged.link()));
+        drop(staged);
         match linked {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

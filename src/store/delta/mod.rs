@@ -31,7 +31,7 @@ use delta_kernel_default_engine::storage::store_from_url;
 use delta_kernel_default_engine::{DefaultEngine, DefaultEngineBuilder};
 use url::Url;
 
-use crate::base::file;
+use crate::base::file::{self, Staged};
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
 use crate::store::root::{Root, log_of};
@@ -152,12 +152,10 @@ impl DeltaTable {
             .ok()
     }
 
-    /// Which table it is.
     pub fn table(&self) -> Table {
         self.table
     }
 
-    /// Where all tables lie.
     pub fn root(&self) -> &Root {
         &self.root
     }
@@ -179,7 +177,6 @@ impl DeltaTable {
             .map_err(StoreError::table("read the transactions of", self.table))
     }
 
-    /// Live files.
     pub fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
         self.list().map_err(StoreError::table("list the files of", self.table))
     }
@@ -221,9 +218,10 @@ impl DeltaTable {
                 .update_table(UpdateTableOperation::Write, ENGINE_INFO, true)
                 .with_transaction_id(writer, version);
             // A transaction without files only says that it happened; the kernel does not call that an append.
-            let builder = match files.is_empty() {
-                true => builder,
-                false => builder.with_blind_append(),
+            let builder = if files.is_empty() {
+                builder
+            } else {
+                builder.with_blind_append()
             };
             let mut transaction = builder.build(engine.as_ref(), self.committer())?;
             for file in files {
@@ -371,19 +369,19 @@ impl DeltaTable {
     fn checkpoint(&mut self) -> KernelResult<()> {
         let engine = self.engine.clone();
         let writer = self.snapshot.clone().create_checkpoint_writer(engine.as_ref())?;
-        let place = match &self.root {
+        let staged = match &self.root {
             Root::Folder(_) => {
                 let path = commit::local_path(&writer.checkpoint_path()?)?;
                 if path.exists() {
                     return Ok(());
                 }
-                Some((file::temporary_name(&path), path))
+                Some((Staged::new(&path), path))
             }
             // An object is there whole or not at all.
             Root::Bucket(_) => None,
         };
-        let target = match &place {
-            Some((temporary, _)) => commit::file_url(temporary)?,
+        let target = match &staged {
+            Some((staged, _)) => commit::file_url(staged.temporary())?,
             None => writer.checkpoint_path()?,
         };
         let data = writer.checkpoint_data(engine.as_ref())?;
@@ -398,20 +396,16 @@ impl DeltaTable {
             .write_parquet_file(target, Box::new(data))
             .and_then(|size| {
                 faults.done(Place::CheckpointWrite(table));
-                if let Some((temporary, path)) = &place {
+                if let Some((staged, _)) = &staged {
                     faults
-                        .run(Place::CheckpointSync(table), || file::sync_file(temporary))
-                        .and_then(|()| faults.run(Place::CheckpointRename(table), || fs::rename(temporary, path)))
+                        .run(Place::CheckpointSync(table), || staged.sync())
+                        .and_then(|()| faults.run(Place::CheckpointRename(table), || staged.replace()))
                         .map_err(KernelError::IOError)?;
                 }
                 Ok(size)
             });
-        let size = written.inspect_err(|_| {
-            if let Some((temporary, _)) = &place {
-                drop(fs::remove_file(temporary));
-            }
-        })?;
-        if let Some((_, path)) = &place {
+        let size = written?;
+        if let Some((_, path)) = &staged {
             faults
                 .run(Place::CheckpointFolderSync(table), || file::sync_parent(path))
                 .map_err(KernelError::IOError)?;
