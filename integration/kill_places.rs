@@ -18,7 +18,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use alluvium::profile::RawProfile;
+use alluvium::profile::{RawProfile, TimeSpan};
 use alluvium::store::fault::{FaultHook, Faults, Place};
 use alluvium::store::maintenance::deletion::Deletion;
 use alluvium::store::maintenance::{MaintenanceConfig, Work};
@@ -220,7 +220,7 @@ async fn work(store: Arc<Store>) {
         }
         say("mark gone");
         say("taking gone");
-        let everything = Deletion::new("gone", "{}", (i64::MIN, i64::MAX));
+        let everything = Deletion::new("gone", "{}", TimeSpan::ALL);
         store.maintain(Work::Delete(everything)).await.unwrap();
         say("took gone");
     }

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alluvium::profile::Labels;
+use alluvium::profile::{Labels, SeriesId};
 use alluvium::store::schema::{Table, labels as labels_type};
 use alluvium::store::snapshot::{FileEntry, HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
+use alluvium::store::stats::Bounds;
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Int64Array, ListArray, MapBuilder, MapFieldNames, RecordBatch, StringArray,
     StringBuilder, StructArray, TimestampMicrosecondArray,
@@ -216,7 +217,7 @@ fn write(root: &Path, table: Table, tenant: &str, day: i32, number: usize, profi
             .iter()
             .map(|profile| Arc::<str>::from(profile.profile_type.as_str()))
     };
-    let ids = || profiles.iter().map(|profile| profile.labels.hash64() as i64);
+    let ids = || profiles.iter().map(|profile| SeriesId(profile.labels.hash64() as i64));
     FileEntry {
         table,
         size: std::fs::metadata(root.join(&path)).unwrap().len(),
@@ -224,9 +225,9 @@ fn write(root: &Path, table: Table, tenant: &str, day: i32, number: usize, profi
         rows: in_file.num_rows() as u64,
         tenant: tenant.into(),
         day,
-        time: has_time.then(|| (times().min().unwrap(), times().max().unwrap())),
-        profile_type: has_time.then(|| (kinds().min().unwrap(), kinds().max().unwrap())),
-        series: (table != Table::Stacks).then(|| (ids().min().unwrap(), ids().max().unwrap())),
+        time: has_time.then(|| Bounds::new(times().min().unwrap(), times().max().unwrap())),
+        profile_type: has_time.then(|| Bounds::new(kinds().min().unwrap(), kinds().max().unwrap())),
+        series: (table != Table::Stacks).then(|| Bounds::new(ids().min().unwrap(), ids().max().unwrap())),
         checksum: None,
     }
 }

@@ -6,6 +6,7 @@ use alluvium::profile::flamegraph::Tree;
 use alluvium::profile::pprof;
 use alluvium::profile::selector::parse;
 use alluvium::query::{Aggregation, QueryError, SeriesQuery, TimeRange};
+use alluvium::store::stats::Bounds;
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};
 use super::{Keep, engine, fill_with, minute, stacks_of, two_services};
@@ -115,7 +116,7 @@ async fn files_outside_of_the_question_are_not_opened() {
     assert_eq!(tree.total(), 560);
     let store = two_services();
     store.list_missing(|file| {
-        file.time = file.time.map(|(_, high)| (high + 60_000_000, high + 120_000_000));
+        file.time = (file.time).map(|time| Bounds::new(time.most + 60_000_000, time.most + 120_000_000));
         file.day += i32::from(file.time.is_none());
     });
     let by_time = engine(store);
@@ -126,7 +127,10 @@ async fn files_outside_of_the_question_are_not_opened() {
     assert_eq!(tree.total(), 560);
     let store = two_services();
     store.list_missing(|file| {
-        file.profile_type = file.profile_type.clone().map(|_| ("x:".into(), "y:".into()));
+        file.profile_type = file
+            .profile_type
+            .as_ref()
+            .map(|_| Bounds::new("x:".into(), "y:".into()));
         file.day += i32::from(file.profile_type.is_none());
     });
     let by_type = engine(store);

@@ -30,8 +30,8 @@ pub fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
     run(&mut || sync_parent(path))
 }
 
-/// A file that is written under a temporary name and gets its own when it is whole. What is left under the temporary name is removed when this
-/// is dropped.
+/// A file that is written under a temporary name and gets its own when it is whole. What is left under the temporary
+/// name is removed when this is dropped.
 pub struct Staged {
     path: PathBuf,
     temporary: PathBuf,
@@ -51,7 +51,7 @@ impl Staged {
         &self.temporary
     }
 
-    /// Syncs its contents.
+    /// Syncs what was written to it.
     pub fn sync(&self) -> Result<()> {
         File::open(&self.temporary)?.sync_all()
     }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::base::duration;
 use crate::cli::storage::StorageSource;
 use crate::cli::{output, table, time};
+use crate::profile::TimeSpan;
 use crate::store::bucket::BucketOptions;
 use crate::store::inspect::{self, Checked, Size, Stats};
 use crate::store::maintenance::deletion::Deletion;
@@ -159,8 +160,8 @@ pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
                     .map(|ms| ms.saturating_mul(1000))
                     .context(flag)
             };
-            let range = (micros(&args.from, "--from")?, micros(&args.to, "--to")?);
-            let deletion = Deletion::new(args.tenant, args.selector, range);
+            let span = TimeSpan::new(micros(&args.from, "--from")?, micros(&args.to, "--to")?);
+            let deletion = Deletion::new(args.tenant, args.selector, span);
             deletion.check().map_err(anyhow::Error::msg)?;
             let report = maintain(&args.folder, Work::Delete(deletion)).await?;
             print_report(&report, print)?;

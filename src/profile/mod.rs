@@ -9,6 +9,7 @@ pub mod delta;
 pub mod flamegraph;
 pub mod fleet;
 pub mod format;
+pub mod ids;
 pub mod labels;
 pub mod package;
 pub mod pprof;
@@ -23,8 +24,10 @@ pub mod time;
 pub mod top;
 
 pub use decoded::DecodedProfile;
+pub use ids::{SeriesId, StackId};
 pub use labels::Labels;
 pub use profile_type::ProfileType;
 pub use raw::RawProfile;
 pub use sink::{ProfileSink, SinkError, SinkErrorKind};
 pub use tenant::{DEFAULT_TENANT, TenantError, TenantId};
+pub use time::TimeSpan;

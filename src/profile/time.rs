@@ -2,7 +2,7 @@
 
 /// Microseconds of an hour.
 pub const HOUR_US: i64 = 3_600_000_000;
-/// Microseconds of a day.
+/// Microseconds of a day, which has 24 hours by UTC.
 pub const DAY_US: i64 = 24 * HOUR_US;
 
 /// Days since 1970 of a time in microseconds.
@@ -12,7 +12,47 @@ pub fn day_of(time_us: i64) -> i32 {
         .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
 
-/// The days that a span of microseconds (end not included) touches, first and last.
-pub fn days_of((start, end): (i64, i64)) -> (i32, i32) {
-    (day_of(start), day_of(end.saturating_sub(1)))
+/// A span of time in microseconds since 1970, start included, end not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeSpan {
+    /// First microsecond that is in it.
+    pub start: i64,
+    /// First microsecond after it.
+    pub end: i64,
+}
+
+impl TimeSpan {
+    /// All of time but its last microsecond.
+    pub const ALL: Self = Self::new(i64::MIN, i64::MAX);
+
+    /// From `start` up to but not including `end`.
+    pub const fn new(start: i64, end: i64) -> Self {
+        Self { start, end }
+    }
+
+    /// The span of a day since 1970.
+    pub fn of_day(day: i32) -> Self {
+        let start = i64::from(day).saturating_mul(DAY_US);
+        Self::new(start, start.saturating_add(DAY_US))
+    }
+
+    /// True when no time is in it.
+    pub fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
+    /// Whether a time is in it.
+    pub fn contains(self, time: i64) -> bool {
+        self.start <= time && time < self.end
+    }
+
+    /// Whether a time from `first` to `last`, both included, may be in it.
+    pub fn touches(self, first: i64, last: i64) -> bool {
+        self.start <= last && first < self.end
+    }
+
+    /// The days that it touches, first and last.
+    pub fn days(self) -> std::ops::RangeInclusive<i32> {
+        day_of(self.start)..=day_of(self.end.saturating_sub(1))
+    }
 }

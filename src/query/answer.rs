@@ -1,4 +1,5 @@
-//! The rows of an answer under its limits: time, rows, bytes, and a fault of the engine that ends one query and nothing else.
+//! The rows of an answer under its limits: time, rows, bytes, and a fault of the engine that ends one query and
+//! nothing else.
 //!
 //! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Whoever drops the stream
 //! stops the query, and the deadline does so when nobody reads it.
@@ -24,7 +25,7 @@ const FAULT: &str = "the query ended in a fault of the engine";
 
 /// The answer of a SQL query.
 pub struct SqlResult {
-    /// Columns.
+    /// Columns of the answer, of plain types.
     pub schema: SchemaRef,
     /// Rows. The last item is an error when the query failed or met a limit after it had begun. At the deadline the
     /// query gives back its slot and its memory, although nobody may have read so far.
@@ -44,7 +45,7 @@ impl SqlResult {
         self.stream = stream::once(async { Err(passed) }).boxed();
     }
 
-    /// All rows at once.
+    /// All rows at once, held in memory.
     pub async fn collect(mut self) -> Result<Vec<RecordBatch>, QueryError> {
         let mut batches = Vec::new();
         while let Some(batch) = self.stream.next().await {
@@ -226,9 +227,12 @@ fn plain(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryEr
         .columns()
         .iter()
         .zip(schema.fields())
-        .map(|(column, field)| match column.data_type() == field.data_type() {
-            true => Ok(column.clone()),
-            false => cast(column, field.data_type()),
+        .map(|(column, field)| {
+            if column.data_type() == field.data_type() {
+                Ok(column.clone())
+            } else {
+                cast(column, field.data_type())
+            }
         })
         .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

@@ -1,20 +1,39 @@
 //! Decoded sample rows of one file, profile type and series, a quarter of an hour at a time.
 //!
-//! A [`Block`] holds its rows by profile in four to six bytes a row or so, and a question sums those between two times exactly.
+//! A [`Block`] holds its rows by profile in four to six bytes a row or so, and a question sums those between two times
+//! exactly.
 
 use std::ops::Range;
 
 use hashbrown::HashMap;
 
+use crate::profile::{StackId, TimeSpan};
+
 /// Length of the time that a block covers, microseconds.
-pub(crate) const CHUNK_US: i64 = 15 * 60 * 1_000_000;
+const CHUNK_US: i64 = 15 * 60 * 1_000_000;
 /// Overhead of a block and its place in the maps.
 pub(crate) const BLOCK_BYTES: usize = 256;
 
+/// A quarter of an hour, counted since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Chunk(pub(crate) i64);
+
+impl Chunk {
+    /// The one that a time in microseconds falls into.
+    pub(crate) fn of(time_us: i64) -> Self {
+        Self(time_us.div_euclid(CHUNK_US))
+    }
+
+    /// The time of all chunks up to `last`.
+    pub(crate) fn through(self, last: Self) -> TimeSpan {
+        let start = |chunk: i64| chunk.saturating_mul(CHUNK_US);
+        TimeSpan::new(start(self.0), start(last.0.saturating_add(1)))
+    }
+}
+
 /// Rows of one series and type within one chunk of time.
 pub(crate) struct Block {
-    /// Distinct stacks.
-    stacks: Box<[i64]>,
+    stacks: Box<[StackId]>,
     /// Times of the profiles, ascending.
     times: Box<[i64]>,
     /// By time: the end of its rows.
@@ -29,9 +48,7 @@ enum Places {
     Wide(Box<[u32]>),
 }
 
-/// By row: its value.
 enum Values {
-    /// Multiples of a unit.
     Short(i64, Box<[u16]>),
     Narrow(i64, Box<[u32]>),
     Wide(Box<[i64]>),
@@ -40,22 +57,22 @@ enum Values {
 /// Rows of one series on their way into blocks.
 #[derive(Default)]
 pub(crate) struct Builder {
-    stacks: Vec<i64>,
-    index: HashMap<i64, u32>,
-    last: Option<(i64, u32)>,
+    stacks: Vec<StackId>,
+    index: HashMap<StackId, u32>,
+    last: Option<(StackId, u32)>,
     places: Vec<u32>,
     times: Vec<i64>,
     values: Vec<i64>,
 }
 
 impl Block {
-    /// Number of rows with `start <= time < end`.
-    pub(crate) fn rows_between(&self, time: (i64, i64)) -> usize {
+    /// Number of rows within `time`.
+    pub(crate) fn rows_between(&self, time: TimeSpan) -> usize {
         self.rows(time).len()
     }
 
-    /// Adds the values of the rows with `start <= time < end` by stack. `scratch` is reused from call to call.
-    pub(crate) fn add_to(&self, time: (i64, i64), sums: &mut HashMap<i64, i64>, scratch: &mut Vec<i64>) {
+    /// Adds the values of the rows within `time` by stack. `scratch` is reused from call to call.
+    pub(crate) fn add_to(&self, time: TimeSpan, sums: &mut HashMap<StackId, i64>, scratch: &mut Vec<i64>) {
         let rows = self.rows(time);
         scratch.clear();
         scratch.resize(self.stacks.len(), 0);
@@ -85,13 +102,13 @@ impl Block {
         }
     }
 
-    fn rows(&self, (start, end): (i64, i64)) -> Range<usize> {
+    fn rows(&self, span: TimeSpan) -> Range<usize> {
         let bound = |time: i64| match self.times.partition_point(|at| *at < time) {
             0 => 0,
             before => self.ends[before - 1] as usize,
         };
-        let first = bound(start);
-        first..bound(end).max(first)
+        let first = bound(span.start);
+        first..bound(span.end).max(first)
     }
 
     /// Memory held, estimated.
@@ -111,7 +128,7 @@ impl Block {
 
 impl Builder {
     /// Adds a row. Rows may come in any order; neighbours with one stack cost least.
-    pub(crate) fn push(&mut self, time: i64, stack: i64, value: i64) {
+    pub(crate) fn push(&mut self, time: i64, stack: StackId, value: i64) {
         let place = match self.last {
             Some((last, place)) if last == stack => place,
             _ => {
@@ -141,8 +158,7 @@ impl Builder {
         self.times.capacity() * 20 + self.stacks.capacity() * 28
     }
 
-    /// The blocks, by chunk.
-    pub(crate) fn finish(self) -> Vec<(i64, Block)> {
+    pub(crate) fn finish(self) -> Vec<(Chunk, Block)> {
         let mut times = self.times.clone();
         times.sort_unstable();
         times.dedup();
@@ -169,19 +185,26 @@ impl Builder {
         let mut blocks = Vec::new();
         let mut local = vec![u32::MAX; self.stacks.len()];
         let mut first = 0;
-        for times in times.chunk_by(|left, right| left.div_euclid(CHUNK_US) == right.div_euclid(CHUNK_US)) {
+        for times in times.chunk_by(|left, right| Chunk::of(*left) == Chunk::of(*right)) {
             let last = first + times.len();
             let start = first.checked_sub(1).map_or(0, |before| ends[before] as usize);
             let rows = &rows[start..ends[last - 1] as usize];
             let block = block(&self.stacks, times, start, &ends[first..last], rows, &mut local);
-            blocks.push((times[0].div_euclid(CHUNK_US), block));
+            blocks.push((Chunk::of(times[0]), block));
             first = last;
         }
         blocks
     }
 }
 
-fn block(stacks: &[i64], times: &[i64], start: usize, ends: &[u32], rows: &[(u32, i64)], local: &mut [u32]) -> Block {
+fn block(
+    stacks: &[StackId],
+    times: &[i64],
+    start: usize,
+    ends: &[u32],
+    rows: &[(u32, i64)],
+    local: &mut [u32],
+) -> Block {
     let mut own = Vec::new();
     let places: Vec<u32> = rows
         .iter()
@@ -198,9 +221,10 @@ fn block(stacks: &[i64], times: &[i64], start: usize, ends: &[u32], rows: &[(u32
         local[*place as usize] = u32::MAX;
     }
     Block {
-        places: match own.len() <= usize::from(u16::MAX) {
-            true => Places::Narrow(places.iter().map(|place| *place as u16).collect()),
-            false => Places::Wide(places.into_boxed_slice()),
+        places: if own.len() <= usize::from(u16::MAX) {
+            Places::Narrow(places.iter().map(|place| *place as u16).collect())
+        } else {
+            Places::Wide(places.into_boxed_slice())
         },
         stacks: own.into_boxed_slice(),
         times: times.into(),
@@ -247,12 +271,12 @@ mod tests {
 
     use super::*;
 
-    fn sums(blocks: &[(i64, Block)], time: (i64, i64)) -> BTreeMap<i64, i64> {
+    fn sums(blocks: &[(Chunk, Block)], time: TimeSpan) -> BTreeMap<i64, i64> {
         let (mut sums, mut scratch) = (HashMap::new(), Vec::new());
         for (_, block) in blocks {
             block.add_to(time, &mut sums, &mut scratch);
         }
-        sums.into_iter().collect()
+        sums.into_iter().map(|(stack, value)| (stack.0, value)).collect()
     }
 
     proptest! {
@@ -266,14 +290,14 @@ mod tests {
             let mut other = Builder::default();
             for (index, (time, stack, value)) in rows.iter().enumerate() {
                 let to = if index % 3 == 0 { &mut other } else { &mut builder };
-                to.push(time * minute, *stack, *value);
+                to.push(time * minute, StackId(*stack), *value);
             }
             builder.extend(&other);
             let blocks = builder.finish();
             for (chunk, block) in &blocks {
-                prop_assert!(block.times.iter().all(|time| time.div_euclid(CHUNK_US) == *chunk));
+                prop_assert!(block.times.iter().all(|time| Chunk::of(*time) == *chunk));
             }
-            let time = (start * minute, (start + length) * minute);
+            let time = TimeSpan::new(start * minute, (start + length) * minute);
             let mut expected: BTreeMap<i64, i64> = BTreeMap::new();
             for (at, stack, value) in rows.iter().filter(|row| (start..start + length).contains(&row.0)) {
                 let _ = at;

@@ -1,7 +1,7 @@
 //! What the conditions of a SQL query say of time, type and series, in the form that chooses files: [`ScanFilter`].
 //!
-//! In: filter expressions as the planner has them. Out: a narrower filter, and for each expression whether the filter says all of it. What is
-//! not understood narrows nothing, so the answer is right in any case.
+//! In: filter expressions as the planner has them. Out: a narrower filter, and for each expression whether the filter
+//! says all of it. What is not understood narrows nothing, so the answer is right in any case.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,6 +9,8 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 
+use crate::profile::{SeriesId, TimeSpan};
+use crate::store::schema::column::{PROFILE_TYPE, SERIES, TIME};
 use crate::store::snapshot::ScanFilter;
 
 /// How much of an expression the filter holds.
@@ -55,9 +57,10 @@ pub(crate) fn absorb(filter: &mut ScanFilter, expr: &Expr) -> Absorbed {
             _ => Absorbed::Loosely,
         },
         Expr::InList(list) if !list.negated => {
-            let ids: Option<HashSet<i64>> = list.list.iter().map(|item| literal(item).and_then(integer)).collect();
+            let ids: Option<HashSet<SeriesId>> =
+                list.list.iter().map(|item| literal(item).and_then(series_id)).collect();
             match (column(&list.expr), ids) {
-                (Some("series"), Some(ids)) => series(filter, ids),
+                (Some(SERIES), Some(ids)) => series(filter, ids),
                 _ => Absorbed::Loosely,
             }
         }
@@ -67,12 +70,12 @@ pub(crate) fn absorb(filter: &mut ScanFilter, expr: &Expr) -> Absorbed {
 
 fn compare(filter: &mut ScanFilter, column: &str, op: Operator, value: &ScalarValue) -> Absorbed {
     match (column, op) {
-        ("time", _) => time(filter, op, value),
-        ("series", Operator::Eq) => match integer(value) {
+        (TIME, _) => time(filter, op, value),
+        (SERIES, Operator::Eq) => match series_id(value) {
             Some(id) => series(filter, HashSet::from([id])),
             None => Absorbed::Loosely,
         },
-        ("profile_type", Operator::Eq) => match value.try_as_str() {
+        (PROFILE_TYPE, Operator::Eq) => match value.try_as_str() {
             Some(Some(text)) => match &filter.profile_type {
                 Some(before) if before.as_ref() != text => Absorbed::Loosely,
                 _ => {
@@ -86,7 +89,7 @@ fn compare(filter: &mut ScanFilter, column: &str, op: Operator, value: &ScalarVa
     }
 }
 
-fn series(filter: &mut ScanFilter, ids: HashSet<i64>) -> Absorbed {
+fn series(filter: &mut ScanFilter, ids: HashSet<SeriesId>) -> Absorbed {
     let both = match &filter.series {
         Some(before) => before.intersection(&ids).copied().collect(),
         None => ids,
@@ -104,15 +107,15 @@ fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed 
         ScalarValue::TimestampNanosecond(Some(value), _) => (value.div_euclid(1000), value.rem_euclid(1000) == 0),
         _ => return Absorbed::Loosely,
     };
-    let (low, high) = filter.time.unwrap_or((i64::MIN, i64::MAX));
+    let TimeSpan { start, end } = filter.time.unwrap_or(TimeSpan::ALL);
     let next = micros.saturating_add(1);
     // Times are whole microseconds: a fraction only moves which whole one is the first that fulfils the condition.
     let narrowed = match op {
-        Operator::Gt => (low.max(next), high),
-        Operator::GtEq => (low.max(if whole { micros } else { next }), high),
-        Operator::Lt => (low, high.min(if whole { micros } else { next })),
-        Operator::LtEq => (low, high.min(next)),
-        Operator::Eq if whole => (low.max(micros), high.min(next)),
+        Operator::Gt => TimeSpan::new(start.max(next), end),
+        Operator::GtEq => TimeSpan::new(start.max(if whole { micros } else { next }), end),
+        Operator::Lt => TimeSpan::new(start, end.min(if whole { micros } else { next })),
+        Operator::LtEq => TimeSpan::new(start, end.min(next)),
+        Operator::Eq if whole => TimeSpan::new(start.max(micros), end.min(next)),
         _ => return Absorbed::Loosely,
     };
     filter.time = Some(narrowed);
@@ -126,7 +129,7 @@ fn column(expr: &Expr) -> Option<&str> {
         Expr::Cast(cast) => match cast.expr.as_ref() {
             // Nanoseconds hold every microsecond exactly; a coarser type does not.
             Expr::Column(column)
-                if column.name == "time"
+                if column.name == TIME
                     && matches!(
                         cast.field.data_type(),
                         arrow::datatypes::DataType::Timestamp(
@@ -150,9 +153,9 @@ fn literal(expr: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-fn integer(value: &ScalarValue) -> Option<i64> {
+fn series_id(value: &ScalarValue) -> Option<SeriesId> {
     match value {
-        ScalarValue::Int64(id) => *id,
+        ScalarValue::Int64(id) => id.map(SeriesId),
         _ => None,
     }
 }
@@ -176,7 +179,7 @@ mod tests {
             .and(col("profile_type").eq(lit("a:b:c::")))
             .and(col("series").in_list(vec![lit(1i64), lit(2i64)], false));
         assert_eq!(absorb(&mut filter, &expr), Absorbed::Exactly);
-        assert_eq!(filter.time, Some((10, 20)));
+        assert_eq!(filter.time, Some(TimeSpan::new(10, 20)));
         assert_eq!(filter.profile_type.as_deref(), Some("a:b:c::"));
         assert_eq!(filter.series.unwrap().len(), 2);
     }

@@ -1,7 +1,8 @@
 //! The tables that a SQL session sees: the four tables of the store for one tenant, and `flat`.
 //!
-//! In: the context of a query. Out: a catalog of its own for each query, so that nothing outlives it and no other tenant is in reach.
-//! `stacks` and `series` have one row an id here: the store writes them again for every day and every flush.
+//! In: the context of a query. Out: a catalog of its own for each query, so that nothing outlives it and no other
+//! tenant is in reach. `stacks` and `series` have one row an id here: the store writes them again for every day and
+//! every flush.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::query::provider::{Mapped, Provided, Relation, RowMap};
 use crate::query::stream::BatchStream;
 use crate::query::{QueryError, bounds, scan};
 use crate::store::schema::Table;
+use crate::store::schema::column::{SERIES, STACK};
 use crate::store::snapshot::ScanFilter;
 
 /// The catalog of one query.
@@ -39,7 +41,6 @@ pub(crate) fn catalog(context: &Arc<Context>) -> Result<Arc<dyn CatalogProviderL
     Ok(Arc::new(list))
 }
 
-/// The tables by name.
 pub(crate) fn tables(context: &Arc<Context>) -> Vec<(String, Arc<dyn TableProvider>)> {
     let stored = Table::ALL.into_iter().map(|table| {
         let relation = Stored {
@@ -102,8 +103,8 @@ fn plan(
         Table::Profiles | Table::Samples => {
             return scan::union_plan(&context.runtime, &context.snapshot, stored.table, &filter, projection);
         }
-        Table::Stacks => "stack",
-        Table::Series => "series",
+        Table::Stacks => STACK,
+        Table::Series => SERIES,
     };
     let schema = stored.table.schema();
     let mut columns = projection

@@ -1,7 +1,7 @@
 //! Rows of an answer value by value, without any type of Arrow: what a wire protocol of rows needs.
 //!
-//! In: batches of an answer. Out: [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists; maps, structs and lists of those are
-//! JSON. Nothing is encoded for a wire here.
+//! In: batches of an answer. Out: [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists; maps,
+//! structs and lists of those are JSON. Nothing is encoded for a wire here.
 
 use std::borrow::Cow;
 
@@ -19,42 +19,29 @@ use crate::query::format;
 /// Type of a simple value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Simple {
-    /// True or false.
     Bool,
-    /// 16 bits.
     Int2,
-    /// 32 bits.
     Int4,
-    /// 64 bits.
     Int8,
-    /// 32 bits.
     Float4,
-    /// 64 bits.
     Float8,
     /// A decimal number of any size.
     Numeric,
-    /// Text.
     Text,
-    /// Bytes.
     Bytes,
-    /// A day.
     Date,
-    /// A time of day.
     Time,
     /// A point in time without a time zone.
     Timestamp,
     /// A point in time in UTC.
     TimestampTz,
-    /// A length of time.
     Interval,
     /// A JSON text: maps, structs, lists of those.
     Json,
 }
 
-/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Kind {
-    /// Type of the values.
     pub simple: Simple,
     /// Each value is a list of them.
     pub is_list: bool,
@@ -63,18 +50,13 @@ pub struct Kind {
 /// Name and type of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnKind {
-    /// Name.
     pub name: String,
-    /// Type.
     pub kind: Kind,
 }
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell<'a> {
-    /// No value.
     Null,
-    /// For [`Simple::Bool`].
     Bool(bool),
     /// For [`Simple::Int2`], [`Simple::Int4`] and [`Simple::Int8`].
     Int(i64),
@@ -82,24 +64,19 @@ pub enum Cell<'a> {
     Float(f64),
     /// For [`Simple::Text`], [`Simple::Json`] and [`Simple::Numeric`].
     Text(Cow<'a, str>),
-    /// For [`Simple::Bytes`].
     Bytes(&'a [u8]),
-    /// Days since 1970.
+    /// A day, counted since 1970.
     Date(i32),
     /// Microseconds since midnight.
     Time(i64),
     /// Microseconds since 1970.
     Timestamp(i64),
-    /// A length of time.
     Interval {
-        /// Months.
         months: i32,
-        /// Days.
         days: i32,
-        /// Microseconds.
         micros: i64,
     },
-    /// For lists.
+    /// For kinds that are lists.
     List(Vec<Cell<'a>>),
 }
 
@@ -139,12 +116,13 @@ pub(crate) fn kind(kind: &DataType) -> Kind {
         DataType::Dictionary(_, value) => return self::kind(value),
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             let item = self::kind(item.data_type());
-            return match item.is_list || item.simple == Simple::Json {
-                true => plain(Simple::Json),
-                false => Kind {
+            return if item.is_list || item.simple == Simple::Json {
+                plain(Simple::Json)
+            } else {
+                Kind {
                     simple: item.simple,
                     is_list: true,
-                },
+                }
             };
         }
         _ => Simple::Text,
@@ -170,14 +148,8 @@ impl Cells {
         })
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns.len()
     }
 
     /// The value in a row and a column; null outside of them.

@@ -1,4 +1,5 @@
-//! What one question works with: whose data, as of which moment, with which memory, and what is remembered between questions.
+//! What one question works with: whose data, as of which moment, with which memory, and what is remembered between
+//! questions.
 //!
 //! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: a [`Context`] for each question. Nothing is answered here.
 
@@ -9,7 +10,7 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
-use crate::profile::Labels;
+use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
 use crate::query::block_cache::BlockCache;
 use crate::query::labels::{self, SeriesCache};
 use crate::query::runtime::Runtime;
@@ -31,7 +32,6 @@ pub(crate) struct Context {
 /// What becomes of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// It is answered.
     Answer,
     /// Only its columns are described: parameters may still be without values.
     Describe,
@@ -56,8 +56,8 @@ pub(crate) struct Contexts {
 }
 
 impl Context {
-    /// The labels of all series of the tenant on the days of `time` (microseconds), by id.
-    pub(crate) fn labels(&self, time: (i64, i64)) -> BoxFuture<'static, Result<HashMap<i64, Labels>, QueryError>> {
+    /// The labels of all series of the tenant on the days of `time`, by id.
+    pub(crate) fn labels(&self, time: TimeSpan) -> BoxFuture<'static, Result<HashMap<SeriesId, Labels>, QueryError>> {
         labels::load(
             self.runtime.clone(),
             self.caches.series.clone(),
@@ -67,8 +67,8 @@ impl Context {
         )
     }
 
-    /// A table that holds the frames of all stacks `ids` that occur within `time` (microseconds).
-    pub(crate) fn frames(&self, time: (i64, i64), ids: Vec<i64>) -> BoxFuture<'static, Result<Loaded, QueryError>> {
+    /// A table that holds the frames of all stacks `ids` that occur on the days of `time`.
+    pub(crate) fn frames(&self, time: TimeSpan, ids: Vec<StackId>) -> BoxFuture<'static, Result<Loaded, QueryError>> {
         stacks::load(
             self.runtime.clone(),
             self.caches.stacks.clone(),
@@ -101,7 +101,7 @@ impl Contexts {
             runtime: Arc::new(Runtime::new(&limits, source.object_store())?),
             caches: Arc::new(Caches {
                 stacks: Arc::new(StackCache::new(limits.stack_cache_bytes)),
-                series: Arc::new(SeriesCache::default()),
+                series: Arc::new(SeriesCache::new(limits.series_cache_bytes)),
                 blocks: BlockCache::new(limits.block_cache_bytes),
                 totals: Arc::new(TotalsCache::new(limits.totals_cache_bytes)),
             }),
@@ -130,7 +130,8 @@ impl Contexts {
         self.caches.totals.forget_unused();
     }
 
-    /// Drops what is remembered of files that were merged or deleted since the last question: a question that still has them reads them again.
+    /// Drops what is remembered of files that were merged or deleted since the last question: a question that still
+    /// has them reads them again.
     fn forget_gone(&self, snapshot: &Snapshot) {
         let mut last = self.files.lock();
         if Arc::ptr_eq(&last, &snapshot.files) {
@@ -140,8 +141,8 @@ impl Contexts {
         drop(last);
         let live: HashSet<&str> = snapshot.files.iter().map(|file| file.path.as_str()).collect();
         self.caches.blocks.retain(&live);
-        self.caches.totals.retain(&live);
-        self.caches.series.retain(&live);
+        self.caches.totals.retain(|path| live.contains(path.as_str()));
+        self.caches.series.for_each(|series| series.lock().retain(&live));
         for gone in before.iter().filter(|file| !live.contains(file.path.as_str())) {
             // A path without a location was never opened.
             if let Ok(location) = snapshot.root.location(&gone.path) {

@@ -1,7 +1,7 @@
 //! The engine: Pyroscope's questions with a tenant, a time limit and a snapshot each.
 //!
-//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. How each question is answered stands in the module of its name;
-//! SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
+//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. How each question is answered stands in
+//! the module of its name; SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -15,13 +15,13 @@ use crate::profile::pprof::Profile;
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType};
 use crate::query::answer::{Deadline, SqlResult};
+use crate::query::cache::LOOK_INTERVAL;
 use crate::query::context::{Context, Contexts, Purpose};
 use crate::query::flame::Merged;
 use crate::query::session::{Sessions, SqlSession};
 use crate::query::sql::{self, Template};
 use crate::query::{
     Detail, QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, series, timeline,
-    unused,
 };
 use crate::store::snapshot::SnapshotSource;
 
@@ -89,7 +89,7 @@ impl QueryEngine {
     /// Drops decoded rows that nobody has asked for in some minutes, once a minute until the future is dropped.
     pub async fn forget_unused(&self) {
         loop {
-            tokio::time::sleep(unused::EVERY).await;
+            tokio::time::sleep(LOOK_INTERVAL).await;
             self.shared.contexts.forget_unused();
         }
     }
@@ -130,7 +130,8 @@ impl QueryEngine {
         range: TimeRange,
     ) -> Result<Vec<String>, QueryError> {
         let sets = if matchers.iter().all(Vec::is_empty) {
-            // Without matchers nobody asks which type goes with which series: one series with one type has all names that types make.
+            // Without matchers nobody asks which type goes with which series: one series with one type has all names
+            // that types make.
             let (mut own, types) = self.occurring(tenant, range).await?;
             if let (Some(first), Some(of_type)) = (own.first_mut(), types.first()) {
                 *first = series::Synthetic::of(of_type).with(first);
@@ -166,7 +167,8 @@ impl QueryEngine {
         Ok(values.into_iter().map(str::to_owned).collect())
     }
 
-    /// Distinct label sets of the series that the matchers select, cut down to `label_names` unless that is empty; sorted.
+    /// Distinct label sets of the series that the matchers select, cut down to `label_names` unless that is empty;
+    /// sorted.
     pub async fn series(
         &self,
         tenant: &str,
@@ -206,7 +208,8 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The difference of the stacks of two questions, functions told apart by name alone, with about `max_nodes` nodes (0: all).
+    /// The difference of the stacks of two questions, functions told apart by name alone, with about `max_nodes` nodes
+    /// (0: all).
     pub async fn diff(
         &self,
         tenant: &str,
@@ -234,7 +237,8 @@ impl QueryEngine {
             .await
     }
 
-    /// Runs one read-only SQL query over the tables of the tenant. The time limit holds until the stream of the answer ends.
+    /// Runs one read-only SQL query over the tables of the tenant. The time limit holds until the stream of the answer
+    /// ends.
     pub async fn sql(&self, tenant: &str, text: &str) -> Result<SqlResult, QueryError> {
         let context = self.context(tenant);
         sql::run(&self.shared.template, context, self.limits(), text).await

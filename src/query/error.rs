@@ -1,6 +1,7 @@
 //! What a question can fail at, in kinds that the wire maps to its codes.
 //!
-//! Faults of DataFusion, Arrow, Parquet and the file system come in; one [`QueryError`] with a text for people goes out.
+//! Faults of DataFusion, Arrow, Parquet and the file system come in; one [`QueryError`] with a text for people goes
+//! out.
 
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ pub enum QueryError {
     /// The question is wrong; asked again it fails again. HTTP 400.
     #[error("{0}")]
     InvalidArgument(String),
-    /// The question asks for more than a limit allows: memory, rows, range. HTTP 400, Connect `resource_exhausted` or `invalid_argument`.
+    /// The question asks for more than a limit allows: memory, rows, range. HTTP 400, Connect `resource_exhausted` or
+    /// `invalid_argument`.
     #[error("{0}")]
     Limit(String),
     /// As many questions as may be are being answered. The same question may be answered later. HTTP 503.
@@ -54,11 +56,12 @@ impl From<DataFusionError> for QueryError {
         match root {
             DataFusionError::ResourcesExhausted(message) => {
                 let first = message.lines().next().unwrap_or_default();
-                match first.contains("raise sql.") {
-                    true => Self::Limit(first.to_owned()),
-                    false => Self::Limit(format!(
+                if first.contains("raise sql.") {
+                    Self::Limit(first.to_owned())
+                } else {
+                    Self::Limit(format!(
                         "the query needs more memory than it may have ({first}): ask for less time or fewer groups, or raise sql.max_query_memory or sql.max_memory in the server's configuration"
-                    )),
+                    ))
                 }
             }
             DataFusionError::SQL(..)

@@ -1,7 +1,8 @@
 //! `EXPLAIN` and `EXPLAIN ANALYZE`: how a query is answered, and what it left unread.
 //!
-//! In: the plans of a query. Out: rows of `plan_type` and `plan`. `ANALYZE` runs the query under the limits of every query and gives no rows of
-//! it. Places of files are shown as they stand under the data folder: where that folder is, is nobody's business.
+//! In: the plans of a query. Out: rows of `plan_type` and `plan`. `ANALYZE` runs the query under the limits of every
+//! query and gives no rows of it. Places of files are shown as they stand under the data folder: where that folder is,
+//! is nobody's business.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,12 +27,11 @@ use crate::query::stream::BatchStream;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 
-/// What was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Explain {
     /// Run it and show what it took.
     pub(crate) analyze: bool,
-    /// Show everything.
+    /// Show what DataFusion shows with `VERBOSE`.
     pub(crate) verbose: bool,
 }
 
@@ -52,18 +52,17 @@ pub(crate) fn explain(
         let columns = schema.clone();
         let rows = stream::once(async move {
             let root = context.snapshot.root.clone();
-            let rows = match explain.analyze {
-                false => {
-                    let physical_text = DisplayableExecutionPlan::new(physical.as_ref())
-                        .indent(explain.verbose)
-                        .to_string();
-                    vec![
-                        ("logical_plan", logical.display_indent().to_string()),
-                        ("physical_plan", physical_text),
-                        ("scan", scanned(&context, &physical)),
-                    ]
-                }
-                true => analyzed(&state, &context, physical, explain.verbose).await?,
+            let rows = if explain.analyze {
+                analyzed(&state, &context, physical, explain.verbose).await?
+            } else {
+                let physical_text = DisplayableExecutionPlan::new(physical.as_ref())
+                    .indent(explain.verbose)
+                    .to_string();
+                vec![
+                    ("logical_plan", logical.display_indent().to_string()),
+                    ("physical_plan", physical_text),
+                    ("scan", scanned(&context, &physical)),
+                ]
             };
             let kinds = StringArray::from_iter_values(rows.iter().map(|row| row.0));
             let texts = StringArray::from_iter_values(rows.iter().map(|row| without_root(&row.1, &root)));

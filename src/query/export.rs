@@ -8,8 +8,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
-use crate::profile::ProfileType;
 use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
+use crate::profile::{ProfileType, StackId};
 use crate::query::aside::aside;
 use crate::query::context::Context;
 use crate::query::flame::{self, Merged};
@@ -69,7 +69,7 @@ pub(crate) struct About<'a> {
 /// Sums by stack as a profile.
 pub(crate) fn profile_of<'a>(
     table: &'a StackTable,
-    sums: impl Iterator<Item = (i64, i64)>,
+    sums: impl Iterator<Item = (StackId, i64)>,
     about: &About<'a>,
 ) -> Profile<'a> {
     let kind = about.kind;
@@ -108,7 +108,7 @@ struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    fn sample(&mut self, stack: i64, value: i64) {
+    fn sample(&mut self, stack: StackId, value: i64) {
         let frames = self.table.stack(stack).unwrap_or_default();
         let mut start = 0;
         self.stack.clear();

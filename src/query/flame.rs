@@ -1,23 +1,25 @@
 //! Merged stacks: `samples` summed by stack id, then the frames of only those stacks, then one tree.
 //!
-//! In: [`StackQuery`]. Out: sums by stack ([`Merged`]) and a [`Tree`]. Integers until the very end: no string is touched for a row.
+//! In: [`StackQuery`]. Out: sums by stack ([`Merged`]) and a [`Tree`]. Integers until the very end: no string is
+//! touched for a row.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
+use arrow::array::Array;
 use datafusion::execution::memory_pool::MemoryReservation;
 
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{self, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
+use crate::profile::{SeriesId, StackId};
 use crate::query::aside::{Asker, aside};
 use crate::query::context::Context;
 use crate::query::runtime::Runtime;
 use crate::query::stacks::{self, Loaded, StackTable};
 use crate::query::sums::{self, Summed, Sums};
 use crate::query::{Detail, QueryError, StackQuery, scan, series, stream};
-use crate::store::schema::Table;
+use crate::store::schema::column::{PROFILE_ID, SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
+use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
 
 /// Sums by stack, and the table that has the frames; all of it charged to the question as long as it is held.
@@ -53,7 +55,7 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
             Some(Arc::new(moments(&context, &filter, &query.profile_ids).await?))
         };
         if let Some(moments) = &moments {
-            let wanted: HashSet<i64> = moments.iter().map(|(series, _)| *series).collect();
+            let wanted: HashSet<SeriesId> = moments.iter().map(|(series, _)| *series).collect();
             filter.series = Some(Arc::new(wanted));
         }
         let spans = id_set(&query.span_ids, 16, "span")?;
@@ -145,7 +147,7 @@ fn leaves(merged: &Merged, asker: &Asker) -> Result<Leaves, QueryError> {
     }
     asker.check()?;
     let known = table.read();
-    let frames = |(stack, _): &(i64, i64)| known.stack(*stack).map_or(1, <[u32]>::len);
+    let frames = |(stack, _): &(StackId, i64)| known.stack(*stack).map_or(1, <[u32]>::len);
     let nodes: usize = merged.sums.values.iter().map(frames).sum();
     memory.try_grow(nodes.min(known.paths().len()) * SHOWN_BYTES)?;
     Ok(Leaves {
@@ -200,69 +202,70 @@ fn tree_by(merged: &Merged, detail: Detail, asker: &Asker) -> Result<HeldTree, Q
 }
 
 /// The sum of values by stack over all rows of `samples` that the filter lets through, ascending by stack.
-pub(crate) fn sum_stacks(
+fn sum_stacks(
     context: &Arc<Context>,
     filter: &ScanFilter,
-    moments: Option<Arc<HashSet<(i64, i64)>>>,
+    moments: Option<Arc<Moments>>,
     spans: Option<HashSet<String>>,
     traces: Option<HashSet<String>>,
 ) -> BoxFuture<'static, Result<Summed, QueryError>> {
     if moments.is_none() && spans.is_none() && traces.is_none() {
-        let sums = sums::by_stack(context, filter);
-        return Box::pin(async move { sums.await?.sorted() });
+        return sums::sorted_by_stack(context, filter);
     }
-    let mut columns = vec!["stack", "value"];
+    let mut columns = vec![STACK, VALUE];
     if moments.is_some() {
-        columns.extend(["series", "time"]);
+        columns.extend([SERIES, TIME]);
     }
     let ids = match (spans, traces) {
-        (Some(spans), _) => Some(("span_id", spans)),
-        (None, Some(traces)) => Some(("trace_id", traces)),
+        (Some(spans), _) => Some((SPAN_ID, spans)),
+        (None, Some(traces)) => Some((TRACE_ID, traces)),
         (None, None) => None,
     };
-    let id_column = columns.len();
     columns.extend(ids.iter().map(|(name, _)| *name));
     let (context, filter) = (context.clone(), filter.clone());
     let streams = scan::open(&context.runtime, &context.snapshot, Table::Samples, &filter, &columns);
     Box::pin(async move {
         let sums = sums::fold(&context, streams?, move |sums: &mut Sums, batch| {
+            let moments = match &moments {
+                Some(moments) => Some((moments, schema::integers(batch, SERIES)?, schema::times(batch, TIME)?)),
+                None => None,
+            };
+            let ids = match &ids {
+                Some((name, wanted)) => Some((wanted, schema::texts(batch, name)?)),
+                None => None,
+            };
             sums.add_where(batch, |row| {
-                let moment = moments.as_ref().is_none_or(|moments| {
-                    let series = batch.column(2).as_primitive::<Int64Type>().value(row);
-                    let time = batch.column(3).as_primitive::<TimestampMicrosecondType>().value(row);
-                    moments.contains(&(series, time))
-                });
-                moment
-                    && ids.as_ref().is_none_or(|(_, wanted)| {
-                        let column = batch.column(id_column).as_string::<i32>();
-                        column.is_valid(row) && wanted.contains(column.value(row))
-                    })
+                moments.is_none_or(|(moments, series, times)| moments.contains(&(SeriesId(series[row]), times[row])))
+                    && ids.is_none_or(|(wanted, texts)| texts.is_valid(row) && wanted.contains(texts.value(row)))
             })
         });
         sums.await?.sorted()
     })
 }
 
-/// Series and time of the profiles with these ids: samples do not carry the id.
+/// Series and time of profiles.
+type Moments = HashSet<(SeriesId, i64)>;
+
+/// Those of the profiles with these ids: samples do not carry the id.
 fn moments(
     context: &Arc<Context>,
     filter: &ScanFilter,
     ids: &[String],
-) -> BoxFuture<'static, Result<HashSet<(i64, i64)>, QueryError>> {
+) -> BoxFuture<'static, Result<Moments, QueryError>> {
     let ids: HashSet<String> = ids.iter().cloned().collect();
     let context = context.clone();
-    let columns = ["series", "time", "profile_id"];
+    let columns = [SERIES, TIME, PROFILE_ID];
     let streams = scan::open(&context.runtime, &context.snapshot, Table::Profiles, filter, &columns);
     Box::pin(async move {
         let make = || (HashSet::new(), context.runtime.reservation("profiles by id"));
         let found = stream::fold(streams?, make, move |(found, memory), batch| {
-            let series = batch.column(0).as_primitive::<Int64Type>().values();
-            let times = batch.column(1).as_primitive::<TimestampMicrosecondType>().values();
-            let names = batch.column(2).as_string::<i32>();
+            let series = schema::integers(batch, SERIES)?;
+            let times = schema::times(batch, TIME)?;
+            let names = schema::texts(batch, PROFILE_ID)?;
             found.extend(
                 (0..batch.num_rows())
                     .filter(|row| ids.contains(names.value(*row)))
-                    .map(|row| (series[row], times[row])),
+                    .map(|row| (SeriesId(series[row]), times[row])),
             );
             Ok(memory.try_resize(found.capacity() * MOMENT_BYTES)?)
         })
@@ -272,7 +275,7 @@ fn moments(
 }
 
 /// Only the stacks that begin, at the root, with these functions.
-fn below(table: &StackTable, sums: &mut Vec<(i64, i64)>, call_site: &[String]) {
+fn below(table: &StackTable, sums: &mut Vec<(StackId, i64)>, call_site: &[String]) {
     sums.retain(|(stack, _)| {
         let Some(frames) = table.stack(*stack) else {
             return false;

@@ -1,7 +1,8 @@
 //! `flat`: one row a sample with its series' labels and its stack's leaf frame, without a join.
 //!
-//! Conditions on labels become a set of series and conditions on frames a set of stacks before `samples` is read; names are put beside the
-//! numbers by index, and only those columns that a query reads. A query of values alone decodes no frame.
+//! Conditions on labels become a set of series and conditions on frames a set of stacks before `samples` is read;
+//! names are put beside the numbers by index, and only those columns that a query reads. A query of values alone
+//! decodes no frame.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,25 +15,28 @@ use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
 use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType};
+use crate::profile::{Labels, ProfileType, SeriesId, StackId, TimeSpan};
 use crate::query::bounds::{self, Absorbed};
 use crate::query::context::Context;
 use crate::query::provider::{Mapped, Relation};
-use crate::query::{QueryError, TimeRange, evaluate, flame, lookup, scan, series};
+use crate::query::{QueryError, evaluate, lookup, scan, series, sums};
+use crate::store::schema::column::{
+    FRAMES, LABELS, PROFILE_TYPE, SERIES, SERVICE_NAME, SPAN_ID, STACK, TIME, TRACE_ID, VALUE,
+};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
 
 /// Columns made of the series.
-const OF_SERIES: [&str; 2] = ["service_name", "labels"];
+const OF_SERIES: [&str; 2] = [SERVICE_NAME, LABELS];
 /// Columns made of the stack.
-const OF_STACK: [&str; 5] = ["function", "file", "line", "mapping", "frames"];
+const OF_STACK: [&str; 5] = ["function", "file", "line", "mapping", FRAMES];
 
 /// The relation, perhaps narrowed beforehand by a selector.
 pub(crate) struct Flat {
     context: Arc<Context>,
     schema: SchemaRef,
     chosen: Option<(ProfileType, Vec<Matcher>)>,
-    time: Option<(i64, i64)>,
+    time: Option<TimeSpan>,
 }
 
 /// Where a column comes from.
@@ -53,12 +57,12 @@ impl Flat {
         }
     }
 
-    /// The samples of one type that matchers select, in a range of microseconds.
+    /// The samples of one type that matchers select, in a span of time.
     pub(crate) fn selected(
         context: Arc<Context>,
         profile_type: ProfileType,
         matchers: Vec<Matcher>,
-        time: (i64, i64),
+        time: TimeSpan,
     ) -> Self {
         Self {
             context,
@@ -159,7 +163,7 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let names: Vec<String> = output.fields().iter().map(|field| field.name().clone()).collect();
     let uses = |group: &[&str]| names.iter().any(|name| group.contains(&name.as_str()));
     let matchers = chosen.as_ref().map_or(&[][..], |(_, matchers)| matchers);
-    let time = filter.time.unwrap_or(TimeRange::ALL.micros());
+    let time = filter.time.unwrap_or(TimeSpan::ALL);
 
     let mut of_series = None;
     if uses(&OF_SERIES) || !on_series.is_empty() || !matchers.is_empty() {
@@ -176,8 +180,8 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
         of_series = Some(columns);
     }
     if !on_stack.is_empty() {
-        let found = flame::sum_stacks(&context, &filter, None, None, None).await?;
-        let ids: Vec<i64> = found.values.iter().map(|(stack, _)| *stack).collect();
+        let found = sums::sorted_by_stack(&context, &filter).await?;
+        let ids: Vec<StackId> = found.values.iter().map(|(stack, _)| *stack).collect();
         filter.stacks = Some(matching_stacks(&context, time, ids, on_stack).await?);
     }
     let mut inputs: Vec<&str> = names
@@ -185,17 +189,17 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
         .map(String::as_str)
         .filter(|name| !OF_SERIES.contains(name) && !OF_STACK.contains(name))
         .collect();
-    if uses(&OF_SERIES) && !inputs.contains(&"series") {
-        inputs.push("series");
+    if uses(&OF_SERIES) && !inputs.contains(&SERIES) {
+        inputs.push(SERIES);
     }
-    if uses(&OF_STACK) && !inputs.contains(&"stack") {
-        inputs.push("stack");
+    if uses(&OF_STACK) && !inputs.contains(&STACK) {
+        inputs.push(STACK);
     }
     let input = scan::exact_plan(&context.runtime, &context.snapshot, Table::Samples, &filter, &inputs)?;
     if !uses(&OF_SERIES) && !uses(&OF_STACK) {
         return Ok(input);
     }
-    let frames = if uses(&["frames"]) {
+    let frames = if uses(&[FRAMES]) {
         Some(lookup::Frames::All)
     } else {
         uses(&OF_STACK).then_some(lookup::Frames::Leaf)
@@ -206,13 +210,13 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
 
 /// The ids of the series that fulfil all conditions.
 fn matching_series(
-    labels: &HashMap<i64, Labels>,
+    labels: &HashMap<SeriesId, Labels>,
     columns: &lookup::SeriesColumns,
     conditions: Vec<Expr>,
-) -> Result<Arc<HashSet<i64>>, QueryError> {
+) -> Result<Arc<HashSet<SeriesId>>, QueryError> {
     let fields = vec![
-        Field::new("service_name", DataType::Utf8View, true),
-        Field::new("labels", schema::labels(), true),
+        Field::new(SERVICE_NAME, DataType::Utf8View, true),
+        Field::new(LABELS, schema::labels(), true),
     ];
     let batch = RecordBatch::try_new(
         Arc::new(Schema::new(fields)),
@@ -229,10 +233,10 @@ fn matching_series(
 /// The ids of the stacks among `ids` that fulfil all conditions.
 fn matching_stacks(
     context: &Arc<Context>,
-    time: (i64, i64),
-    ids: Vec<i64>,
+    time: TimeSpan,
+    ids: Vec<StackId>,
     conditions: Vec<Expr>,
-) -> BoxFuture<'static, Result<Arc<HashSet<i64>>, QueryError>> {
+) -> BoxFuture<'static, Result<Arc<HashSet<StackId>>, QueryError>> {
     let runtime = context.runtime.clone();
     let loaded = context.frames(time, ids.clone());
     Box::pin(async move {
@@ -255,7 +259,7 @@ fn matching_stacks(
     })
 }
 
-fn narrow(set: &mut Option<Arc<HashSet<i64>>>, by: Option<Arc<HashSet<i64>>>) {
+fn narrow(set: &mut Option<Arc<HashSet<SeriesId>>>, by: Option<Arc<HashSet<SeriesId>>>) {
     let Some(by) = by else { return };
     *set = Some(match set.take() {
         Some(before) => Arc::new(before.intersection(&by).copied().collect()),
@@ -286,19 +290,19 @@ fn flat_schema() -> SchemaRef {
         field.unwrap_or_else(|| Field::new(name, DataType::Null, true))
     };
     Arc::new(Schema::new(vec![
-        own("time"),
-        Field::new("service_name", DataType::Utf8View, true),
-        Field::new("labels", schema::labels(), true),
-        own("profile_type"),
+        own(TIME),
+        Field::new(SERVICE_NAME, DataType::Utf8View, true),
+        Field::new(LABELS, schema::labels(), true),
+        own(PROFILE_TYPE),
         Field::new("function", DataType::Utf8View, true),
         Field::new("file", DataType::Utf8View, true),
         Field::new("line", DataType::Int64, true),
-        own("stack"),
-        own("value"),
-        own("series"),
+        own(STACK),
+        own(VALUE),
+        own(SERIES),
         Field::new("mapping", DataType::Utf8View, true),
-        own("span_id"),
-        own("trace_id"),
-        Field::new("frames", schema::frames(), true),
+        own(SPAN_ID),
+        own(TRACE_ID),
+        Field::new(FRAMES, schema::frames(), true),
     ]))
 }

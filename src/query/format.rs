@@ -30,14 +30,15 @@ use crate::query::{QueryError, SqlResult, answer};
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// An array of objects, one a row, keys in the order of the columns. Whole numbers beyond 2^53 are strings, since a JavaScript
-    /// number cannot hold them; times are RFC 3339 in UTC; maps are objects; not-a-number and infinities are null.
+    /// An array of objects, one a row, keys in the order of the columns. Whole numbers beyond 2^53 are strings, since
+    /// a JavaScript number cannot hold them; times are RFC 3339 in UTC; maps are objects; not-a-number and infinities
+    /// are null.
     Json,
     /// RFC 4180 with a header line. Lists and maps are written as JSON.
     Csv,
     /// The Arrow IPC stream format.
     Arrow,
-    /// A Parquet file, zstd.
+    /// A Parquet file, compressed with zstd.
     Parquet,
     /// A pprof profile as it is in the one row and column of the answer.
     Pprof,
@@ -54,7 +55,7 @@ const ROW_GROUP_BYTES: usize = 32 << 20;
 const MAX_EXACT: u64 = 1 << 53;
 
 impl Format {
-    /// Media type for HTTP.
+    /// Media type for the header `Content-Type`.
     pub const fn content_type(self) -> &'static str {
         match self {
             Format::Json => "application/json",
@@ -387,7 +388,6 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The value as JSON.
     pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
         if self.is_null(row) {
             out.extend_from_slice(b"null");

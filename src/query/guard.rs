@@ -1,7 +1,9 @@
-//! What the text of a query may be, looked at before it is planned: its size, what kind of statement it is, and how far it would unfold.
+//! What the text of a query may be, looked at before it is planned: its size, what kind of statement it is, and how
+//! far it would unfold.
 //!
-//! In: text and statement. Out: leave, or an error that says what is wrong. Planning recurses over operators, writes out every `WITH` as often as
-//! it is used, and puts the definition of a column in the place of its name: each of these can turn a short text into a plan without end.
+//! In: text and statement. Out: leave, or an error that says what is wrong. Planning recurses over operators, writes
+//! out every `WITH` as often as it is used, and puts the definition of a column in the place of its name: each of
+//! these can turn a short text into a plan without end.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -20,8 +22,8 @@ const MAX_TEXT_BYTES: usize = 256 << 10;
 const MAX_OPERATORS: usize = 400;
 /// Most tables that are read once every `WITH` is written out.
 const MAX_RELATIONS: u64 = 200;
-/// How often a column's definition may be written out at most: the product over all parts of the query of how often an expression names
-/// one column.
+/// How often a column's definition may be written out at most: the product over all parts of the query of how often an
+/// expression names one column.
 const MAX_REPEATS: u64 = 1 << 16;
 
 /// Refuses texts that are too long or too deep to plan.

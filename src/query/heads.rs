@@ -17,13 +17,14 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use futures::StreamExt;
 use futures::stream;
 
-use crate::profile::time::days_of;
+use crate::profile::{SeriesId, StackId};
 use crate::query::QueryError;
 use crate::query::columns::indices_of;
 use crate::query::provider::{Mapped, RowMap};
 use crate::query::runtime::{BATCH_ROWS, Runtime};
 use crate::query::stream::BatchStream;
 use crate::store::schema::Table;
+use crate::store::schema::column::{DAY, PROFILE_TYPE, SERIES, STACK, TENANT, TIME};
 use crate::store::snapshot::{HeadScan, ScanFilter, Snapshot};
 
 /// The rows of the heads, filtered to the letter. Those of a head are built when its turn comes, and charged to the
@@ -201,16 +202,16 @@ fn one_head(head: &dyn HeadScan, wanted: &Wanted, memory: &MemoryReservation) ->
 fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Result<Arc<[usize]>, QueryError> {
     let mut indices = indices_of(schema, columns)?;
     let checked = [
-        ("tenant", filter.tenant.is_some()),
-        ("day", filter.time.is_some()),
-        ("time", filter.time.is_some()),
-        ("profile_type", filter.profile_type.is_some()),
-        ("series", filter.series.is_some()),
-        ("stack", filter.stacks.is_some()),
+        (TENANT, filter.tenant.is_some()),
+        (DAY, filter.time.is_some()),
+        (TIME, filter.time.is_some()),
+        (PROFILE_TYPE, filter.profile_type.is_some()),
+        (SERIES, filter.series.is_some()),
+        (STACK, filter.stacks.is_some()),
     ];
     for (name, needed) in checked {
         // The day is checked only where there is no time.
-        let needed = needed && !(name == "day" && schema.index_of("time").is_ok());
+        let needed = needed && !(name == DAY && schema.index_of(TIME).is_ok());
         if let Ok(index) = schema.index_of(name)
             && needed
             && !indices.contains(&index)
@@ -233,37 +234,39 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
             });
         }
     };
-    if let (Some(tenant), Some(column)) = (&filter.tenant, batch.column_by_name("tenant")) {
+    if let (Some(tenant), Some(column)) = (&filter.tenant, batch.column_by_name(TENANT)) {
         let values = column.as_string::<i32>();
         also(BooleanBuffer::collect_bool(rows, |row| {
             values.value(row) == tenant.as_ref()
         }));
     }
-    if let Some((start, end)) = filter.time {
-        if let Some(column) = batch.column_by_name("time") {
+    if let Some(span) = filter.time {
+        if let Some(column) = batch.column_by_name(TIME) {
             let values = column.as_primitive::<TimestampMicrosecondType>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| {
-                values[row] >= start && values[row] < end
-            }));
-        } else if let Some(column) = batch.column_by_name("day") {
-            let (first, last) = days_of((start, end));
+            also(BooleanBuffer::collect_bool(rows, |row| span.contains(values[row])));
+        } else if let Some(column) = batch.column_by_name(DAY) {
+            let days = span.days();
             let values = column.as_primitive::<Date32Type>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| {
-                values[row] >= first && values[row] <= last
-            }));
+            also(BooleanBuffer::collect_bool(rows, |row| days.contains(&values[row])));
         }
     }
-    if let (Some(wanted), Some(column)) = (&filter.profile_type, batch.column_by_name("profile_type")) {
+    if let (Some(wanted), Some(column)) = (&filter.profile_type, batch.column_by_name(PROFILE_TYPE)) {
         let values = column.as_string::<i32>();
         also(BooleanBuffer::collect_bool(rows, |row| {
             values.value(row) == wanted.as_ref()
         }));
     }
-    for (name, set) in [("series", &filter.series), ("stack", &filter.stacks)] {
-        if let (Some(set), Some(column)) = (set, batch.column_by_name(name)) {
-            let values = column.as_primitive::<Int64Type>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| set.contains(&values[row])));
-        }
+    if let (Some(set), Some(column)) = (&filter.series, batch.column_by_name(SERIES)) {
+        let ids = column.as_primitive::<Int64Type>().values();
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            set.contains(&SeriesId(ids[row]))
+        }));
+    }
+    if let (Some(set), Some(column)) = (&filter.stacks, batch.column_by_name(STACK)) {
+        let ids = column.as_primitive::<Int64Type>().values();
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            set.contains(&StackId(ids[row]))
+        }));
     }
     let narrow = batch.project(&indices_of(&batch.schema(), columns)?)?;
     match keep {

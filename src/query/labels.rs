@@ -1,74 +1,80 @@
-//! Labels of series, kept between questions. Labels of a series id never change, and neither do files: a warm question reads no Parquet for them.
+//! Labels of series, kept between questions. Labels of a series id never change, and neither do files: a warm question
+//! reads no Parquet for them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::Int64Type;
+use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
-use crate::profile::Labels;
+use crate::profile::{Labels, SeriesId, TimeSpan};
+use crate::query::cache::{Bytes, Cache};
 use crate::query::runtime::Runtime;
 use crate::query::{QueryError, heads, scan, stream};
-use crate::store::schema::Table;
+use crate::store::schema::column::{LABELS, SERIES};
+use crate::store::schema::{self, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 
-/// What was read of the `series` table before.
-#[derive(Default)]
-pub(crate) struct SeriesCache(Mutex<HashMap<Arc<str>, Arc<Mutex<TenantSeries>>>>);
+/// The series of all tenants.
+pub(crate) type SeriesCache = Cache<Arc<str>, Arc<Mutex<TenantSeries>>>;
 
+/// What was read of the `series` table of a tenant.
 #[derive(Default)]
-struct TenantSeries {
-    labels: HashMap<i64, Labels>,
+pub(crate) struct TenantSeries {
+    labels: HashMap<SeriesId, Labels>,
     /// Ids in a file, by path.
-    files: HashMap<String, Arc<[i64]>>,
+    files: HashMap<String, Arc<[SeriesId]>>,
     strings: HashSet<Arc<str>>,
+    /// Memory of labels and strings, estimated.
+    bytes: usize,
 }
 
-/// Entries after which a tenant's memory starts anew.
-const MAX_REMEMBERED: usize = 1_000_000;
+/// Overhead of a map entry and an allocation, for the accounting.
+const ENTRY_BYTES: usize = 64;
 
-/// Tenants after which those without series are forgotten.
-const MAX_TENANTS: usize = 1000;
-
-impl SeriesCache {
-    /// Keeps only what is remembered of these files.
-    pub(crate) fn retain(&self, files: &HashSet<&str>) {
-        for tenant in self.0.lock().values() {
-            tenant.lock().files.retain(|path, _| files.contains(path.as_str()));
-        }
+impl Bytes for Mutex<TenantSeries> {
+    /// Nothing of what a question is filling right now: it is weighed when that is done.
+    fn bytes(&self) -> usize {
+        self.try_lock().map_or(0, |series| {
+            let ids: usize = series
+                .files
+                .values()
+                .map(|ids| ENTRY_BYTES + size_of_val::<[SeriesId]>(ids))
+                .sum();
+            series.bytes + ids
+        })
     }
 }
 
-/// The labels of all series of a tenant on the days of `time` (microseconds), by id.
+impl TenantSeries {
+    /// Keeps of what each file has only that of these.
+    pub(crate) fn retain(&mut self, files: &HashSet<&str>) {
+        self.files.retain(|path, _| files.contains(path.as_str()));
+    }
+}
+
+/// The labels of all series of a tenant on the days of `time`, by id.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<SeriesCache>,
     snapshot: Arc<Snapshot>,
     tenant: Arc<str>,
-    time: (i64, i64),
-) -> BoxFuture<'static, Result<HashMap<i64, Labels>, QueryError>> {
+    time: TimeSpan,
+) -> BoxFuture<'static, Result<HashMap<SeriesId, Labels>, QueryError>> {
     Box::pin(async move {
         let filter = ScanFilter {
             tenant: Some(tenant.clone()),
             time: Some(time),
             ..ScanFilter::default()
         };
-        let known = {
-            let mut tenants = cache.0.lock();
-            // Anyone may name any tenant: those that have nothing are forgotten.
-            if tenants.len() > MAX_TENANTS {
-                tenants.retain(|_, series| series.try_lock().is_none_or(|series| !series.labels.is_empty()));
-            }
-            tenants.entry(tenant.clone()).or_default().clone()
-        };
+        let known = cache.change(&tenant, |series| series.clone());
         let mut missing: Vec<&FileEntry> = Vec::new();
         // Taken along now: a question that has a newer snapshot may drop them from the cache meanwhile.
-        let mut ids: Vec<Arc<[i64]>> = Vec::new();
+        let mut ids: Vec<Arc<[SeriesId]>> = Vec::new();
         {
             let known = known.lock();
             for file in scan::live_files(&snapshot, Table::Series, &filter) {
@@ -80,20 +86,13 @@ pub(crate) fn load(
         }
         runtime.count_files(ids.len(), missing.len());
         for file in missing {
-            let streams = scan::open_files(
-                &runtime,
-                &snapshot,
-                Table::Series,
-                &[file],
-                &filter,
-                &["series", "labels"],
-            )?;
+            let streams = scan::open_files(&runtime, &snapshot, Table::Series, &[file], &filter, &[SERIES, LABELS])?;
             let target = known.clone();
-            let found = stream::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
+            let found = stream::fold(streams, Vec::new, move |ids: &mut Vec<SeriesId>, batch| {
                 target.lock().insert(batch, ids)
             })
             .await?;
-            let found: Arc<[i64]> = found.concat().into();
+            let found: Arc<[SeriesId]> = found.concat().into();
             known.lock().files.insert(file.path.clone(), found.clone());
             ids.push(found);
         }
@@ -103,10 +102,10 @@ pub(crate) fn load(
                 &snapshot,
                 Table::Series,
                 &filter,
-                &["series", "labels"],
+                &[SERIES, LABELS],
             )?];
             let target = known.clone();
-            let found = stream::fold(streams, Vec::new, move |ids: &mut Vec<i64>, batch| {
+            let found = stream::fold(streams, Vec::new, move |ids: &mut Vec<SeriesId>, batch| {
                 target.lock().insert(batch, ids)
             })
             .await?;
@@ -121,39 +120,30 @@ pub(crate) fn load(
                 place.insert(labels.clone());
             }
         }
-        let remembered = series.labels.len() + series.files.values().map(|ids| ids.len()).sum::<usize>();
         drop(series);
-        if remembered > MAX_REMEMBERED {
-            // Others who hold it read on in what they have.
-            let mut tenants = cache.0.lock();
-            if tenants.get(&tenant).is_some_and(|now| Arc::ptr_eq(now, &known)) {
-                tenants.remove(&tenant);
-            }
-        }
+        // It has grown. When it is over the limit the next question begins anew.
+        cache.change(&tenant, |_| ());
         Ok(found)
     })
 }
 
 impl TenantSeries {
     /// Takes in a batch of the columns `series` and `labels` and notes the ids in it.
-    fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<i64>) -> Result<(), QueryError> {
-        let column = batch.column(0).as_primitive::<Int64Type>().values();
-        let maps = batch.column(1).as_map();
-        let texts = |column: &dyn Array| column.as_string_opt::<i32>().cloned();
-        let (Some(keys), Some(values)) = (texts(maps.keys().as_ref()), texts(maps.values().as_ref())) else {
-            return Err(QueryError::internal("the labels of a series are not a map of text"));
-        };
+    fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<SeriesId>) -> Result<(), QueryError> {
+        let column = schema::integers(batch, SERIES)?.iter().map(|id| SeriesId(*id));
+        let (maps, keys, values) = schema::maps(batch, LABELS)?;
         let offsets = maps.value_offsets();
-        ids.extend_from_slice(column);
-        for (row, id) in column.iter().enumerate() {
-            if self.labels.contains_key(id) {
+        ids.extend(column.clone());
+        for (row, id) in column.enumerate() {
+            if self.labels.contains_key(&id) {
                 continue;
             }
             let pairs: Vec<(Arc<str>, Arc<str>)> = (offsets[row] as usize..offsets[row + 1] as usize)
                 .filter(|at| values.is_valid(*at))
                 .map(|at| (self.intern(keys.value(at)), self.intern(values.value(at))))
                 .collect();
-            self.labels.insert(*id, Labels::from_pairs(pairs));
+            self.bytes += ENTRY_BYTES + size_of_val::<[_]>(&pairs);
+            self.labels.insert(id, Labels::from_pairs(pairs));
         }
         Ok(())
     }
@@ -163,6 +153,7 @@ impl TenantSeries {
             return known.clone();
         }
         let text: Arc<str> = text.into();
+        self.bytes += ENTRY_BYTES + text.len();
         self.strings.insert(text.clone());
         text
     }

@@ -1,7 +1,7 @@
 //! Names beside numbers: the columns of `flat` that come from series and stacks, put to samples by index.
 //!
-//! In: batches of `samples`. Out: the same rows with labels and frames. The columns of distinct series and stacks are built once a query; a
-//! row then costs one hash probe, and its text is a view of shared bytes.
+//! In: batches of `samples`. Out: the same rows with labels and frames. The columns of distinct series and stacks are
+//! built once a query; a row then costs one hash probe, and its text is a view of shared bytes.
 
 use std::sync::Arc;
 
@@ -18,15 +18,17 @@ use futures::{StreamExt, TryStreamExt, stream};
 use hashbrown::HashMap;
 use tokio::sync::OnceCell;
 
-use crate::profile::Labels;
+use crate::profile::ids::Id;
 use crate::profile::labels::SERVICE_NAME;
+use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
 use crate::query::context::Context;
 use crate::query::provider::RowMap;
 use crate::query::runtime::Runtime;
 use crate::query::stacks::StackTable;
 use crate::query::stream::BatchStream;
-use crate::query::{QueryError, flame};
+use crate::query::{QueryError, sums};
 use crate::store::schema;
+use crate::store::schema::column::{SERIES, STACK};
 use crate::store::snapshot::ScanFilter;
 
 /// Numbers and offsets of a frame as a row.
@@ -41,10 +43,10 @@ const MAX_COLUMN_BYTES: usize = i32::MAX as usize;
 /// Labels of distinct series as columns.
 #[derive(Debug)]
 pub(crate) struct SeriesColumns {
-    pub(crate) ids: Vec<i64>,
+    pub(crate) ids: Vec<SeriesId>,
     pub(crate) service_name: ArrayRef,
     pub(crate) labels: ArrayRef,
-    index: HashMap<i64, u32>,
+    index: HashMap<SeriesId, u32>,
 }
 
 /// Leaf frames, and if asked all frames, of distinct stacks as columns.
@@ -57,7 +59,7 @@ pub(crate) struct StackColumns {
     frames: Option<ArrayRef>,
     /// Bytes of the frames of each stack; empty without frames.
     frame_bytes: Vec<usize>,
-    index: HashMap<i64, u32>,
+    index: HashMap<StackId, u32>,
     _memory: MemoryReservation,
 }
 
@@ -76,7 +78,7 @@ pub(crate) struct Widen(Arc<Inner>);
 struct Inner {
     context: Arc<Context>,
     filter: ScanFilter,
-    time: (i64, i64),
+    time: TimeSpan,
     series: Option<SeriesColumns>,
     output: SchemaRef,
     /// What is wanted of stacks, if anything.
@@ -86,8 +88,8 @@ struct Inner {
 }
 
 impl SeriesColumns {
-    pub(crate) fn new(all: &HashMap<i64, Labels>) -> Self {
-        let mut ids: Vec<i64> = all.keys().copied().collect();
+    pub(crate) fn new(all: &HashMap<SeriesId, Labels>) -> Self {
+        let mut ids: Vec<SeriesId> = all.keys().copied().collect();
         ids.sort_unstable();
         let names = MapFieldNames {
             entry: "key_value".to_owned(),
@@ -119,7 +121,12 @@ impl SeriesColumns {
 impl StackColumns {
     /// The columns of the stacks `ids`, charged to the question; a stack that the table does not have gets no function
     /// and no frames.
-    pub(crate) fn new(runtime: &Runtime, table: &StackTable, ids: &[i64], wanted: Frames) -> Result<Self, QueryError> {
+    pub(crate) fn new(
+        runtime: &Runtime,
+        table: &StackTable,
+        ids: &[StackId],
+        wanted: Frames,
+    ) -> Result<Self, QueryError> {
         let memory = runtime.reservation("columns of stacks");
         memory.try_grow(table.all_text_bytes() + (table.frame_count() + ids.len()) * ROW_BYTES)?;
         let frame_bytes: Vec<usize> = match wanted {
@@ -191,7 +198,7 @@ impl Widen {
     pub(crate) fn new(
         context: Arc<Context>,
         filter: ScanFilter,
-        time: (i64, i64),
+        time: TimeSpan,
         series: Option<SeriesColumns>,
         output: SchemaRef,
         frames: Option<Frames>,
@@ -238,8 +245,8 @@ impl RowMap for Widen {
 
 impl Inner {
     async fn load(&self, frames: Frames) -> Result<StackColumns, QueryError> {
-        let found = flame::sum_stacks(&self.context, &self.filter, None, None, None).await?;
-        let ids: Vec<i64> = found.values.iter().map(|(stack, _)| *stack).collect();
+        let found = sums::sorted_by_stack(&self.context, &self.filter).await?;
+        let ids: Vec<StackId> = found.values.iter().map(|(stack, _)| *stack).collect();
         let loaded = self.context.frames(self.time, ids.clone()).await?;
         let columns = StackColumns::new(&self.context.runtime, &loaded.table.read(), &ids, frames)?;
         Ok(columns)
@@ -249,7 +256,7 @@ impl Inner {
     fn parts(&self, batch: &RecordBatch) -> Vec<RecordBatch> {
         let columns = self.stacks.get().filter(|columns| !columns.frame_bytes.is_empty());
         let Some((columns, rows)) =
-            columns.and_then(|columns| Some((columns, rows(batch, "stack", Some(&columns.index))?)))
+            columns.and_then(|columns| Some((columns, rows(batch, STACK, Some(&columns.index))?)))
         else {
             return vec![batch.clone()];
         };
@@ -271,8 +278,8 @@ impl Inner {
     }
 
     fn widen(&self, batch: &RecordBatch) -> Result<RecordBatch, QueryError> {
-        let series = rows(batch, "series", self.series.as_ref().map(|columns| &columns.index));
-        let stack = rows(batch, "stack", self.stacks.get().map(|columns| &columns.index));
+        let series = rows(batch, SERIES, self.series.as_ref().map(|columns| &columns.index));
+        let stack = rows(batch, STACK, self.stacks.get().map(|columns| &columns.index));
         let mut columns = Vec::with_capacity(self.output.fields().len());
         for field in self.output.fields() {
             let name = field.name().as_str();
@@ -309,7 +316,7 @@ impl Inner {
 }
 
 /// The ids in pieces, the frames of each of which take about as much as a batch may.
-pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [i64]) -> Vec<&'a [i64]> {
+pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [StackId]) -> Vec<&'a [StackId]> {
     let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
     for (at, id) in ids.iter().enumerate() {
         let more = bytes_of(table, *id);
@@ -324,19 +331,19 @@ pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [i64]) -> Vec<&'a [i64]> {
 }
 
 /// Bytes of the frames of a stack as a list.
-fn bytes_of(table: &StackTable, id: i64) -> usize {
+fn bytes_of(table: &StackTable, id: StackId) -> usize {
     table.stack(id).map_or(0, <[u32]>::len) * ROW_BYTES + table.text_bytes(id)
 }
 
 /// For each row where its id stands in the columns of distinct ids.
-fn rows(batch: &RecordBatch, name: &str, index: Option<&HashMap<i64, u32>>) -> Option<UInt32Array> {
+fn rows<T: Id>(batch: &RecordBatch, name: &str, index: Option<&HashMap<T, u32>>) -> Option<UInt32Array> {
     let ids = batch.column_by_name(name)?.as_primitive_opt::<Int64Type>()?.values();
     let index = index?;
-    Some(ids.iter().map(|id| index.get(id).copied()).collect())
+    Some(ids.iter().map(|id| index.get(&T::from_bits(*id)).copied()).collect())
 }
 
 /// All frames of the stacks as the list column of the `stacks` table.
-fn frames(table: &StackTable, ids: &[i64]) -> Result<ArrayRef, QueryError> {
+fn frames(table: &StackTable, ids: &[StackId]) -> Result<ArrayRef, QueryError> {
     let stacks: Vec<&[u32]> = ids.iter().map(|id| table.stack(*id).unwrap_or_default()).collect();
     let offsets = OffsetBuffer::<i32>::from_lengths(stacks.iter().map(|frames| frames.len()));
     let all = || {

@@ -1,7 +1,7 @@
 //! The memory of one query: its own bound, inside of the bound of all queries together.
 //!
-//! In: reservations of DataFusion's operators. Out: leave, or an error that names the limit and how to raise it. What operators do not reserve
-//! (a batch on its way, a function's result) is bounded elsewhere.
+//! In: reservations of DataFusion's operators. Out: leave, or an error that names the limit and how to raise it. What
+//! operators do not reserve (a batch on its way, a function's result) is bounded elsewhere.
 
 use std::fmt;
 use std::sync::Arc;

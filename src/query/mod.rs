@@ -1,16 +1,17 @@
 //! Questions to the store: Pyroscope's fixed questions and read-only SQL, answered by DataFusion over a snapshot.
 //!
-//! In: a [`SnapshotSource`](crate::store::snapshot::SnapshotSource). Out: label sets, time series, flame graph trees, pprof bytes and
-//! record batches. The only user of DataFusion. Every question has a tenant, a time limit and a memory limit, and stops when its future
-//! is dropped. It knows nothing of HTTP and writes nothing to disk.
+//! In: a [`SnapshotSource`](crate::store::snapshot::SnapshotSource). Out: label sets, time series, flame graph trees,
+//! pprof bytes and record batches. The only user of DataFusion. Every question has a tenant, a time limit and a memory
+//! limit, and stops when its future is dropped. It knows nothing of HTTP and writes nothing to disk.
 
 mod answer;
 mod aside;
 mod block_cache;
 mod blocks;
 mod bounds;
+mod cache;
 mod catalog;
-pub mod cells;
+pub(crate) mod cells;
 mod columns;
 mod context;
 mod engine;
@@ -40,7 +41,6 @@ mod time;
 mod timeline;
 mod totals;
 mod types;
-mod unused;
 
 pub use answer::{Deadline, SqlResult, until};
 pub use engine::{QueryEngine, ScanStats};

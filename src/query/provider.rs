@@ -1,8 +1,8 @@
 //! The implementations of DataFusion traits over plans: id-set expression, table providers and the one
 //! execution node.
 //!
-//! They stand together, and their bodies are plain functions elsewhere, because each async method over plan types costs the compiler
-//! seconds. Nothing is decided here.
+//! They stand together, and their bodies are plain functions elsewhere, because each async method over plan types
+//! costs the compiler seconds. Nothing is decided here.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -31,61 +31,64 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 
 use crate::base::BoxFuture;
+use crate::profile::ids::Id;
 use crate::query::QueryError;
 use crate::query::stream::BatchStream;
+use crate::store::schema::PARTITION_COLUMNS;
 
-/// `column IN (set)` over 64-bit ids, for sets of any size: one hash probe a row, and one node for the planner however large the set.
+/// `column IN (set)` over 64-bit ids, for sets of any size: one hash probe a row, and one node for the planner however
+/// large the set.
 #[derive(Debug, Clone)]
-pub(crate) struct IdSet {
+pub(crate) struct IdSet<T> {
     column: Arc<dyn PhysicalExpr>,
-    ids: Arc<HashSet<i64>>,
+    ids: Arc<HashSet<T>>,
 }
 
 /// Largest set that is written as a list, which Parquet statistics and bloom filters can be tested against.
 const LIST_IDS: usize = 16;
 
-impl IdSet {
+impl<T: Id> IdSet<T> {
     /// The expression for `ids`: a list when it is short, a set otherwise.
     pub(crate) fn expression(
         column: Arc<dyn PhysicalExpr>,
-        ids: Arc<HashSet<i64>>,
+        ids: Arc<HashSet<T>>,
         schema: &Schema,
     ) -> Result<Arc<dyn PhysicalExpr>> {
         if ids.len() > LIST_IDS || ids.is_empty() {
             return Ok(Arc::new(Self { column, ids }));
         }
-        let mut sorted: Vec<i64> = ids.iter().copied().collect();
+        let mut sorted: Vec<i64> = ids.iter().map(|id| id.bits()).collect();
         sorted.sort_unstable();
         // The schema of the scan has the partition columns last; only the type matters here.
-        let fields: Vec<_> = schema.fields().iter().skip(2).cloned().collect();
+        let fields: Vec<_> = schema.fields().iter().skip(PARTITION_COLUMNS).cloned().collect();
         let array: ArrayRef = Arc::new(Int64Array::from(sorted));
         let list = InListExpr::try_new_from_array(column, array, false, &Schema::new(fields))?;
         Ok(Arc::new(list))
     }
 }
 
-impl PartialEq for IdSet {
+impl<T: Id> PartialEq for IdSet<T> {
     fn eq(&self, other: &Self) -> bool {
         self.column.eq(&other.column) && self.ids == other.ids
     }
 }
 
-impl Eq for IdSet {}
+impl<T: Id> Eq for IdSet<T> {}
 
-impl Hash for IdSet {
+impl<T: Id> Hash for IdSet<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.column.hash(state);
         self.ids.len().hash(state);
     }
 }
 
-impl fmt::Display for IdSet {
+impl<T: Id> fmt::Display for IdSet<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} IN (set of {} ids)", self.column, self.ids.len())
     }
 }
 
-impl PhysicalExpr for IdSet {
+impl<T: Id> PhysicalExpr for IdSet<T> {
     fn data_type(&self, _schema: &Schema) -> Result<DataType> {
         Ok(DataType::Boolean)
     }
@@ -98,14 +101,15 @@ impl PhysicalExpr for IdSet {
         let array = match self.column.evaluate(batch)? {
             ColumnarValue::Array(array) => array,
             ColumnarValue::Scalar(ScalarValue::Int64(id)) => {
-                let found = id.is_some_and(|id| self.ids.contains(&id));
+                let found = id.is_some_and(|id| self.ids.contains(&T::from_bits(id)));
                 return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(Some(found))));
             }
             ColumnarValue::Scalar(other) => other.to_array_of_size(batch.num_rows())?,
         };
         let ids = array.as_primitive::<Int64Type>();
-        let mask =
-            BooleanBuffer::collect_bool(ids.len(), |row| ids.is_valid(row) && self.ids.contains(&ids.value(row)));
+        let mask = BooleanBuffer::collect_bool(ids.len(), |row| {
+            ids.is_valid(row) && self.ids.contains(&T::from_bits(ids.value(row)))
+        });
         Ok(ColumnarValue::Array(Arc::new(BooleanArray::new(mask, None))))
     }
 
@@ -129,13 +133,11 @@ impl PhysicalExpr for IdSet {
 
 /// A table of a SQL session, in terms of our own.
 pub(crate) trait Relation: fmt::Debug + Send + Sync + 'static {
-    /// Its columns.
     fn schema(&self) -> SchemaRef;
 
     /// How far the scan itself applies each filter.
     fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown>;
 
-    /// The plan of a scan.
     fn plan(
         &self,
         projection: Option<&Vec<usize>>,
@@ -183,7 +185,6 @@ impl TableProvider for Provided {
 /// Makes a relation of the arguments of a table function.
 pub(crate) type MakeRelation = dyn Fn(&[Expr], &dyn Session) -> Result<Arc<dyn Relation>, QueryError> + Send + Sync;
 
-/// A table function.
 pub(crate) struct Called {
     pub(crate) name: &'static str,
     pub(crate) make: Box<MakeRelation>,
@@ -204,7 +205,7 @@ impl TableFunctionImpl for Called {
 
 /// What [`Mapped`] does to the rows of its input.
 pub(crate) trait RowMap: fmt::Debug + Send + Sync + 'static {
-    /// Name in plans.
+    /// How `EXPLAIN` names it.
     fn name(&self) -> &'static str;
 
     /// True when one stream must see all rows: the planner then joins the partitions of the input.
@@ -262,9 +263,10 @@ impl ExecutionPlan for Mapped {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        InputDistributionRequirements::new(vec![match self.map.needs_all_rows() {
-            true => Distribution::SinglePartition,
-            false => Distribution::UnspecifiedDistribution,
+        InputDistributionRequirements::new(vec![if self.map.needs_all_rows() {
+            Distribution::SinglePartition
+        } else {
+            Distribution::UnspecifiedDistribution
         }])
     }
 

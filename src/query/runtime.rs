@@ -1,7 +1,8 @@
-//! What all queries of an engine share: the memory pool, the footer cache, the one object store and the session's settings.
+//! What all queries of an engine share: the memory pool, the footer cache, the one object store and the session's
+//! settings.
 //!
-//! It gives no way to any file but the store's: the registry knows one store, the disk manager is off (nothing spills), and the session
-//! has no listing tables and no external tables.
+//! It gives no way to any file but the store's: the registry knows one store, the disk manager is off (nothing
+//! spills), and the session has no listing tables and no external tables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -127,7 +128,8 @@ impl Runtime {
     }
 }
 
-/// The registry that knows our store and nothing else, so that no plan can reach a file or an address of a user's choice.
+/// The registry that knows our store and nothing else, so that no plan can reach a file or an address of a user's
+/// choice.
 #[derive(Debug)]
 struct OnlyStore(Arc<dyn ObjectStore>);
 

@@ -1,9 +1,11 @@
-//! From a snapshot and a filter to rows: files are chosen by what the snapshot knows of them, read as a plain Parquet scan, and united
-//! with the heads.
+//! From a snapshot and a filter to rows: files are chosen by what the snapshot knows of them, read as a plain Parquet
+//! scan, and united with the heads.
 //!
-//! In: [`Snapshot`], [`ScanFilter`], column names. Out: streams of batches that hold exactly the rows asked for, or a physical plan for
-//! SQL. The fixed questions fold these streams themselves, which saves planning. No merging of rows here.
+//! In: [`Snapshot`], [`ScanFilter`], column names. Out: streams of batches that hold exactly the rows asked for, or a
+//! physical plan for SQL. The fixed questions fold these streams themselves, which saves planning. No merging of rows
+//! here.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
@@ -19,51 +21,58 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::UnionExec;
 use futures::StreamExt;
 
-use crate::profile::time::days_of;
+use crate::profile::SeriesId;
 use crate::query::QueryError;
 use crate::query::columns::indices_of;
 use crate::query::heads::{head_plan, head_stream};
 use crate::query::provider::IdSet;
 use crate::query::runtime::Runtime;
 use crate::query::stream::BatchStream;
-use crate::store::schema::Table;
+use crate::store::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
+use crate::store::schema::{PARTITION_COLUMNS, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
+use crate::store::stats::{Bounds, extend};
 
-/// Number of partition columns, which stand first in [`Table::schema`] and last in a Parquet scan.
-const PARTITION_COLUMNS: usize = 2;
 /// Files below this size together are read by one task.
 const MIN_SPLIT_BYTES: usize = 1 << 20;
+/// A set of series up to this size is compared with the bounds of a file one by one.
+const FEW_SERIES: usize = 64;
 /// Rows of a batch of stacks, each of which holds some dozens of frames with their texts.
 const STACK_ROWS: usize = 256;
+
 /// The files of a table that may hold rows that the filter lets through.
 pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &ScanFilter) -> Vec<&'a FileEntry> {
-    let bounds = filter.series.as_ref().map(|set| {
-        let low = set.iter().min().copied();
-        (low.unwrap_or(i64::MAX), set.iter().max().copied().unwrap_or(i64::MIN))
+    let wanted = filter.series.as_ref().map(|series| {
+        let mut bounds = None;
+        extend(&mut bounds, series.iter().copied());
+        Wanted { series, bounds }
     });
     snapshot
         .files
         .iter()
-        .filter(|file| file.table == table && may_match(file, filter, bounds))
+        .filter(|file| file.table == table && may_match(file, filter, wanted.as_ref()))
         .collect()
 }
 
-/// The columns of a table as SQL sees them. Text of samples and profiles repeats: it is read as views of the files' dictionaries, without a copy a row.
+/// The columns of a table as SQL sees them. Text of samples and profiles repeats: it is read as views of the files'
+/// dictionaries, without a copy a row.
 pub(crate) fn sql_schema(table: Table) -> SchemaRef {
     let schema = table.schema();
     if !matches!(table, Table::Samples | Table::Profiles) {
         return schema;
     }
     let fields = schema.fields().iter().enumerate().map(|(index, field)| {
-        match *field.data_type() == DataType::Utf8 && index >= PARTITION_COLUMNS {
-            true => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
-            false => field.clone(),
+        if *field.data_type() == DataType::Utf8 && index >= PARTITION_COLUMNS {
+            Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
+        } else {
+            field.clone()
         }
     });
     Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
 }
 
-/// The scan of `files` with the columns at `projection` (indices into `schema`, which is [`Table::schema`] or [`sql_schema`]).
+/// The scan of `files` with the columns at `projection` (indices into `schema`, which is [`Table::schema`] or
+/// [`sql_schema`]).
 fn parquet_plan(
     runtime: &Runtime,
     snapshot: &Snapshot,
@@ -107,8 +116,8 @@ fn parquet_plan(
     Ok(DataSourceExec::from_data_source(config))
 }
 
-/// Files and heads as one plan for SQL. Files are exact as to the tenant and pruned by the rest of the filter, heads likewise; the
-/// conditions themselves are left to the filter above, which the optimiser moves into the Parquet scan.
+/// Files and heads as one plan for SQL. Files are exact as to the tenant and pruned by the rest of the filter, heads
+/// likewise; the conditions themselves are left to the filter above, which the optimiser moves into the Parquet scan.
 pub(crate) fn union_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -145,7 +154,8 @@ pub(crate) fn union_plan(
     }
 }
 
-/// Files and heads as one plan whose rows are exactly those that the filter lets through, with `columns` in the order given.
+/// Files and heads as one plan whose rows are exactly those that the filter lets through, with `columns` in the order
+/// given.
 pub(crate) fn exact_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -233,39 +243,43 @@ pub(crate) fn choose<'a>(
     files
 }
 
-fn may_match(file: &FileEntry, filter: &ScanFilter, series_bounds: Option<(i64, i64)>) -> bool {
+/// Series that are asked for, and between which they lie; `None` for no series.
+struct Wanted<'a> {
+    series: &'a HashSet<SeriesId>,
+    bounds: Option<Bounds<SeriesId>>,
+}
+
+impl Wanted<'_> {
+    /// Whether a file whose series lie between these may have one of them.
+    fn may_be_in(&self, file: Bounds<SeriesId>) -> bool {
+        let overlap = |wanted: Bounds<SeriesId>| wanted.least <= file.most && file.least <= wanted.most;
+        // Ids are hashes: only a small set can miss a whole span.
+        self.bounds.is_some_and(overlap)
+            && (self.series.len() > FEW_SERIES || self.series.iter().any(|id| file.contains(id)))
+    }
+}
+
+fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&Wanted<'_>>) -> bool {
     if filter.tenant.as_ref().is_some_and(|tenant| *tenant != file.tenant) {
         return false;
     }
-    if let Some(time) = filter.time {
-        let (first, last) = days_of(time);
-        if time.0 >= time.1 || file.day < first || file.day > last {
+    if let Some(span) = filter.time {
+        if span.is_empty() || !span.days().contains(&file.day) {
             return false;
         }
-        if file.time.is_some_and(|(low, high)| high < time.0 || low >= time.1) {
+        if file.time.is_some_and(|time| !span.touches(time.least, time.most)) {
             return false;
         }
     }
-    if let (Some(wanted), Some((low, high))) = (&filter.profile_type, &file.profile_type)
-        && (wanted < low || wanted > high)
+    if let (Some(wanted), Some(bounds)) = (&filter.profile_type, &file.profile_type)
+        && !bounds.contains(wanted)
     {
         return false;
     }
-    if let (Some(set), Some((set_low, set_high))) = (&filter.series, series_bounds) {
-        if set.is_empty() {
-            return false;
-        }
-        if let Some((low, high)) = file.series {
-            if set_low > high || set_high < low {
-                return false;
-            }
-            // Ids are hashes: only a small set can miss a whole span.
-            if set.len() <= 64 && !set.iter().any(|id| (low..=high).contains(id)) {
-                return false;
-            }
-        }
-    }
-    true
+    wanted.is_none_or(|wanted| match file.series {
+        Some(series) => wanted.may_be_in(series),
+        None => wanted.bounds.is_some(),
+    })
 }
 
 /// The conditions that the chosen files do not fulfil as a whole, as an expression over the scan's columns.
@@ -283,43 +297,46 @@ fn predicate(
     let has = |name: &str| schema.index_of(name).is_ok();
     let mut terms: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
     if let Some(wanted) = &filter.profile_type
-        && has("profile_type")
+        && has(PROFILE_TYPE)
         && !files.iter().all(|file| {
-            file.profile_type
-                .as_ref()
-                .is_some_and(|(low, high)| low == wanted && high == wanted)
+            let bounds = file.profile_type.as_ref();
+            bounds.and_then(Bounds::single) == Some(wanted)
         })
     {
         // As `scan_schema` has the column.
-        let value = match projection.contains(&schema.index_of("profile_type")?) {
-            true => lit(ScalarValue::Utf8(Some(wanted.to_string()))),
-            false => lit(ScalarValue::Utf8View(Some(wanted.to_string()))),
+        let text = Some(wanted.to_string());
+        let value = if projection.contains(&schema.index_of(PROFILE_TYPE)?) {
+            ScalarValue::Utf8(text)
+        } else {
+            ScalarValue::Utf8View(text)
         };
-        terms.push(Arc::new(BinaryExpr::new(column("profile_type")?, Operator::Eq, value)));
+        terms.push(Arc::new(BinaryExpr::new(
+            column(PROFILE_TYPE)?,
+            Operator::Eq,
+            lit(value),
+        )));
     }
-    if let Some((start, end)) = filter.time
-        && has("time")
+    if let Some(span) = filter.time
+        && has(TIME)
     {
         let bound = |micros| lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())));
-        let covered = |low_side: bool| {
-            files.iter().all(|file| {
-                file.time
-                    .is_some_and(|(low, high)| if low_side { low >= start } else { high < end })
-            })
-        };
-        if !covered(true) {
-            terms.push(Arc::new(BinaryExpr::new(column("time")?, Operator::GtEq, bound(start))));
+        let covered = |holds: &dyn Fn(Bounds<i64>) -> bool| files.iter().all(|file| file.time.is_some_and(holds));
+        if !covered(&|time| time.least >= span.start) {
+            terms.push(Arc::new(BinaryExpr::new(
+                column(TIME)?,
+                Operator::GtEq,
+                bound(span.start),
+            )));
         }
-        if !covered(false) {
-            terms.push(Arc::new(BinaryExpr::new(column("time")?, Operator::Lt, bound(end))));
+        if !covered(&|time| time.most < span.end) {
+            terms.push(Arc::new(BinaryExpr::new(column(TIME)?, Operator::Lt, bound(span.end))));
         }
     }
-    for (name, set) in [("series", &filter.series), ("stack", &filter.stacks)] {
-        if let Some(set) = set
-            && has(name)
-        {
-            terms.push(IdSet::expression(column(name)?, set.clone(), &schema)?);
-        }
+    if let Some(series) = filter.series.as_ref().filter(|_| has(SERIES)) {
+        terms.push(IdSet::expression(column(SERIES)?, series.clone(), &schema)?);
+    }
+    if let Some(stacks) = filter.stacks.as_ref().filter(|_| has(STACK)) {
+        terms.push(IdSet::expression(column(STACK)?, stacks.clone(), &schema)?);
     }
     Ok(terms
         .into_iter()
@@ -336,7 +353,8 @@ fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile,
     ]))
 }
 
-/// The columns of the files, then the partition's. Text that is only compared is read as views of its dictionary, without a copy a row.
+/// The columns of the files, then the partition's. Text that is only compared is read as views of its dictionary,
+/// without a copy a row.
 fn scan_schema(schema: &SchemaRef, projection: &[usize]) -> TableSchema {
     let (partition, in_file) = schema.fields().split_at(PARTITION_COLUMNS);
     let fields: Vec<FieldRef> = in_file

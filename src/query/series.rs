@@ -1,6 +1,7 @@
 //! Which series a matcher selects, and the questions for label names, label values, series and profile types.
 //!
-//! In: matchers and a range. Out: id sets and label sets. The synthetic labels of Pyroscope (`__profile_type__`, ...) are made here.
+//! In: matchers and a range. Out: id sets and label sets. The synthetic labels of Pyroscope (`__profile_type__`, ...)
+//! are made here.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use hashbrown::{HashMap, HashSet as FastSet};
 use crate::base::BoxFuture;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType};
+use crate::profile::{Labels, ProfileType, SeriesId, TimeSpan};
 use crate::query::aside::{Asker, aside};
 use crate::query::context::Context;
 use crate::query::runtime::Runtime;
@@ -24,14 +25,14 @@ pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
 /// A series that occurs with a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Active {
-    pub(crate) series: i64,
+    pub(crate) series: SeriesId,
     pub(crate) profile_type: Arc<str>,
 }
 
-/// Which series occur with which type in `time` (microseconds), ascending by type.
+/// Which series occur with which type in `time`, ascending by type.
 pub(crate) fn active(
     context: Arc<Context>,
-    time: Option<(i64, i64)>,
+    time: Option<TimeSpan>,
 ) -> BoxFuture<'static, Result<Vec<Active>, QueryError>> {
     Box::pin(async move {
         let filter = ScanFilter {
@@ -41,10 +42,10 @@ pub(crate) fn active(
         };
         let chosen = context.totals(filter).await?;
         // Runs of a file stand type by type, and types are few.
-        let mut found: Vec<(Arc<str>, FastSet<i64>)> = Vec::new();
+        let mut found: Vec<(Arc<str>, FastSet<SeriesId>)> = Vec::new();
         let mut last = 0;
         for run in chosen.runs().filter(|run| run.occurs(time)) {
-            let is_its = |(kind, _): &(Arc<str>, FastSet<i64>)| {
+            let is_its = |(kind, _): &(Arc<str>, FastSet<SeriesId>)| {
                 Arc::ptr_eq(kind, &run.profile_type) || *kind == run.profile_type
             };
             if !found.get(last).is_some_and(is_its) {
@@ -71,12 +72,13 @@ pub(crate) fn active(
     })
 }
 
-/// The ids of the series whose labels, with those made of the type, every matcher accepts; `None` when there are no matchers.
+/// The ids of the series whose labels, with those made of the type, every matcher accepts; `None` when there are no
+/// matchers.
 pub(crate) fn select(
-    labels: Arc<HashMap<i64, Labels>>,
+    labels: Arc<HashMap<SeriesId, Labels>>,
     profile_type: ProfileType,
     matchers: Vec<Matcher>,
-) -> BoxFuture<'static, Result<Option<Arc<HashSet<i64>>>, QueryError>> {
+) -> BoxFuture<'static, Result<Option<Arc<HashSet<SeriesId>>>, QueryError>> {
     if matchers.is_empty() {
         return Box::pin(std::future::ready(Ok(None)));
     }
@@ -130,7 +132,8 @@ impl Synthetic {
 /// Labels of series, and profile types.
 type Occurring = (Vec<Labels>, Vec<ProfileType>);
 
-/// The labels of the series that occur in the range, each once and without synthetic ones, and the types they occur with, ascending.
+/// The labels of the series that occur in the range, each once and without synthetic ones, and the types they occur
+/// with, ascending.
 pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'static, Result<Occurring, QueryError>> {
     Box::pin(async move {
         let time = range.micros();
@@ -146,7 +149,8 @@ pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'s
     })
 }
 
-/// All label sets, synthetic labels included, of series that occur in the range and that at least one group of matchers accepts.
+/// All label sets, synthetic labels included, of series that occur in the range and that at least one group of
+/// matchers accepts.
 pub(crate) fn label_sets(
     context: Arc<Context>,
     groups: Vec<Vec<Matcher>>,
@@ -162,7 +166,7 @@ pub(crate) fn label_sets(
 }
 
 fn sets_of(
-    labels: &HashMap<i64, Labels>,
+    labels: &HashMap<SeriesId, Labels>,
     active: Vec<Active>,
     groups: &[Vec<Matcher>],
     memory: &MemoryReservation,

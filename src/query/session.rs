@@ -1,7 +1,9 @@
-//! A session of one client of one tenant in PostgreSQL's dialect: prepared statements with parameters, and the catalogs that its tools read.
+//! A session of one client of one tenant in PostgreSQL's dialect: prepared statements with parameters, and the
+//! catalogs that its tools read.
 //!
-//! In: text, parameters. Out: [`Prepared`] with the kinds of its parameters and columns, and [`SqlResult`]s. Each statement is planned anew over the
-//! tables as they are when it runs. The same refusals and limits hold as for every query; there is no protocol here.
+//! In: text, parameters. Out: [`Prepared`] with the kinds of its parameters and columns, and [`SqlResult`]s. Each
+//! statement is planned anew over the tables as they are when it runs. The same refusals and limits hold as for every
+//! query; there is no protocol here.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -32,7 +34,8 @@ use crate::query::{QueryError, QueryLimits, catalog, functions, guard};
 /// Name of the one catalog.
 const CATALOG: &str = "alluvium";
 
-/// What all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the rewriting of its tools' queries.
+/// What all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the rewriting of its tools'
+/// queries.
 pub(crate) struct Sessions {
     contexts: Arc<Contexts>,
     template: Arc<Template>,
@@ -73,28 +76,28 @@ pub struct Prepared {
     statement: ast::Statement,
     /// Kinds of `$1`, `$2` and so on; none where nothing tells it.
     pub parameters: Vec<Option<Kind>>,
-    /// Columns of the answer.
+    /// Columns of the answer, empty for what is run at once.
     pub columns: Vec<ColumnKind>,
 }
 
 /// The value of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SqlValue {
-    /// No value.
+    /// SQL's null, of any type.
     Null,
-    /// True or false.
+    /// Written as `TRUE` or `FALSE`.
     Bool(bool),
-    /// A whole number.
+    /// A whole number of up to 64 bits.
     Int(i64),
-    /// A number.
+    /// A number of double precision.
     Float(f64),
     /// Text, or a value as text of the kind that is asked for.
     Text(String),
     /// Microseconds since 1970.
     Timestamp(i64),
-    /// Days since 1970.
+    /// A day, counted since 1970.
     Date(i32),
-    /// Bytes.
+    /// Written as a hexadecimal literal.
     Bytes(Vec<u8>),
 }
 
@@ -296,7 +299,8 @@ fn count_parameters(statement: &ast::Statement) -> usize {
     most.min(1000)
 }
 
-/// Puts literals in the places of the parameters. They are put into the tree, not into the text: no value can be read as SQL.
+/// Puts literals in the places of the parameters. They are put into the tree, not into the text: no value can be read
+/// as SQL.
 fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[SqlValue]) -> Result<(), QueryError> {
     let mut literals: HashMap<usize, Expr> = HashMap::new();
     for (at, value) in values.iter().enumerate() {

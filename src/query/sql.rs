@@ -1,7 +1,9 @@
-//! Read-only SQL: one `SELECT` (or `DESCRIBE`, or `EXPLAIN` of them) over the tables of one tenant, with limits on size, time, rows and memory.
+//! Read-only SQL: one `SELECT` (or `DESCRIBE`, or `EXPLAIN` of them) over the tables of one tenant, with limits on
+//! size, time, rows and memory.
 //!
-//! In: text. Out: [`SqlResult`]. Refused before planning: every statement that is not a query (`guard`). Refused by construction:
-//! files, addresses, settings, other tenants, for none of them is in the session. Limits on what comes out are in `answer`.
+//! In: text. Out: [`SqlResult`]. Refused before planning: every statement that is not a query (`guard`). Refused by
+//! construction: files, addresses, settings, other tenants, for none of them is in the session. Limits on what comes
+//! out are in `answer`.
 
 use std::sync::Arc;
 
@@ -186,8 +188,8 @@ pub(crate) fn split_explain(statement: Statement) -> (Statement, Option<Explain>
     }
 }
 
-/// Runs a future on a thread of its own with a deep stack; dropping the returned future ends it at its next rest. The thread keeps the slot of its
-/// query until then, so that plans without end cannot take all threads of the machine.
+/// Runs a future on a thread of its own with a deep stack; dropping the returned future ends it at its next rest. The
+/// thread keeps the slot of its query until then, so that plans without end cannot take all threads of the machine.
 pub(crate) async fn on_planning_thread<T: Send + 'static>(
     slot: Arc<OwnedSemaphorePermit>,
     work: BoxFuture<'static, Result<T, QueryError>>,

@@ -1,7 +1,8 @@
-//! Decoded stacks, kept between queries: stack id to frames. Ids are content hashes, so what is kept is never stale; it is bounded by bytes.
+//! Decoded stacks, kept between queries: stack id to frames. Ids are content hashes, so what is kept is never stale;
+//! it is bounded by bytes.
 //!
-//! In: ids that a query met. Out: a [`StackTable`] that holds their frames, each distinct frame and string once. A table only grows while
-//! someone holds it; when it is over its share the next query begins a new one.
+//! In: ids that a query met. Out: a [`StackTable`] that holds their frames, each distinct frame and string once. A
+//! table only grows; when there is no room for it in the cache the next query begins a new one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,14 +13,17 @@ use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 use hashbrown::HashSet as FastSet;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{Paths, address_name};
+use crate::profile::{StackId, TimeSpan};
 use crate::query::QueryError;
+use crate::query::cache::{Bytes, Cache};
 use crate::query::runtime::Runtime;
 use crate::query::{scan, stream};
-use crate::store::schema::Table;
+use crate::store::schema::column::{FRAMES, STACK};
+use crate::store::schema::{self, Table};
 use crate::store::snapshot::{ScanFilter, Snapshot};
 
 /// A frame as the `stacks` table has it.
@@ -35,13 +39,11 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Bytes of its texts.
     fn text_bytes(&self) -> usize {
         self.function.len() + self.file.len() + self.mapping.len() + self.build_id.len()
     }
 }
 
-/// Stacks of one tenant.
 #[derive(Default)]
 pub(crate) struct StackTable {
     strings: FastSet<Arc<str>>,
@@ -49,14 +51,14 @@ pub(crate) struct StackTable {
     /// What people read for a frame: its function, or binary and address where the function is unknown.
     names: Vec<Arc<str>>,
     index: HashMap<Frame, u32>,
-    stacks: HashMap<i64, Stack>,
+    stacks: HashMap<StackId, Stack>,
     /// The stacks as paths of names, as far as a flame graph by name asked for them.
     paths: Paths,
     bytes: usize,
 }
 
 struct Stack {
-    /// Leaf first.
+    /// Numbers of its frames, leaf first.
     frames: Box<[u32]>,
     /// Its end among the paths; [`NO_PATH`] before it was asked for.
     leaf: u32,
@@ -65,19 +67,21 @@ struct Stack {
 const NO_PATH: u32 = u32::MAX;
 
 /// The tables of all tenants.
-pub(crate) struct StackCache {
-    limit: usize,
-    tenants: Mutex<HashMap<Arc<str>, Arc<RwLock<StackTable>>>>,
+pub(crate) type StackCache = Cache<Arc<str>, Arc<RwLock<StackTable>>>;
+
+impl Bytes for RwLock<StackTable> {
+    /// Nothing of a table that a question is filling right now: it is weighed when that is done.
+    fn bytes(&self) -> usize {
+        self.try_read().map_or(0, |table| table.bytes())
+    }
 }
 
-/// Tenants after which those without stacks are forgotten.
-const MAX_TENANTS: usize = 1000;
 /// Overhead of a map entry and an allocation, for the accounting.
 const ENTRY_BYTES: usize = 64;
 
 impl StackTable {
     /// Frame indices of a stack, leaf first.
-    pub(crate) fn stack(&self, id: i64) -> Option<&[u32]> {
+    pub(crate) fn stack(&self, id: StackId) -> Option<&[u32]> {
         self.stacks.get(&id).map(|stack| stack.frames.as_ref())
     }
 
@@ -92,7 +96,7 @@ impl StackTable {
     }
 
     /// Bytes of the texts of a stack's frames, as often as they occur in it.
-    pub(crate) fn text_bytes(&self, id: i64) -> usize {
+    pub(crate) fn text_bytes(&self, id: StackId) -> usize {
         let frames = self.stack(id).unwrap_or_default();
         let of = |index: &u32| self.frame(*index).text_bytes();
         frames.iter().map(of).sum()
@@ -125,7 +129,7 @@ impl StackTable {
     }
 
     /// Makes the path of a stack.
-    fn lay(&mut self, id: i64) {
+    fn lay(&mut self, id: StackId) {
         let Some(stack) = self.stacks.get_mut(&id) else { return };
         let (paths, names) = (&mut self.paths, &self.names);
         let path: Vec<u32> = stack
@@ -165,20 +169,20 @@ impl StackTable {
     }
 
     /// True when the frames of the stack are here.
-    pub(crate) fn has(&self, id: i64) -> bool {
+    pub(crate) fn has(&self, id: StackId) -> bool {
         self.stacks.contains_key(&id)
     }
 
     /// Takes in a batch of the columns `stack` and `frames`.
     pub(crate) fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
-        let ids = batch.column(0).as_primitive::<Int64Type>().values();
-        let lists = batch.column(1).as_list::<i32>();
+        let ids = schema::integers(batch, STACK)?;
+        let lists = schema::lists(batch, FRAMES)?;
         let columns = FrameColumns::new(lists.values().as_ref())?;
         // Within a batch a string of the dictionary repeats often in a row: the last one of each column is tried first.
         let mut recent: [Option<Arc<str>>; 4] = [const { None }; 4];
         let offsets = lists.value_offsets();
-        for (row, id) in ids.iter().enumerate() {
-            if self.stacks.contains_key(id) {
+        for (row, id) in ids.iter().map(|id| StackId(*id)).enumerate() {
+            if self.stacks.contains_key(&id) {
                 continue;
             }
             let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
@@ -209,35 +213,9 @@ impl StackTable {
                 frames: indices.into_boxed_slice(),
                 leaf: NO_PATH,
             };
-            self.stacks.insert(*id, stack);
+            self.stacks.insert(id, stack);
         }
         Ok(())
-    }
-}
-
-impl StackCache {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            tenants: Mutex::new(HashMap::new()),
-        }
-    }
-
-    /// The table to use for a query of this tenant. Called once a query; drops what is over the limit.
-    fn table(&self, tenant: &Arc<str>) -> Arc<RwLock<StackTable>> {
-        let mut tenants = self.tenants.lock();
-        // A table that a query is filling right now is counted by the next query.
-        let size = |table: &Arc<RwLock<StackTable>>| table.try_read().map_or(0, |table| table.bytes());
-        let total: usize = tenants.values().map(size).sum();
-        if total > self.limit {
-            let share = self.limit / tenants.len().max(1);
-            tenants.retain(|_, table| size(table) <= share);
-        }
-        // Anyone may name any tenant: those that have nothing are forgotten.
-        if tenants.len() > MAX_TENANTS {
-            tenants.retain(|_, table| size(table) > 0);
-        }
-        tenants.entry(tenant.clone()).or_default().clone()
     }
 }
 
@@ -245,13 +223,13 @@ impl StackCache {
 /// new paths is charged to `memory` as they are made.
 pub(crate) fn leaves(
     table: &RwLock<StackTable>,
-    sums: &[(i64, i64)],
+    sums: &[(StackId, i64)],
     lost: &mut i64,
     memory: &MemoryReservation,
 ) -> Result<Vec<(u32, i64)>, QueryError> {
     let known = table.read();
-    let is_new = |(id, _): &&(i64, i64)| known.stacks.get(id).is_some_and(|stack| stack.leaf == NO_PATH);
-    let new: Vec<i64> = sums.iter().filter(is_new).map(|(id, _)| *id).collect();
+    let is_new = |(id, _): &&(StackId, i64)| known.stacks.get(id).is_some_and(|stack| stack.leaf == NO_PATH);
+    let new: Vec<StackId> = sums.iter().filter(is_new).map(|(id, _)| *id).collect();
     drop(known);
     if !new.is_empty() {
         let mut table = table.write();
@@ -279,23 +257,23 @@ pub(crate) struct Loaded {
     _memory: Arc<MemoryReservation>,
 }
 
-/// A table that holds the frames of all `ids` that occur in the snapshot within `time` (microseconds).
+/// A table that holds the frames of all `ids` that occur in the snapshot on the days of `time`.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<StackCache>,
     snapshot: Arc<Snapshot>,
     tenant: Arc<str>,
-    time: (i64, i64),
-    ids: Vec<i64>,
+    time: TimeSpan,
+    ids: Vec<StackId>,
 ) -> BoxFuture<'static, Result<Loaded, QueryError>> {
     Box::pin(async move {
-        let table = cache.table(&tenant);
+        let table = cache.change(&tenant, |table| table.clone());
         let memory = Arc::new(runtime.reservation("frames of stacks"));
         let loaded = Loaded {
             table: table.clone(),
             _memory: memory.clone(),
         };
-        let missing: HashSet<i64> = {
+        let missing: HashSet<StackId> = {
             let known = table.read();
             ids.into_iter().filter(|id| !known.stacks.contains_key(id)).collect()
         };
@@ -303,12 +281,12 @@ pub(crate) fn load(
             return Ok(loaded);
         }
         let filter = ScanFilter {
-            tenant: Some(tenant),
+            tenant: Some(tenant.clone()),
             time: Some(time),
             stacks: Some(Arc::new(missing)),
             ..ScanFilter::default()
         };
-        let streams = scan::open(&runtime, &snapshot, Table::Stacks, &filter, &["stack", "frames"])?;
+        let streams = scan::open(&runtime, &snapshot, Table::Stacks, &filter, &[STACK, FRAMES])?;
         let target = table.clone();
         let before = table.read().bytes;
         stream::fold(
@@ -321,6 +299,8 @@ pub(crate) fn load(
             },
         )
         .await?;
+        // It has grown. When it is over the limit the next question begins a new one.
+        cache.change(&tenant, |_| ());
         Ok(loaded)
     })
 }

@@ -1,29 +1,30 @@
 //! The sum of values by stack: the heart of every flame graph.
 //!
-//! In: a filter. Out: stacks with their sums, in no order. Rows of files come from the blocks that are kept between questions (`blocks`); what is missing there
-//! is read and kept when it is small enough to stay, and only summed when it is not. Heads sum their own rows. Integers only: no string is touched for a row.
+//! In: a filter. Out: stacks with their sums, in no order. Rows of files come from the blocks that are kept between
+//! questions (`blocks`); what is missing there is read and kept when it is small enough to stay, and only summed when
+//! it is not. Heads sum their own rows. Integers only: no string is touched for a row.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
+use crate::profile::{SeriesId, StackId, TimeSpan};
 use crate::query::block_cache::{Key, Missing};
-use crate::query::blocks::{Block, Builder, CHUNK_US};
+use crate::query::blocks::{Block, Builder, Chunk};
 use crate::query::context::Context;
 use crate::query::runtime::Runtime;
 use crate::query::stream::BatchStream;
 use crate::query::{QueryError, heads, scan, stream};
-use crate::store::schema::Table;
+use crate::store::schema::column::{SERIES, STACK, TIME, VALUE};
+use crate::store::schema::{self, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter};
+use crate::store::stats::Bounds;
 
-/// Stacks and their sums.
-type StackSums = HashMap<i64, i64>;
+type StackSums = HashMap<StackId, i64>;
 
 /// A map entry with its share of the empty places.
 const SUM_BYTES: usize = 24;
@@ -44,12 +45,20 @@ pub(crate) struct Sums {
 
 /// Sums ascending by stack, charged to the question as long as they are held.
 pub(crate) struct Summed {
-    pub(crate) values: Vec<(i64, i64)>,
+    pub(crate) values: Vec<(StackId, i64)>,
     _memory: MemoryReservation,
 }
 
-/// The sum of values by stack over all rows of `samples` that the filter lets through.
-pub(crate) fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, Result<Sums, QueryError>> {
+/// The sum of values by stack over all rows of `samples` that the filter lets through, ascending by stack.
+pub(crate) fn sorted_by_stack(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+) -> BoxFuture<'static, Result<Summed, QueryError>> {
+    let sums = by_stack(context, filter);
+    Box::pin(async move { sums.await?.sorted() })
+}
+
+fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, Result<Sums, QueryError>> {
     let (context, filter) = (context.clone(), filter.clone());
     Box::pin(async move {
         let (Some(kind), Some(time), None) = (&filter.profile_type, filter.time, &filter.stacks) else {
@@ -59,8 +68,8 @@ pub(crate) fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture
         let mut sums = Sums::new(&context.runtime);
         for file in scan::choose(&context.runtime, &context.snapshot, Table::Samples, &filter) {
             match file.time {
-                Some(span) if is_small(&context, file, span, time, &filter) => {
-                    let found = blocks_of(&context, file, span, kind, time, &filter).await?;
+                Some(bounds) if is_small(&context, file, bounds, time, &filter) => {
+                    let found = blocks_of(&context, file, bounds, kind, time, &filter).await?;
                     gathered += found.iter().map(|block| block.bytes()).sum::<usize>();
                     blocks.extend(found);
                     if gathered > GATHERED_BYTES {
@@ -84,7 +93,7 @@ pub(crate) fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture
                         head.clone(),
                         Table::Samples,
                         &filter,
-                        &["stack", "value"],
+                        &[STACK, VALUE],
                     )?;
                     sums.merge(fold(&context, vec![streams], Sums::add).await?.values)?;
                 }
@@ -100,7 +109,7 @@ fn by_scan(
     filter: &ScanFilter,
     files: Option<Vec<FileEntry>>,
 ) -> BoxFuture<'static, Result<Sums, QueryError>> {
-    let columns = ["stack", "value"];
+    let columns = [STACK, VALUE];
     let (runtime, snapshot) = (&context.runtime, &context.snapshot);
     let streams = match files {
         None => scan::open(runtime, snapshot, Table::Samples, filter, &columns),
@@ -129,7 +138,7 @@ pub(crate) async fn fold(
 }
 
 /// Adds sums to sums; takes the larger as the start.
-fn add(all: &mut StackSums, more: impl IntoIterator<Item = (i64, i64)>) {
+fn add(all: &mut StackSums, more: impl IntoIterator<Item = (StackId, i64)>) {
     for (stack, value) in more {
         let sum = all.entry(stack).or_default();
         *sum = sum.saturating_add(value);
@@ -144,21 +153,21 @@ impl Sums {
         }
     }
 
-    /// Adds the rows of a batch that `keep` lets through; its first two columns are stack and value.
+    /// Adds the rows of a batch that `keep` lets through.
     pub(crate) fn add_where(&mut self, batch: &RecordBatch, keep: impl Fn(usize) -> bool) -> Result<(), QueryError> {
-        let stacks = batch.column(0).as_primitive::<Int64Type>().values();
-        let values = batch.column(1).as_primitive::<Int64Type>().values();
+        let stacks = schema::integers(batch, STACK)?;
+        let values = schema::integers(batch, VALUE)?;
         let rows = (0..batch.num_rows()).filter(|row| keep(*row));
-        self.merge(rows.map(|row| (stacks[row], values[row])))
+        self.merge(rows.map(|row| (StackId(stacks[row]), values[row])))
     }
 
     /// One order for one question, so that trees and pprof bytes come out the same each time.
     pub(crate) fn sorted(self) -> Result<Summed, QueryError> {
         let memory = self.memory;
-        memory.try_grow(self.values.len() * size_of::<(i64, i64)>())?;
-        let mut values: Vec<(i64, i64)> = self.values.into_iter().collect();
+        memory.try_grow(self.values.len() * size_of::<(StackId, i64)>())?;
+        let mut values: Vec<(StackId, i64)> = self.values.into_iter().collect();
         values.sort_unstable();
-        memory.try_resize(values.capacity() * size_of::<(i64, i64)>())?;
+        memory.try_resize(values.capacity() * size_of::<(StackId, i64)>())?;
         Ok(Summed {
             values,
             _memory: memory,
@@ -169,20 +178,20 @@ impl Sums {
         parts.into_iter().try_for_each(|part| self.merge(part))
     }
 
-    fn merge(&mut self, more: impl IntoIterator<Item = (i64, i64)>) -> Result<(), QueryError> {
+    fn merge(&mut self, more: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
         add(&mut self.values, more);
         Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
-        let stacks = batch.column(0).as_primitive::<Int64Type>().values();
-        let values = batch.column(1).as_primitive::<Int64Type>().values();
+        let stacks = schema::integers(batch, STACK)?.iter().map(|id| StackId(*id));
+        let values = schema::integers(batch, VALUE)?;
         // Files sorted by stack have runs of one stack: one probe a run.
-        let mut run: Option<(i64, i64)> = None;
-        for (stack, value) in stacks.iter().zip(values) {
+        let mut run: Option<(StackId, i64)> = None;
+        for (stack, value) in stacks.zip(values) {
             match &mut run {
-                Some((current, sum)) if current == stack => *sum = sum.saturating_add(*value),
-                _ => add(&mut self.values, run.replace((*stack, *value))),
+                Some((current, sum)) if *current == stack => *sum = sum.saturating_add(*value),
+                _ => add(&mut self.values, run.replace((stack, *value))),
             }
         }
         add(&mut self.values, run);
@@ -191,12 +200,12 @@ impl Sums {
 }
 
 /// Whether what a question needs of a file may be kept: it must not push out everything else.
-fn is_small(context: &Context, file: &FileEntry, span: (i64, i64), time: (i64, i64), filter: &ScanFilter) -> bool {
-    let length = (span.1 - span.0).max(0) as u64 + 1;
-    let (first, last) = chunks(span, time);
-    let read = ((last - first + 1).max(0) as u64)
-        .saturating_mul(CHUNK_US as u64)
-        .min(length);
+fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: TimeSpan, filter: &ScanFilter) -> bool {
+    let length = (bounds.most - bounds.least).max(0) as u64 + 1;
+    let read = chunks(bounds, time).map_or(0, |(first, last)| {
+        let span = first.through(last);
+        (span.end.saturating_sub(span.start) as u64).min(length)
+    });
     let rows = (u128::from(file.rows) * u128::from(read) / u128::from(length)) as u64;
     // A file has several types, of which one is asked for.
     let rows = match &filter.series {
@@ -207,19 +216,19 @@ fn is_small(context: &Context, file: &FileEntry, span: (i64, i64), time: (i64, i
 }
 
 /// First and last chunk of a file that a question touches.
-fn chunks(span: (i64, i64), time: (i64, i64)) -> (i64, i64) {
-    let first = span.0.max(time.0).div_euclid(CHUNK_US);
-    let last = span.1.min(time.1.saturating_sub(1)).div_euclid(CHUNK_US);
-    (first, last)
+fn chunks(bounds: Bounds<i64>, time: TimeSpan) -> Option<(Chunk, Chunk)> {
+    let first = Chunk::of(bounds.least.max(time.start));
+    let last = Chunk::of(bounds.most.min(time.end.saturating_sub(1)));
+    (first <= last).then_some((first, last))
 }
 
 /// The blocks of a file with rows that the filter lets through, and others' rows of their chunks.
 async fn blocks_of(
     context: &Arc<Context>,
     file: &FileEntry,
-    span: (i64, i64),
+    bounds: Bounds<i64>,
     kind: &Arc<str>,
-    time: (i64, i64),
+    time: TimeSpan,
     filter: &ScanFilter,
 ) -> Result<Vec<Arc<Block>>, QueryError> {
     let path: Arc<str> = file.path.as_str().into();
@@ -228,21 +237,23 @@ async fn blocks_of(
         profile_type: kind.clone(),
         chunk,
     };
-    let (first, last) = chunks(span, time);
     let mut blocks = Vec::new();
-    let mut missing: Vec<(i64, Missing)> = Vec::new();
-    for chunk in first..=last {
+    let Some((first, last)) = chunks(bounds, time) else {
+        return Ok(blocks);
+    };
+    let mut missing: Vec<(Chunk, Missing)> = Vec::new();
+    for chunk in (first.0..=last.0).map(Chunk) {
         let found = context.blocks().look(&key(chunk), filter.series.as_deref());
         blocks.extend(found.blocks);
         if found.missing != Missing::None {
             missing.push((chunk, found.missing));
         }
     }
-    let (Some((low, _)), Some((high, _))) = (missing.first(), missing.last()) else {
+    let (Some((first, _)), Some((last, _))) = (missing.first(), missing.last()) else {
         return Ok(blocks);
     };
     // One read for all that is missing: neighbours in time, the same series in nearly every case.
-    let mut series: Option<HashSet<i64>> = Some(HashSet::new());
+    let mut series: Option<HashSet<SeriesId>> = Some(HashSet::new());
     for (_, lacking) in &missing {
         match (lacking, &mut series) {
             (Missing::Some(ids), Some(series)) => series.extend(ids),
@@ -251,19 +262,19 @@ async fn blocks_of(
         }
     }
     let wanted = ScanFilter {
-        time: Some((low.saturating_mul(CHUNK_US), (high + 1).saturating_mul(CHUNK_US))),
+        time: Some(first.through(*last)),
         series: series.clone().map(Arc::new),
         ..filter.clone()
     };
     let read = read(context, file, wanted).await?;
-    let asked: Option<Vec<i64>> = series.map(|series| series.into_iter().collect());
-    let mut by_chunk: HashMap<i64, Vec<(i64, Arc<Block>)>> = HashMap::new();
+    let asked: Option<Vec<SeriesId>> = series.map(|series| series.into_iter().collect());
+    let mut by_chunk: HashMap<Chunk, Vec<(SeriesId, Arc<Block>)>> = HashMap::new();
     for (series, chunk, block) in read {
         by_chunk.entry(chunk).or_default().push((series, block));
     }
     for (chunk, lacking) in missing {
         let read = by_chunk.remove(&chunk).unwrap_or_default();
-        let needed = |series: &i64| match &lacking {
+        let needed = |series: &SeriesId| match &lacking {
             Missing::Some(ids) => ids.contains(series),
             _ => true,
         };
@@ -272,7 +283,7 @@ async fn blocks_of(
                 .filter(|(series, _)| needed(series))
                 .map(|(_, block)| block.clone()),
         );
-        context.blocks().keep(key(chunk), read, asked.as_deref());
+        context.blocks().keep(&key(chunk), read, asked.as_deref());
     }
     Ok(blocks)
 }
@@ -282,8 +293,8 @@ async fn read(
     context: &Arc<Context>,
     file: &FileEntry,
     filter: ScanFilter,
-) -> Result<Vec<(i64, i64, Arc<Block>)>, QueryError> {
-    let columns = ["series", "time", "stack", "value"];
+) -> Result<Vec<(SeriesId, Chunk, Arc<Block>)>, QueryError> {
+    let columns = [SERIES, TIME, STACK, VALUE];
     let streams = scan::open_files(
         &context.runtime,
         &context.snapshot,
@@ -320,24 +331,23 @@ async fn read(
         .map_err(|error| QueryError::internal(format!("sorting sample rows failed: {error}")))
 }
 
-/// Rows by series.
 struct Rows {
-    series: HashMap<i64, Builder>,
+    series: HashMap<SeriesId, Builder>,
     memory: MemoryReservation,
 }
 
 impl Rows {
     fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
-        let series = batch.column(0).as_primitive::<Int64Type>().values();
-        let times = batch.column(1).as_primitive::<TimestampMicrosecondType>().values();
-        let stacks = batch.column(2).as_primitive::<Int64Type>().values();
-        let values = batch.column(3).as_primitive::<Int64Type>().values();
+        let series = schema::integers(batch, SERIES)?;
+        let times = schema::times(batch, TIME)?;
+        let stacks = schema::integers(batch, STACK)?;
+        let values = schema::integers(batch, VALUE)?;
         let mut start = 0;
         for run in series.chunk_by(|left, right| left == right) {
             let end = start + run.len();
-            let builder = self.series.entry(run[0]).or_default();
+            let builder = self.series.entry(SeriesId(run[0])).or_default();
             for row in start..end {
-                builder.push(times[row], stacks[row], values[row]);
+                builder.push(times[row], StackId(stacks[row]), values[row]);
             }
             start = end;
         }
@@ -347,7 +357,7 @@ impl Rows {
 }
 
 /// Sums by stack of the rows of blocks between two times, one map a task.
-async fn sum_blocks(blocks: Vec<Arc<Block>>, time: (i64, i64)) -> Result<Vec<StackSums>, QueryError> {
+async fn sum_blocks(blocks: Vec<Arc<Block>>, time: TimeSpan) -> Result<Vec<StackSums>, QueryError> {
     let sum = move |blocks: Vec<Arc<Block>>| {
         let (mut sums, mut scratch) = (StackSums::new(), Vec::new());
         for block in blocks {

@@ -1,6 +1,7 @@
 //! Points in time as people write them: `now`, `now-1h30m`, RFC 3339, or a number since 1970.
 //!
-//! In: text and the present moment. Out: microseconds since 1970. Numbers are seconds, milliseconds, microseconds or nanoseconds by their size.
+//! In: text and the present moment. Out: microseconds since 1970. Numbers are seconds, milliseconds, microseconds or
+//! nanoseconds by their size.
 
 use crate::base::duration;
 use crate::query::QueryError;
@@ -47,7 +48,8 @@ pub(crate) fn parse(text: &str, now_us: i64) -> Result<i64, QueryError> {
     Err(wrong())
 }
 
-/// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by size (the borders lie in the year 5138 of the finer unit's 1973).
+/// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by size (the borders lie in the year 5138
+/// of the finer unit's 1973).
 pub(crate) fn number_to_micros(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(1_000_000),

@@ -1,7 +1,8 @@
 //! Time lines: the totals of `profiles` put into steps, by labels. No sample is read.
 //!
-//! In: [`SeriesQuery`]. Out: points at the right edge of their step: the point at `t` holds the profiles of `(t - step, t]`, and the first
-//! point is at the start of the range, so profiles from one step before it count (as Pyroscope has it).
+//! In: [`SeriesQuery`]. Out: points at the right edge of their step: the point at `t` holds the profiles of `(t -
+//! step, t]`, and the first point is at the start of the range, so profiles from one step before it count (as
+//! Pyroscope has it).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
-use crate::profile::Labels;
+use crate::profile::{Labels, SeriesId, TimeSpan};
 use crate::query::context::Context;
 use crate::query::series::Synthetic;
 use crate::query::{Aggregation, QueryError, SeriesPoints, SeriesQuery, series};
@@ -24,7 +25,6 @@ struct Cell {
     count: u64,
 }
 
-/// Answers the question.
 pub(crate) fn select(
     context: Arc<Context>,
     query: SeriesQuery,
@@ -35,9 +35,9 @@ pub(crate) fn select(
             return Err(QueryError::invalid("step must be at least one millisecond"));
         }
         let step_us = (step_ms.round() * 1000.0) as i64;
-        let (start, end) = query.range.micros();
-        // (start - step, end): the left edge of the first step does not belong to it.
-        let time = (start.saturating_sub(step_us).saturating_add(1), end);
+        let TimeSpan { start, end } = query.range.micros();
+        // From start - step on: the left edge of the first step does not belong to it.
+        let time = TimeSpan::new(start.saturating_sub(step_us).saturating_add(1), end);
         let needs_labels = !query.matchers.is_empty() || !query.group_by.is_empty();
         let labels = if needs_labels {
             context.labels(time).await?
@@ -101,12 +101,12 @@ pub(crate) fn select(
 
 /// Which line a series belongs to. Line 0 has no labels.
 struct Groups {
-    by_series: HashMap<i64, u32>,
+    by_series: HashMap<SeriesId, u32>,
     labels: Vec<Labels>,
 }
 
 impl Groups {
-    fn new(labels: &HashMap<i64, Labels>, query: &SeriesQuery) -> Self {
+    fn new(labels: &HashMap<SeriesId, Labels>, query: &SeriesQuery) -> Self {
         let mut groups = Self {
             by_series: HashMap::new(),
             labels: vec![Labels::default()],

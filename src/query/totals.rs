@@ -1,31 +1,33 @@
-//! The `profiles` table kept decoded between questions, a file at a time: for each profile type and series the times and totals of its profiles.
+//! The `profiles` table kept decoded between questions, a file at a time: for each profile type and series the times
+//! and totals of its profiles.
 //!
-//! In: a filter. Out: runs of profiles of one type and series ([`Run`]), those of files from the cache, those of heads as they are now. Files never change, so what is kept is never
-//! stale; it is bounded by bytes. Time lines, label questions and periods are answered from runs; who needs profile ids reads the table.
+//! In: a filter. Out: runs of profiles of one type and series ([`Run`]), those of files from the cache, those of heads
+//! as they are now. Files never change, so what is kept is never stale. Time lines, label questions and periods are
+//! answered from runs; who needs profile ids reads the table.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use arrow::record_batch::RecordBatch;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
+use crate::profile::{SeriesId, TimeSpan};
+use crate::query::cache::{Bytes, Cache};
 use crate::query::runtime::Runtime;
-use crate::query::unused::Looks;
 use crate::query::{QueryError, heads, scan, stream};
-use crate::store::schema::Table;
+use crate::store::schema::column::{PERIOD, PROFILE_TYPE, SERIES, TIME, TOTAL};
+use crate::store::schema::{self, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
+use crate::store::stats::Bounds;
 
 /// Profiles of one type and series, ascending by time.
 #[derive(Default)]
 pub(crate) struct Run {
     pub(crate) profile_type: Arc<str>,
-    pub(crate) series: i64,
+    pub(crate) series: SeriesId,
     /// Time of the first and of the last, beside what is looked at first; `None` for no profiles.
-    span: Option<(i64, i64)>,
+    bounds: Option<Bounds<i64>>,
     times: Vec<i64>,
     totals: Vec<i64>,
     /// One for all, or one a profile.
@@ -35,64 +37,53 @@ pub(crate) struct Run {
 /// All runs of a file or head.
 pub(crate) type Runs = Arc<[Run]>;
 
-/// What was read of the `profiles` table before.
-pub(crate) struct TotalsCache {
-    limit: usize,
-    state: Mutex<State>,
+/// The runs of files, by path.
+pub(crate) type TotalsCache = Cache<String, Runs>;
+
+impl Bytes for [Run] {
+    fn bytes(&self) -> usize {
+        self.iter().map(Run::bytes).sum()
+    }
 }
 
-#[derive(Default)]
-struct State {
-    files: HashMap<String, Entry>,
-    bytes: usize,
-    clock: u64,
-    looks: Looks,
-}
-
-struct Entry {
-    runs: Runs,
-    bytes: usize,
-    used: u64,
-}
-
-const COLUMNS: [&str; 5] = ["series", "profile_type", "time", "total", "period"];
+const COLUMNS: [&str; 5] = [SERIES, PROFILE_TYPE, TIME, TOTAL, PERIOD];
 
 impl Run {
-    /// Whether there is a profile with `start <= time < end`; its ends nearly always say so without a search.
-    pub(crate) fn occurs(&self, time: Option<(i64, i64)>) -> bool {
-        let Some((first, last)) = self.span else {
+    /// Whether there is a profile in `time`; its ends nearly always say so without a search.
+    pub(crate) fn occurs(&self, time: Option<TimeSpan>) -> bool {
+        let Some(Bounds { least, most }) = self.bounds else {
             return false;
         };
-        let Some((start, end)) = time else {
+        let Some(span) = time else {
             return true;
         };
-        let inside = |time: i64| start <= time && time < end;
-        inside(first) || inside(last) || (first < start && end <= last && !self.rows(time).is_empty())
+        let is_within = least < span.start && span.end <= most;
+        span.contains(least) || span.contains(most) || (is_within && !self.rows(time).is_empty())
     }
 
-    /// Time and total of the profiles with `start <= time < end`.
-    pub(crate) fn between(&self, time: Option<(i64, i64)>) -> impl ExactSizeIterator<Item = (i64, i64)> {
+    /// Time and total of the profiles in `time`.
+    pub(crate) fn between(&self, time: Option<TimeSpan>) -> impl ExactSizeIterator<Item = (i64, i64)> {
         let rows = self.rows(time);
         let times = self.times[rows.clone()].iter().copied();
         times.zip(self.totals[rows].iter().copied())
     }
 
     /// The longest period of those.
-    pub(crate) fn longest_period(&self, time: Option<(i64, i64)>) -> Option<i64> {
+    pub(crate) fn longest_period(&self, time: Option<TimeSpan>) -> Option<i64> {
         let rows = self.rows(time);
-        match self.periods.len() == self.times.len() {
-            true => self.periods[rows].iter().copied().max(),
-            false if rows.is_empty() => None,
-            false => self.periods.first().copied(),
+        if self.periods.len() == self.times.len() {
+            self.periods[rows].iter().copied().max()
+        } else {
+            self.periods.first().copied().filter(|_| !rows.is_empty())
         }
     }
 
-    fn rows(&self, time: Option<(i64, i64)>) -> std::ops::Range<usize> {
-        let Some((start, end)) = time else {
+    fn rows(&self, time: Option<TimeSpan>) -> std::ops::Range<usize> {
+        let Some(span) = time else {
             return 0..self.times.len();
         };
-        let first = self.times.partition_point(|time| *time < start);
-        first..self.times.partition_point(|time| *time < end).max(first)
+        let first = self.times.partition_point(|time| *time < span.start);
+        first..self.times.partition_point(|time| *time < span.end).max(first)
     }
 
     fn finish(&mut self) {
@@ -111,7 +102,8 @@ impl Run {
         for column in [&mut self.times, &mut self.totals, &mut self.periods] {
             column.shrink_to_fit();
         }
-        self.span = self.times.first().copied().zip(self.times.last().copied());
+        let ends = self.times.first().zip(self.times.last());
+        self.bounds = ends.map(|(first, last)| Bounds::new(*first, *last));
     }
 
     fn bytes(&self) -> usize {
@@ -119,74 +111,8 @@ impl Run {
     }
 }
 
-impl TotalsCache {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            state: Mutex::default(),
-        }
-    }
-
-    fn get(&self, path: &str) -> Option<Runs> {
-        let mut state = self.state.lock();
-        state.clock += 1;
-        let clock = state.clock;
-        let entry = state.files.get_mut(path)?;
-        entry.used = clock;
-        Some(entry.runs.clone())
-    }
-
-    fn keep(&self, path: &str, runs: &Runs) {
-        let bytes = 256 + runs.iter().map(Run::bytes).sum::<usize>();
-        if bytes > self.limit {
-            return;
-        }
-        let mut state = self.state.lock();
-        state.clock += 1;
-        let entry = Entry {
-            runs: runs.clone(),
-            bytes,
-            used: state.clock,
-        };
-        if let Some(before) = state.files.insert(path.to_owned(), entry) {
-            state.bytes -= before.bytes;
-        }
-        state.bytes += bytes;
-        while state.bytes > self.limit {
-            let oldest = state.files.iter().min_by_key(|(_, entry)| entry.used);
-            let Some(oldest) = oldest.map(|(path, _)| path.clone()) else {
-                return;
-            };
-            if let Some(entry) = state.files.remove(&oldest) {
-                state.bytes -= entry.bytes;
-            }
-        }
-    }
-
-    /// Keeps only what was read of these files.
-    pub(crate) fn retain(&self, files: &HashSet<&str>) {
-        let mut state = self.state.lock();
-        state.files.retain(|path, _| files.contains(path.as_str()));
-        state.count();
-    }
-
-    /// Drops what was not asked for in the last [five looks](crate::query::unused).
-    pub(crate) fn forget_unused(&self) {
-        let mut state = self.state.lock();
-        let clock = state.clock;
-        let used = state.looks.look(clock);
-        state.files.retain(|_, entry| entry.used > used);
-        state.count();
-    }
-}
-
-impl State {
-    fn count(&mut self) {
-        self.bytes = self.files.values().map(|entry| entry.bytes).sum();
-    }
-}
-
-/// The runs that may hold profiles that the filter lets through: all that match its type and series, at any time; ask a run for the time.
+/// The runs that may hold profiles that the filter lets through: all that match its type and series, at any time; ask
+/// a run for the time.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<TotalsCache>,
@@ -202,13 +128,13 @@ pub(crate) fn load(
             .count();
         let (mut found, mut read) = (Vec::new(), 0);
         for file in files {
-            if let Some(runs) = cache.get(&file.path) {
+            if let Some(runs) = cache.get(file.path.as_str()) {
                 found.push(runs);
                 continue;
             }
             read += 1;
             let runs = read_file(&runtime, &snapshot, file).await?;
-            cache.keep(&file.path, &runs);
+            cache.put(file.path.clone(), runs.clone());
             found.push(runs);
         }
         runtime.count_files(all - read, read);
@@ -231,14 +157,14 @@ impl Chosen {
     /// The runs of the filter's type and series.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
         let kind = self.filter.profile_type.as_deref();
-        let series: Option<&HashSet<i64>> = self.filter.series.as_deref();
+        let series: Option<&HashSet<SeriesId>> = self.filter.series.as_deref();
         self.runs.iter().flat_map(|runs| runs.iter()).filter(move |run| {
             kind.is_none_or(|wanted| *run.profile_type == *wanted) && series.is_none_or(|set| set.contains(&run.series))
         })
     }
 
     /// The time that was asked for.
-    pub(crate) fn time(&self) -> Option<(i64, i64)> {
+    pub(crate) fn time(&self) -> Option<TimeSpan> {
         self.filter.time
     }
 }
@@ -266,24 +192,24 @@ fn read_file(
 #[derive(Default)]
 struct Builder {
     runs: Vec<Run>,
-    index: HashMap<(Arc<str>, i64), usize>,
+    index: HashMap<(Arc<str>, SeriesId), usize>,
     types: Vec<Arc<str>>,
 }
 
 impl Builder {
     fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
-        let series = batch.column(0).as_primitive::<Int64Type>().values();
-        let types = batch.column(1).as_string::<i32>();
-        let times = batch.column(2).as_primitive::<TimestampMicrosecondType>().values();
-        let totals = batch.column(3).as_primitive::<Int64Type>().values();
-        let periods = batch.column(4).as_primitive::<Int64Type>().values();
+        let series = schema::integers(batch, SERIES)?;
+        let types = schema::texts(batch, PROFILE_TYPE)?;
+        let times = schema::times(batch, TIME)?;
+        let totals = schema::integers(batch, TOTAL)?;
+        let periods = schema::integers(batch, PERIOD)?;
         let mut last: Option<usize> = None;
         for row in 0..batch.num_rows() {
-            let kind = types.value(row);
-            let same = last.filter(|at| self.runs[*at].series == series[row] && *self.runs[*at].profile_type == *kind);
+            let (kind, series) = (types.value(row), SeriesId(series[row]));
+            let same = last.filter(|at| self.runs[*at].series == series && *self.runs[*at].profile_type == *kind);
             let at = match same {
                 Some(at) => at,
-                None => self.run(kind, series[row]),
+                None => self.run(kind, series),
             };
             last = Some(at);
             let run = &mut self.runs[at];
@@ -294,7 +220,7 @@ impl Builder {
         Ok(())
     }
 
-    fn run(&mut self, kind: &str, series: i64) -> usize {
+    fn run(&mut self, kind: &str, series: SeriesId) -> usize {
         // There are few types, and runs that share the text are told together sooner.
         let kind = match self.types.iter().find(|known| ***known == *kind) {
             Some(known) => known.clone(),
@@ -337,7 +263,7 @@ mod tests {
         run.finish();
         for start in 0..70 {
             for end in start..70 {
-                let time = Some((start, end));
+                let time = Some(TimeSpan::new(start, end));
                 assert_eq!(run.occurs(time), run.between(time).len() > 0, "{start} {end}");
             }
         }

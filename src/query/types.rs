@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType};
+use crate::profile::{Labels, ProfileType, TimeSpan};
 use crate::query::QueryError;
 
 /// A span of time, start included, end not, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
-    /// First millisecond.
+    /// First millisecond that is in it.
     pub start_ms: i64,
     /// First millisecond after.
     pub end_ms: i64,
@@ -20,40 +20,40 @@ pub struct TimeRange {
 /// How profiles that fall into one step are put together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Aggregation {
-    /// Sum of the totals.
+    /// The sum of the totals of the profiles.
     #[default]
     Sum,
-    /// Mean of the totals.
+    /// The mean of the totals of the profiles.
     Average,
 }
 
 /// A question for time lines.
 #[derive(Debug, Clone)]
 pub struct SeriesQuery {
-    /// Type of the profiles.
+    /// The one type that is asked for.
     pub profile_type: ProfileType,
     /// Conditions on the labels, all of which hold.
     pub matchers: Vec<Matcher>,
-    /// When.
+    /// Only profiles that start in this range.
     pub range: TimeRange,
     /// Length of a step in seconds, at least a millisecond.
     pub step: f64,
     /// Labels by which profiles are kept apart; none gives one series without labels.
     pub group_by: Vec<String>,
-    /// See [`Aggregation`].
+    /// How profiles of one step are put together.
     pub aggregation: Aggregation,
     /// Only so many series, those with the largest sum; 0 for all.
     pub limit: usize,
 }
 
-/// A question for stacks.
+/// A question for stacks and their values.
 #[derive(Debug, Clone)]
 pub struct StackQuery {
-    /// Type of the profiles.
+    /// The one type that is asked for.
     pub profile_type: ProfileType,
     /// Conditions on the labels, all of which hold.
     pub matchers: Vec<Matcher>,
-    /// When.
+    /// Only profiles that start in this range.
     pub range: TimeRange,
     /// Only stacks that begin with these functions, root first; empty for all.
     pub call_site: Vec<String>,
@@ -68,13 +68,13 @@ pub struct StackQuery {
 /// What tells the functions of a flame graph apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Their names alone.
+    /// Names alone: two files with one name are one function.
     Names,
     /// Name, file and binary; each has its line.
     Files,
 }
 
-/// One time line.
+/// One time line of the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesPoints {
     /// The labels asked for by `group_by` as far as the series have them.
@@ -83,7 +83,7 @@ pub struct SeriesPoints {
     pub points: Vec<(i64, f64)>,
 }
 
-/// What a query may use.
+/// Bounds on time, memory and answers of queries.
 #[derive(Debug, Clone)]
 pub struct QueryLimits {
     /// Time limit of each query.
@@ -103,6 +103,8 @@ pub struct QueryLimits {
     pub max_query_length: Duration,
     /// Bytes of decoded stack frames kept between queries.
     pub stack_cache_bytes: usize,
+    /// Bytes of labels of series kept between queries.
+    pub series_cache_bytes: usize,
     /// Bytes of decoded sample rows kept between queries.
     pub block_cache_bytes: usize,
     /// Bytes of times and totals of profiles kept between queries.
@@ -114,7 +116,7 @@ pub struct QueryLimits {
 }
 
 impl TimeRange {
-    /// All of time.
+    /// All of time that microseconds can count.
     pub const ALL: TimeRange = TimeRange {
         start_ms: i64::MIN / 1000,
         end_ms: i64::MAX / 1000,
@@ -125,12 +127,13 @@ impl TimeRange {
         Self { start_ms, end_ms }
     }
 
-    /// Start and end in microseconds, as the tables keep time.
-    pub fn micros(self) -> (i64, i64) {
-        (self.start_ms.saturating_mul(1000), self.end_ms.saturating_mul(1000))
+    /// The span in microseconds, as the tables keep time.
+    pub fn micros(self) -> TimeSpan {
+        TimeSpan::new(self.start_ms.saturating_mul(1000), self.end_ms.saturating_mul(1000))
     }
 
-    /// Fails when the range is absent, turned round, or longer than `max` (zero: any length). Texts are those that Pyroscope's clients know.
+    /// Fails when the range is absent, turned round, or longer than `max` (zero: any length). Texts are those that
+    /// Pyroscope's clients know.
     pub fn check(self, max: Duration) -> Result<(), QueryError> {
         if self.start_ms == 0 && self.end_ms == 0 {
             return Err(QueryError::invalid("missing time range in the query"));
@@ -176,6 +179,7 @@ impl Default for QueryLimits {
             max_output_bytes: 512 << 20,
             max_query_length: Duration::ZERO,
             stack_cache_bytes: 256 << 20,
+            series_cache_bytes: 128 << 20,
             block_cache_bytes: 64 << 20,
             totals_cache_bytes: 32 << 20,
             footer_cache_bytes: 32 << 20,

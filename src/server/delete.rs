@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use crate::profile::TimeSpan;
 use crate::server::ServerState;
 use crate::server::tenant::tenant;
 use crate::server::token::AdminToken;
@@ -64,7 +65,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     let now_ms = chrono::Utc::now().timestamp_millis();
     let from_us = question.from.unwrap_or(0).saturating_mul(1000);
     let until_us = question.to.unwrap_or(now_ms).saturating_mul(1000);
-    let deletion = Deletion::new(tenant.to_string(), question.selector, (from_us, until_us));
+    let deletion = Deletion::new(tenant.to_string(), question.selector, TimeSpan::new(from_us, until_us));
     if deletion.from_us >= deletion.until_us {
         return Err(ConnectError::invalid("`from` must be before `to`"));
     }

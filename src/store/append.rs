@@ -1,7 +1,8 @@
-//! From a push to the log: profiles are decoded a group at a time, each group charged to the budget, and queued for the log.
+//! From a push to the log: profiles are decoded a group at a time, each group charged to the budget, and queued for
+//! the log.
 //!
-//! In: the profiles of one push. Out: an error for each that is refused, when all others are durable and in the head. A push may hold
-//! more than the budget: its groups follow each other as the log and the head take those before.
+//! In: the profiles of one push. Out: an error for each that is refused, when all others are durable and in the head.
+//! A push may hold more than the budget: its groups follow each other as the log and the head take those before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +24,8 @@ use crate::store::wal::{Log, Refused};
 /// Errors of an append, with the index of the profile in the batch.
 pub type AppendErrors = Vec<(usize, SinkError)>;
 
-/// Profiles that take no more memory than this are decoded at once: it takes less than the half millisecond that a change of threads
-/// is worth. It is on what they unpack to, not on what was sent.
+/// Profiles that take no more memory than this are decoded at once: it takes less than the half millisecond that a
+/// change of threads is worth. It is on what they unpack to, not on what was sent.
 const LIGHT_BYTES: usize = 1 << 20;
 
 /// Records of fewer bytes are copied to the log's buffer at once.
@@ -41,37 +42,33 @@ const ROOM_WAIT: Duration = Duration::from_secs(5);
 const BUDGET_WAIT: Duration = Duration::from_secs(30);
 
 /// What takes profiles in.
-pub struct Intake {
-    /// Settings of the store.
-    pub config: Arc<StoreConfig>,
+pub(crate) struct Intake {
+    pub(crate) config: Arc<StoreConfig>,
     /// Counts what is refused and dropped.
-    pub metrics: Metrics,
+    pub(crate) metrics: Metrics,
     /// Memory of profiles on their way to the head.
-    pub budget: Budget,
-    /// Where they are queued.
-    pub log: Arc<Log<Pending>>,
+    pub(crate) budget: Budget,
+    pub(crate) log: Arc<Log<Pending>>,
     /// The heads, whose size bounds what is taken.
-    pub published: Arc<Published>,
+    pub(crate) published: Arc<Published>,
     /// Waited for when the heads are full.
-    pub flushes: Arc<Flushes>,
+    pub(crate) flushes: Arc<Flushes>,
     /// Says when nothing is taken any more.
-    pub lifecycle: Arc<Lifecycle>,
+    pub(crate) lifecycle: Arc<Lifecycle>,
 }
 
 /// Accepted profiles of one append, on their way through the log.
-pub struct Pending {
-    /// Whose they are.
-    pub tenant: Arc<str>,
+pub(crate) struct Pending {
+    pub(crate) tenant: Arc<str>,
     /// The profiles whose records were queued.
-    pub profiles: Vec<Prepared>,
-    /// Where the result goes.
-    pub reply: oneshot::Sender<Result<(), SinkError>>,
+    pub(crate) profiles: Vec<Prepared>,
+    pub(crate) reply: oneshot::Sender<Result<(), SinkError>>,
     /// Their part of the budget, held until the head has them.
     _charge: Charge,
 }
 
 /// A profile as it came.
-pub enum Arrived {
+pub(crate) enum Arrived {
     /// pprof.
     Packed(RawProfile),
     /// Columns.
@@ -108,7 +105,6 @@ struct Accepted {
     raw: RawProfile,
 }
 
-/// What came of a group.
 #[derive(Default)]
 struct Decoded {
     accepted: Vec<Accepted>,
@@ -121,7 +117,7 @@ struct Decoded {
 type Waiting = (Vec<usize>, oneshot::Receiver<Result<(), SinkError>>);
 
 /// Stores profiles; the tenant's limits decide which.
-pub async fn append(intake: Arc<Intake>, tenant: Arc<str>, profiles: Vec<Arrived>) -> AppendErrors {
+pub(crate) async fn append(intake: Arc<Intake>, tenant: Arc<str>, profiles: Vec<Arrived>) -> AppendErrors {
     let limits = &intake.config.limits;
     let to_prepare = |arrived| match arrived {
         Arrived::Packed(raw) => {
@@ -339,7 +335,8 @@ fn queue(intake: &Intake, tenant: Arc<str>, accepted: Vec<Accepted>, charge: Cha
 }
 
 impl Accepted {
-    /// What the profile takes until the head has it, what the head will grow by, and its bytes here and in the log's buffer.
+    /// What the profile takes until the head has it, what the head will grow by, and its bytes here and in the log's
+    /// buffer.
     fn bytes(&self) -> usize {
         self.prepared.bytes() + self.prepared.growth() + 2 * self.raw.pprof.len() + self.header.len()
     }
@@ -347,7 +344,7 @@ impl Accepted {
 
 impl Intake {
     /// Why the store takes no profiles, if so: a word of the metric's label `reason`, and a text.
-    pub fn unavailable(&self) -> Option<(&'static str, String)> {
+    pub(crate) fn unavailable(&self) -> Option<(&'static str, String)> {
         if self.lifecycle.is_closing() {
             return Some(("closing", "the store is closing".to_owned()));
         }

@@ -1,7 +1,7 @@
 //! The thread that applies durable profiles to the head.
 //!
-//! It receives the log's events in the order of the log, so a rotation splits profiles exactly as the segments do, and no profile is
-//! queryable before it is durable.
+//! It receives the log's events in the order of the log, so a rotation splits profiles exactly as the segments do, and
+//! no profile is queryable before it is durable.
 
 use std::sync::Arc;
 
@@ -15,20 +15,19 @@ use crate::store::published::Published;
 use crate::store::wal::{LogEvent, LogEvents};
 
 /// What the thread works with.
-pub struct Applier {
-    /// Settings of the store.
-    pub config: Arc<StoreConfig>,
+pub(crate) struct Applier {
+    pub(crate) config: Arc<StoreConfig>,
     /// Counts what is applied.
-    pub metrics: Metrics,
+    pub(crate) metrics: Metrics,
     /// The head that is filled.
-    pub published: Arc<Published>,
+    pub(crate) published: Arc<Published>,
     /// Woken when the head is full.
-    pub flushes: Arc<Flushes>,
+    pub(crate) flushes: Arc<Flushes>,
 }
 
 impl Applier {
     /// Body of the thread; ends when the log does.
-    pub fn run(&self, events: &LogEvents<Pending>) {
+    pub(crate) fn run(&self, events: &LogEvents<Pending>) {
         while let Ok(event) = events.recv() {
             match event {
                 LogEvent::Durable(items) => self.apply(items),

@@ -1,7 +1,9 @@
-//! Records of the log that cannot be replayed or flushed: kept beside the log, each in a file of its own, with the reason.
+//! Records of the log that cannot be replayed or flushed: kept beside the log, each in a file of its own, with the
+//! reason.
 //!
-//! `NNNNNNNNNNNN-K.damaged` is a segment file that holds record `K` (from 0) of that segment; `.damaged.txt` beside it says why. The
-//! server never reads or deletes them; `repair` makes a segment of one that a newer program, or another configuration, can read.
+//! `NNNNNNNNNNNN-K.damaged` is a segment file that holds record `K` (from 0) of that segment; `.damaged.txt` beside it
+//! says why. The server never reads or deletes them; `repair` makes a segment of one that a newer program, or another
+//! configuration, can read.
 
 use std::fs;
 use std::io;
@@ -14,26 +16,22 @@ use crate::store::StoreError;
 
 /// Place of a record in the log: its segment, and its number there from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RecordPlace {
-    /// Number of the segment.
-    pub segment: u64,
+pub(crate) struct RecordPlace {
+    pub(crate) segment: u64,
     /// Number of the record in the segment.
-    pub record: u64,
+    pub(crate) record: u64,
 }
 
 /// A record that cannot be used.
 #[derive(Debug, Clone)]
-pub struct BadRecord {
-    /// Where it stands.
-    pub place: RecordPlace,
-    /// Its bytes.
-    pub payload: Bytes,
-    /// What is wrong with it.
-    pub reason: String,
+pub(crate) struct BadRecord {
+    pub(crate) place: RecordPlace,
+    pub(crate) payload: Bytes,
+    pub(crate) reason: String,
 }
 
 /// Writes a record to a file of its own, durable when it returns. Writing the same record again changes nothing.
-pub fn put_aside(folder: &Path, bad: &BadRecord) -> Result<PathBuf, StoreError> {
+pub(crate) fn put_aside(folder: &Path, bad: &BadRecord) -> Result<PathBuf, StoreError> {
     let RecordPlace { segment, record } = bad.place;
     let path = folder.join(format!("{segment:012}-{record}.damaged"));
     let mut bytes = segment::MAGIC.to_vec();
@@ -46,7 +44,7 @@ pub fn put_aside(folder: &Path, bad: &BadRecord) -> Result<PathBuf, StoreError> 
 }
 
 /// The files of records that were put aside, in the order of the log.
-pub fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -66,12 +64,12 @@ pub fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 /// The segment that held the record of a file of [`list`].
-pub fn segment_of(path: &Path) -> Option<u64> {
+pub(crate) fn segment_of(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
 /// Why a record was put aside, as far as it is known.
-pub fn reason(path: &Path) -> String {
+pub(crate) fn reason(path: &Path) -> String {
     fs::read_to_string(path.with_extension("damaged.txt")).map_or_else(
         |_| "the reason is not known any more".to_owned(),
         |text| text.trim().to_owned(),
@@ -79,6 +77,6 @@ pub fn reason(path: &Path) -> String {
 }
 
 /// Removes the reason of a record that is used again.
-pub fn forget_reason(path: &Path) {
+pub(crate) fn forget_reason(path: &Path) {
     let _ = fs::remove_file(path.with_extension("damaged.txt"));
 }

@@ -15,10 +15,8 @@ use crate::store::record::{self, Record};
 /// Memory of the records that are decoded at once: some tens of profiles a core.
 const BATCH_BYTES: usize = 64 << 20;
 
-/// A replay ended early.
 #[derive(Debug, thiserror::Error)]
-pub enum ReplayError {
-    /// A file cannot be read.
+pub(crate) enum ReplayError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A record made the program fail; the head that it was applied to is of no use.
@@ -36,7 +34,6 @@ pub struct Batch<'a> {
     bytes: usize,
     /// Records met, those that are skipped too.
     pub records: u64,
-    /// Records applied.
     pub applied: u64,
     /// Records that cannot be read.
     pub unreadable: Vec<BadRecord>,

@@ -1,12 +1,13 @@
-//! Bytes that profiles take between their arrival and the head: one budget for what is decoded, what waits for the log, and what
-//! waits for the head.
+//! Bytes that profiles take between their arrival and the head: one budget for what is decoded, what waits for the
+//! log, and what waits for the head.
 //!
-//! A profile is charged before it is opened, with the most that decoding can take ([`Budget::reserve`]), and from then on with what
-//! it really takes ([`Budget::settle`]) until the head has it. Reservations are served in the order in which they came.
+//! A profile is charged before it is opened, with the most that decoding can take ([`Budget::reserve`]), and from then
+//! on with what it really takes ([`Budget::settle`]) until the head has it. Reservations are served in the order in
+//! which they came.
 //!
-//! Nobody waits for ever: a charge shrinks or is given back without further units. What a few profiles take beyond their reservation,
-//! as a small one with very deep stacks does, is not taken from the units, for which others may wait that hold some themselves, but
-//! allowed to one at a time; that one waits for nothing but the log and the head.
+//! Nobody waits for ever: a charge shrinks or is given back without further units. What a few profiles take beyond
+//! their reservation, as a small one with very deep stacks does, is not taken from the units, for which others may
+//! wait that hold some themselves, but allowed to one at a time; that one waits for nothing but the log and the head.
 
 use std::sync::Arc;
 
@@ -14,22 +15,21 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::base::bytes::{ByteBudget, HeldBytes};
 
-/// The budget.
 #[derive(Clone)]
-pub struct Budget {
+pub(crate) struct Budget {
     bytes: ByteBudget,
     beyond: Arc<Semaphore>,
 }
 
 /// A part of the budget, given back when it is dropped.
-pub struct Charge {
+pub(crate) struct Charge {
     held: HeldBytes,
     _beyond: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
     /// A budget of so many bytes.
-    pub fn new(bytes: usize) -> Self {
+    pub(crate) fn new(bytes: usize) -> Self {
         Self {
             bytes: ByteBudget::new(bytes),
             beyond: Arc::new(Semaphore::new(1)),
@@ -37,13 +37,13 @@ impl Budget {
     }
 
     /// Waits for `bytes`, or for the whole budget when they are more. `None` when the store is closed.
-    pub async fn reserve(&self, bytes: usize) -> Option<Charge> {
+    pub(crate) async fn reserve(&self, bytes: usize) -> Option<Charge> {
         let held = self.bytes.take(bytes).await;
         Some(Charge { held, _beyond: None })
     }
 
     /// Makes `charge` one of `bytes`: gives the rest back, or waits until it may take more than it reserved.
-    pub async fn settle(&self, mut charge: Charge, bytes: usize) -> Option<Charge> {
+    pub(crate) async fn settle(&self, mut charge: Charge, bytes: usize) -> Option<Charge> {
         if bytes > charge.held.bytes() {
             charge._beyond = Some(self.beyond.clone().acquire_owned().await.ok()?);
         } else {
@@ -53,7 +53,7 @@ impl Budget {
     }
 
     /// Bytes that are charged now.
-    pub fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         self.bytes.total() - self.bytes.free()
     }
 }

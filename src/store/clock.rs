@@ -1,7 +1,7 @@
 //! What time it is for the store: the system's clocks, or those that a test moves.
 //!
-//! Times of receipt, ages of profiles and files, and what retention, downsampling and vacuum do about them follow the wall clock. Waits and budgets follow the
-//! monotonic clock of the system.
+//! Times of receipt, ages of profiles and files, and what retention, downsampling and vacuum do about them follow the
+//! wall clock. Waits and budgets follow the monotonic clock of the system.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -46,7 +46,6 @@ impl Clock {
         }
     }
 
-    /// The time.
     pub fn now(&self) -> SystemTime {
         self.wall.as_ref().map_or_else(SystemTime::now, |now| now())
     }

@@ -11,18 +11,19 @@ use crate::store::limits::Limits;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::wal::SyncMode;
 
-/// Settings of a store.
+/// What a store is opened with.
 #[derive(Debug, Clone)]
 pub struct StoreConfig {
     /// The data folder; created when it is not there.
     pub dir: PathBuf,
-    /// A head of so many bytes in memory is flushed, 32 MiB. While the heads hold twice as much, appends wait for the flush.
+    /// A head of so many bytes in memory is flushed, 32 MiB. While the heads hold twice as much, appends wait for the
+    /// flush.
     pub flush_bytes: u64,
     /// A head whose first profile is so old is flushed, 5 minutes.
     pub flush_age: Duration,
     /// Profiles are refused while all heads together hold more, because flushing fails or cannot keep up, 256 MiB.
     pub head_limit_bytes: u64,
-    /// Limits on profiles.
+    /// What is refused of a profile.
     pub limits: Limits,
     /// Whether an acknowledgement waits for the disk.
     pub sync: SyncMode,
@@ -30,7 +31,7 @@ pub struct StoreConfig {
     pub checkpoint_interval: u64,
     /// Merging, retention and deletion of files.
     pub maintenance: MaintenanceConfig,
-    /// What time it is.
+    /// The clocks, which tests set.
     pub clock: Clock,
     /// The bucket of the tables; `None` keeps them in the data folder.
     pub bucket: Option<BucketOptions>,

@@ -1,5 +1,6 @@
-//! Everything in a data folder damaged in turn: what `check` calls it, whether the store still opens and with what it says otherwise, what `repair` does about
-//! it, and which profiles are there in the end. A table of cases; the folder has a checkpoint, entries after it, files and a log.
+//! Everything in a data folder damaged in turn: what `check` calls it, whether the store still opens and with what it
+//! says otherwise, what `repair` does about it, and which profiles are there in the end. A table of cases; the folder
+//! has a checkpoint, entries after it, files and a log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,9 +92,10 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let (path, target) = entry.map(|entry| (entry.path(), to.join(entry.file_name()))).unwrap();
-        match path.is_dir() {
-            true => copy(&path, &target),
-            false => drop(fs::copy(&path, &target).unwrap()),
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
         }
     }
 }

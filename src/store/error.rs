@@ -15,9 +15,9 @@ pub enum StoreError {
     Io {
         /// What was being done, as a verb: `write`, `create`.
         action: &'static str,
-        /// The file or folder.
+        /// The file or folder that it happened to.
         path: PathBuf,
-        /// The reason.
+        /// What the operating system said.
         source: io::Error,
     },
     /// Another process holds the folder.
@@ -26,7 +26,7 @@ pub enum StoreError {
     /// The folder was written by a newer program.
     #[error("the data folder {} has layout version {found}, this program knows versions up to {known}: use a newer program", path.display())]
     NewerLayout {
-        /// The folder.
+        /// The folder of the store.
         path: PathBuf,
         /// Version that the folder has.
         found: u32,
@@ -36,9 +36,9 @@ pub enum StoreError {
     /// A file of the folder does not hold what it should.
     #[error("the file {} is damaged: {reason}", path.display())]
     Damaged {
-        /// The file.
+        /// The file that is damaged.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with its contents.
         reason: String,
     },
     /// An operation on a Delta table failed.
@@ -46,7 +46,7 @@ pub enum StoreError {
     Table {
         /// What was being done, as a verb.
         action: &'static str,
-        /// The table.
+        /// The table that it happened to.
         table: Table,
         /// The reason that the Delta library gave.
         reason: String,
@@ -54,9 +54,9 @@ pub enum StoreError {
     /// A bucket cannot be used as it is configured.
     #[error("cannot use the bucket {address}: {reason}")]
     Bucket {
-        /// Its address.
+        /// The address of the bucket.
         address: String,
-        /// What is wrong.
+        /// Why it cannot be used.
         reason: String,
     },
     /// Files were to be exchanged that another program has exchanged or deleted meanwhile.
@@ -65,7 +65,7 @@ pub enum StoreError {
     /// A Parquet file could not be written.
     #[error("cannot write the parquet file {}: {reason}", path.display())]
     Parquet {
-        /// The file.
+        /// The file that was written or read.
         path: PathBuf,
         /// The reason that the Parquet library gave.
         reason: String,
@@ -76,7 +76,7 @@ pub enum StoreError {
     /// A request for maintenance cannot be understood.
     #[error("{0}")]
     Request(String),
-    /// The store was closed.
+    /// The store was closed before the answer.
     #[error("the store is closed")]
     Closed,
     /// A thread of the store has ended, which only a restart mends.

@@ -48,7 +48,7 @@ pub enum Place {
     FolderSync(Table),
     /// An entry of a table's log is written under a temporary name.
     EntryWrite(Table),
-    /// The entry is synced.
+    /// The entry is synced under its temporary name.
     EntrySync(Table),
     /// The entry gets its name.
     EntryLink(Table),
@@ -87,8 +87,8 @@ pub trait FaultHook: Send + Sync {
     /// Rows of a flush are encoded; a hook may panic at them.
     fn encode(&self, _table: Table, _rows: &RecordBatch) {}
 
-    /// The records of so many appends are in the log and not yet synced; comes between the `done` of [`Place::LogWrite`] and the check of
-    /// [`Place::LogSync`].
+    /// The records of so many appends are in the log and not yet synced; comes between the `done` of
+    /// [`Place::LogWrite`] and the check of [`Place::LogSync`].
     fn logged(&self, _appends: usize) {}
 }
 

@@ -1,7 +1,7 @@
 //! Parquet files of one head: sorted, compressed, synced.
 //!
-//! In: a head's partition and table. Out: a file under the table's folder and what the Delta log needs to know of it. A file that is
-//! not committed is garbage without harm; its name tells whose it is ([`FileName`]).
+//! In: a head's partition and table. Out: a file under the table's folder and what the Delta log needs to know of it.
+//! A file that is not committed is garbage without harm; its name tells whose it is ([`FileName`]).
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -21,22 +21,23 @@ use crate::store::StoreError;
 use crate::store::delta::{NewFile, day_text};
 use crate::store::fault::{Faults, Place};
 use crate::store::head::Head;
-use crate::store::head::sorted::{BatchError, FileStats};
+use crate::store::head::sorted::BatchError;
 use crate::store::root::Root;
 use crate::store::schema::Table;
+use crate::store::stats::FileStats;
 
 /// Largest dictionary of profile ids of a row group.
 const ID_DICTIONARY_BYTES: usize = 16 << 20;
 
 /// Name of a file that a flush writes: `<last segment>-<attempt>-<writer>.parquet`.
 #[derive(Debug, Clone)]
-pub struct FileName {
+pub(crate) struct FileName {
     /// Last segment of the log that the file covers.
-    pub segment: u64,
+    pub(crate) segment: u64,
     /// Distinguishes attempts, so that no file is ever written twice.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// Identity of the writer.
-    pub writer: String,
+    pub(crate) writer: String,
 }
 
 impl FileName {
@@ -45,14 +46,14 @@ impl FileName {
     }
 
     /// The segment of a file name, when `writer` wrote the file.
-    pub fn segment_of(path: &str, writer: &str) -> Option<u64> {
+    pub(crate) fn segment_of(path: &str, writer: &str) -> Option<u64> {
         let (segment, rest) = name_of(path).strip_suffix(".parquet")?.split_once('-')?;
         let (_, owner) = rest.split_once('-')?;
         if owner == writer { segment.parse().ok() } else { None }
     }
 
     /// What the name of a file says, when a flush wrote it.
-    pub fn parse(path: &str) -> Option<Self> {
+    pub(crate) fn parse(path: &str) -> Option<Self> {
         let (segment, rest) = name_of(path).strip_suffix(".parquet")?.split_once('-')?;
         let (attempt, writer) = rest.split_once('-')?;
         uuid::Uuid::parse_str(writer).ok()?;
@@ -65,12 +66,12 @@ impl FileName {
 }
 
 /// The last part of a path.
-pub fn name_of(path: &str) -> &str {
+pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// Writes all files of a table for a head; durable when it returns.
-pub fn write_table(
+pub(crate) fn write_table(
     head: &Head,
     table: Table,
     root: &Root,
@@ -116,7 +117,7 @@ fn write_partition(
 }
 
 /// Encodes all tables of a head and keeps nothing of it; the error says why it cannot be done.
-pub fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
+pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
     for (tenant, day) in head.days() {
         for table in Table::ALL {
             let properties = builder(table, FLUSHED).map_err(|error| error.to_string())?.build();
@@ -142,50 +143,47 @@ pub fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a file goes.
 #[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
-    /// The table.
-    pub table: Table,
-    /// Where all tables lie.
-    pub root: &'a Root,
-    /// Partition: tenant.
-    pub tenant: &'a Arc<str>,
+pub(crate) struct Target<'a> {
+    pub(crate) table: Table,
+    pub(crate) root: &'a Root,
+    pub(crate) tenant: &'a Arc<str>,
     /// Partition: days since 1970.
-    pub day: i32,
+    pub(crate) day: i32,
 }
 
 /// How much work goes into a file.
 #[derive(Debug, Clone, Copy)]
-pub struct Effort {
+pub(crate) struct Effort {
     /// Compression level of zstd.
-    pub zstd: i32,
+    pub(crate) zstd: i32,
     /// Rows of a page: longer ones compress better, shorter ones are skipped better.
-    pub page_rows: usize,
+    pub(crate) page_rows: usize,
     /// Rows of a row group: many readers skip by row group only, and each has a dictionary of its own.
-    pub group_rows: usize,
-    /// Samples: the stacks of a series stand by how many rows they have, most first, instead of by their ids, and row groups end where a series does. Those
-    /// stacks that occur all the time come first, so the numbers of a row group's dictionary of times rise with time, and those of one series in an hour fit in a byte: both
-    /// compress better; it takes a second look at the rows.
-    pub stacks_by_rows: bool,
+    pub(crate) group_rows: usize,
+    /// Samples: the stacks of a series stand by how many rows they have, most first, instead of by their ids, and row
+    /// groups end where a series does. Those stacks that occur all the time come first, so the numbers of a row
+    /// group's dictionary of times rise with time, and those of one series in an hour fit in a byte: both compress
+    /// better; it takes a second look at the rows.
+    pub(crate) stacks_by_rows: bool,
 }
 
 /// A flush: it is written once and merged soon.
-pub const FLUSHED: Effort = Effort {
+pub(crate) const FLUSHED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
     group_rows: 1 << 20,
     stacks_by_rows: false,
 };
 /// A first merge: it is merged again when its hour is over.
-pub const MERGED: Effort = Effort {
+pub(crate) const MERGED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
     group_rows: 64 << 10,
     stacks_by_rows: false,
 };
 /// What stays: names, profiles, and samples of hours that are over. Written once, read often.
-pub const SETTLED: Effort = Effort {
+pub(crate) const SETTLED: Effort = Effort {
     zstd: 14,
     page_rows: 20_000,
     group_rows: 256 << 10,
@@ -193,7 +191,7 @@ pub const SETTLED: Effort = Effort {
 };
 
 /// A Parquet file that is being written.
-pub struct Output {
+pub(crate) struct Output {
     path: PathBuf,
     relative: String,
     root: Root,
@@ -206,7 +204,7 @@ pub struct Output {
 
 impl Output {
     /// Creates a file that must not exist.
-    pub fn create(target: Target<'_>, name: &str, effort: Effort, faults: &Faults) -> Result<Self, StoreError> {
+    pub(crate) fn create(target: Target<'_>, name: &str, effort: Effort, faults: &Faults) -> Result<Self, StoreError> {
         let (table, tenant, day) = (target.table, target.tenant.clone(), target.day);
         let relative = format!("tenant={tenant}/day={}/{name}", day_text(day));
         let path = target.root.name(&format!("{}/{relative}", table.name()));
@@ -252,13 +250,12 @@ impl Output {
         })
     }
 
-    /// Path of the file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Adds rows of the table's schema without the partition columns.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
         self.faults
             .check(Place::FileWrite(self.table))
             .map_err(StoreError::io("write", &self.path))?;
@@ -267,13 +264,12 @@ impl Output {
             .map_err(|error| parquet_error(&self.path, &error))
     }
 
-    /// Ends the row group.
-    pub fn end_group(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn end_group(&mut self) -> Result<(), StoreError> {
         self.writer.flush().map_err(|error| parquet_error(&self.path, &error))
     }
 
     /// Ends the file; it and its name are durable afterwards.
-    pub fn finish(self, stats: FileStats) -> Result<NewFile, StoreError> {
+    pub(crate) fn finish(self, stats: FileStats) -> Result<NewFile, StoreError> {
         let (path, faults, table) = (self.path, self.faults, self.table);
         faults
             .check(Place::FileWrite(table))
@@ -334,7 +330,8 @@ impl Write for Hashed {
     }
 }
 
-/// How a table's files are written. Dictionaries, the default, are smallest for every column of the samples (`layout_tests.rs` measures).
+/// How a table's files are written. Dictionaries, the default, are smallest for every column of the samples
+/// (`layout_tests.rs` measures).
 pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBuilder, parquet::errors::ParquetError> {
     let schema = table.schema();
     // Partition columns are not in the files.
@@ -373,7 +370,8 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
         .set_data_page_row_count_limit(effort.page_rows)
         .set_sorting_columns(Some(order))
         .set_statistics_enabled(EnabledStatistics::None);
-    // Every profile has an id of its own, and all its types have the same one: a dictionary, however large, keeps it once.
+    // Every profile has an id of its own, and all its types have the same one: a dictionary, however large, keeps it
+    // once.
     if index("profile_id").is_some() {
         builder = builder.set_column_dictionary_page_size_limit(ColumnPath::from("profile_id"), ID_DICTIONARY_BYTES);
     }
@@ -397,8 +395,9 @@ fn sync_folders(path: &Path, root: &Path, table: Table, faults: &Faults) -> std:
     Ok(())
 }
 
-/// Removes files of `table` that `writer` wrote but never committed: those of segments after `committed`. Returns how many.
-pub fn remove_uncommitted(root: &Root, table: Table, writer: &str, committed: u64) -> Result<usize, StoreError> {
+/// Removes files of `table` that `writer` wrote but never committed: those of segments after `committed`. Returns how
+/// many.
+pub(crate) fn remove_uncommitted(root: &Root, table: Table, writer: &str, committed: u64) -> Result<usize, StoreError> {
     let uncommitted = |path: &str| FileName::segment_of(path, writer).is_some_and(|segment| segment > committed);
     let found = root.parquet_files(table, uncommitted)?;
     for file in &found {

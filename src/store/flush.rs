@@ -1,8 +1,8 @@
 //! From a frozen head to committed tables: files, commits, publication, deletion of the log, in that order.
 //!
-//! A generation is a frozen head and the last log segment it covers. Each table is committed with that number as its transaction
-//! version, so an attempt after a failure or a crash does only what is missing. Segments are deleted when all four
-//! tables are durable, never before.
+//! A generation is a frozen head and the last log segment it covers. Each table is committed with that number as its
+//! transaction version, so an attempt after a failure or a crash does only what is missing. Segments are deleted when
+//! all four tables are durable, never before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,44 +23,41 @@ use crate::store::wal;
 
 /// A head that takes nothing more.
 #[derive(Clone)]
-pub struct Generation {
-    /// The rows.
-    pub head: Arc<Head>,
+pub(crate) struct Generation {
+    pub(crate) head: Arc<Head>,
     /// Last segment of the log with records of it.
-    pub last_segment: u64,
+    pub(crate) last_segment: u64,
 }
 
 /// The tables of a folder, open for writing, and who writes.
-pub struct Tables {
+pub(crate) struct Tables {
     /// In the order of [`Table::ALL`].
-    pub tables: Vec<DeltaTable>,
+    pub(crate) tables: Vec<DeltaTable>,
     /// Identity of the writer in transactions and file names.
-    pub writer: String,
+    pub(crate) writer: String,
     /// Counts attempts of this process, so that file names do not repeat.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// True after an attempt that failed and may have left files behind.
-    pub failed: bool,
-    /// For tests.
-    pub faults: Faults,
+    pub(crate) failed: bool,
+    pub(crate) faults: Faults,
 }
 
 /// What became of the tables' files.
-pub enum Outcome {
-    /// These were added.
+pub(crate) enum Outcome {
     Added(Vec<FileEntry>),
     /// An earlier attempt had committed already: the table must be listed anew.
     Unknown,
 }
 
 /// Outcomes of the tables that a generation is committed to, kept from attempt to attempt.
-pub type Progress = BTreeMap<Table, Outcome>;
+pub(crate) type Progress = BTreeMap<Table, Outcome>;
 
 /// All live files of some tables.
-pub type Lists = Vec<(Table, Vec<FileEntry>)>;
+pub(crate) type Lists = Vec<(Table, Vec<FileEntry>)>;
 
 impl Tables {
     /// Opens or creates the four tables in `root`.
-    pub fn open(root: &Root, writer: String, checkpoints: u64, faults: Faults) -> Result<Self, StoreError> {
+    pub(crate) fn open(root: &Root, writer: String, checkpoints: u64, faults: Faults) -> Result<Self, StoreError> {
         let tables = Table::ALL
             .into_iter()
             .map(|table| {
@@ -78,7 +75,7 @@ impl Tables {
     }
 
     /// The last segment committed to each table; 0 for none.
-    pub fn committed(&self) -> Result<Vec<u64>, StoreError> {
+    pub(crate) fn committed(&self) -> Result<Vec<u64>, StoreError> {
         self.tables
             .iter()
             .map(|table| {
@@ -90,7 +87,7 @@ impl Tables {
     }
 
     /// Live files of all tables.
-    pub fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
+    pub(crate) fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
         let mut files = Vec::new();
         for table in &self.tables {
             files.extend(table.files()?);
@@ -99,7 +96,7 @@ impl Tables {
     }
 
     /// The files of the tables whose outcome is unknown.
-    pub fn lists(&mut self, progress: &Progress) -> Result<Lists, StoreError> {
+    pub(crate) fn lists(&mut self, progress: &Progress) -> Result<Lists, StoreError> {
         let mut lists = Lists::new();
         for table in &mut self.tables {
             let kind = table.table();
@@ -112,7 +109,7 @@ impl Tables {
     }
 
     /// Commits a generation to every table that `progress` lacks. On an error `progress` holds what was done.
-    pub fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
+    pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         let failed_before = self.failed;
         let result = caught(|| self.try_commit(generation, failed_before, progress))
             .unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
@@ -120,7 +117,8 @@ impl Tables {
         result
     }
 
-    /// Writes the files of all tables before the first commit: what cannot be encoded is found while no table has any of it.
+    /// Writes the files of all tables before the first commit: what cannot be encoded is found while no table has any
+    /// of it.
     fn try_commit(
         &mut self,
         generation: &Generation,
@@ -181,7 +179,7 @@ impl Tables {
 }
 
 /// Deletes the segments up to `last`.
-pub fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), StoreError> {
+pub(crate) fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), StoreError> {
     for number in wal::segments(folder)? {
         if number <= last {
             let path = wal::segment_path(folder, number);

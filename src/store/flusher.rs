@@ -1,5 +1,5 @@
-//! The thread that flushes: one frozen generation at a time, again until it succeeds. Between flushes it looks for what other servers have
-//! committed.
+//! The thread that flushes: one frozen generation at a time, again until it succeeds. Between flushes it looks for
+//! what other servers have committed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,23 +28,19 @@ const RETRY_WAITS: [Duration; 5] = [
 ];
 
 /// What the thread works with.
-pub struct Flusher {
-    /// Settings of the store.
-    pub config: Arc<StoreConfig>,
-    /// Counts flushes.
-    pub metrics: Metrics,
+pub(crate) struct Flusher {
+    pub(crate) config: Arc<StoreConfig>,
+    pub(crate) metrics: Metrics,
     /// The head that is flushed, and where its files are published.
-    pub published: Arc<Published>,
+    pub(crate) published: Arc<Published>,
     /// The log, rotated before a flush.
-    pub log: Arc<Log<Pending>>,
+    pub(crate) log: Arc<Log<Pending>>,
     /// Folder of the log's segments.
-    pub log_folder: PathBuf,
-    /// Who waits for a flush.
-    pub flushes: Arc<Flushes>,
-    /// Says when to end.
-    pub lifecycle: Arc<Lifecycle>,
+    pub(crate) log_folder: PathBuf,
+    pub(crate) flushes: Arc<Flushes>,
+    pub(crate) lifecycle: Arc<Lifecycle>,
     /// The tables, open for writing.
-    pub tables: Tables,
+    pub(crate) tables: Tables,
 }
 
 enum Due {
@@ -55,7 +51,7 @@ enum Due {
 
 impl Flusher {
     /// Body of the thread; ends when the store stops.
-    pub fn run(mut self) {
+    pub(crate) fn run(mut self) {
         let mut progress = Progress::new();
         let mut failures = 0usize;
         let mut not_before = Instant::now();
@@ -131,8 +127,8 @@ impl Flusher {
         }
     }
 
-    /// The generation anew from the log, without the records that cannot be written; `None` when there are none. Queries see it from
-    /// now on.
+    /// The generation anew from the log, without the records that cannot be written; `None` when there are none.
+    /// Queries see it from now on.
     fn without_bad_records(&self, generation: &Generation, first: u64) -> Result<Option<Generation>, StoreError> {
         let range = first..=generation.last_segment;
         let bad = isolate::isolate(&self.log_folder, &range, &self.config.faults)?;

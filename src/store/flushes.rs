@@ -1,4 +1,5 @@
-//! Between the thread that flushes and those who wait for it: callers of a flush, and appends that wait for room in memory.
+//! Between the thread that flushes and those who wait for it: callers of a flush, and appends that wait for room in
+//! memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,11 +13,11 @@ use crate::store::StoreError;
 const TICK: Duration = Duration::from_millis(500);
 
 /// Takes the result of a flush to a caller.
-pub type Reply = oneshot::Sender<Result<(), StoreError>>;
+pub(crate) type Reply = oneshot::Sender<Result<(), StoreError>>;
 
 /// Callers, and what wakes the thread and them.
 #[derive(Default)]
-pub struct Flushes {
+pub(crate) struct Flushes {
     callers: Mutex<Vec<Reply>>,
     wake: Condvar,
     room: Notify,
@@ -25,8 +26,7 @@ pub struct Flushes {
 }
 
 impl Flushes {
-    /// Asks for a flush.
-    pub fn ask(&self) -> oneshot::Receiver<Result<(), StoreError>> {
+    pub(crate) fn ask(&self) -> oneshot::Receiver<Result<(), StoreError>> {
         let (reply, answer) = oneshot::channel();
         self.callers.lock().push(reply);
         self.wake.notify_one();
@@ -34,14 +34,14 @@ impl Flushes {
     }
 
     /// Wakes the thread, so that it sees what is due.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         // Not between the thread's look at what is due and its wait: the call would be lost.
         drop(self.callers.lock());
         self.wake.notify_one();
     }
 
     /// For the thread: waits until `due` gives something, which is told whether there are callers; and takes them.
-    pub fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Reply>) {
+    pub(crate) fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Reply>) {
         let mut callers = self.callers.lock();
         loop {
             if let Some(what) = due(!callers.is_empty()) {
@@ -52,7 +52,7 @@ impl Flushes {
     }
 
     /// For the thread: a flush has ended with this result.
-    pub fn done(&self, callers: Vec<Reply>, result: Result<(), StoreError>) {
+    pub(crate) fn done(&self, callers: Vec<Reply>, result: Result<(), StoreError>) {
         self.fails.store(result.is_err(), Ordering::Release);
         self.release_appends();
         let mut result = Some(result);
@@ -70,7 +70,7 @@ impl Flushes {
     }
 
     /// Returns when there is room, or when there is no point in waiting.
-    pub async fn wait_for_room(&self, is_crowded: impl Fn() -> bool) {
+    pub(crate) async fn wait_for_room(&self, is_crowded: impl Fn() -> bool) {
         loop {
             let mut notified = std::pin::pin!(self.room.notified());
             notified.as_mut().enable();
@@ -82,12 +82,12 @@ impl Flushes {
     }
 
     /// Lets the appends that wait look again.
-    pub fn release_appends(&self) {
+    pub(crate) fn release_appends(&self) {
         self.room.notify_waiters();
     }
 
     /// No flush comes any more: nobody waits on.
-    pub fn end(&self, error: impl Fn() -> StoreError) {
+    pub(crate) fn end(&self, error: impl Fn() -> StoreError) {
         self.release_appends();
         for caller in std::mem::take(&mut *self.callers.lock()) {
             let _ = caller.send(Err(error()));

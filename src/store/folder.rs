@@ -1,7 +1,8 @@
 //! The data folder: its lock, its layout version and the identity of its writer.
 //!
-//! `VERSION` holds the layout version, `LOCK` is locked while a process writes, `WRITER` names the writer in the tables' transactions;
-//! `wal/` and `tables/` belong to others. A folder of a newer program is refused before anything in it is touched.
+//! `VERSION` holds the layout version, `LOCK` is locked while a process writes, `WRITER` names the writer in the
+//! tables' transactions; `wal/` and `tables/` belong to others. A folder of a newer program is refused before anything
+//! in it is touched.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -13,20 +14,18 @@ use crate::store::schema::LAYOUT_VERSION;
 
 /// A data folder that this process may write to.
 #[derive(Debug)]
-pub struct Folder {
-    /// `wal/`.
-    pub log: PathBuf,
-    /// `tables/`.
-    pub tables: PathBuf,
+pub(crate) struct Folder {
+    pub(crate) log: PathBuf,
+    pub(crate) tables: PathBuf,
     /// Identity of the writer: a UUID, kept in the folder.
-    pub writer: String,
-    /// Held for its lock.
+    pub(crate) writer: String,
+    /// The file whose lock keeps other processes out.
     _lock: File,
 }
 
 impl Folder {
     /// Creates or opens the folder and locks it.
-    pub fn open(dir: &Path, faults: &Faults) -> Result<Self, StoreError> {
+    pub(crate) fn open(dir: &Path, faults: &Faults) -> Result<Self, StoreError> {
         faults
             .run(Place::FolderWrite, || fs::create_dir_all(dir))
             .map_err(StoreError::io("create the data folder", dir))?;
@@ -74,7 +73,7 @@ impl Folder {
 }
 
 /// Refuses a folder whose layout is newer than this program's.
-pub fn check_version(dir: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_version(dir: &Path) -> Result<(), StoreError> {
     let path = dir.join("VERSION");
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
@@ -96,7 +95,7 @@ pub fn check_version(dir: &Path) -> Result<(), StoreError> {
 }
 
 /// The writer's identity, if the folder has one.
-pub fn writer_of(dir: &Path) -> Result<Option<String>, StoreError> {
+pub(crate) fn writer_of(dir: &Path) -> Result<Option<String>, StoreError> {
     let path = dir.join("WRITER");
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,

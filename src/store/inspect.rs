@@ -1,7 +1,9 @@
-//! A data folder looked at from outside: what is damaged, what is too much, how large it is. Nothing is locked or changed.
+//! A data folder looked at from outside: what is damaged, what is too much, how large it is. Nothing is locked or
+//! changed.
 //!
-//! In: the folder, also of a running server. Out: findings, each with the file and whether data is at stake. Checksums of files are compared where
-//! the table has them; older files are decoded whole. Rows must find the stacks and series that they name.
+//! In: the folder, also of a running server. Out: findings, each with the file and whether data is at stake. Checksums
+//! of files are compared where the table has them; older files are decoded whole. Rows must find the stacks and series
+//! that they name.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -13,6 +15,7 @@ use parquet::file::reader::ChunkReader;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::store::delta::log_files::is_temporary;
+use crate::store::delta::sums::Extent;
 use crate::store::delta::{DeltaTable, sums};
 use crate::store::files::name_of;
 use crate::store::maintenance::deletion::{self, Deletion};
@@ -23,7 +26,7 @@ use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 use crate::store::{StoreError, aside, folder, log_read, record, references, wal};
 
-/// How bad a finding is.
+/// Whether something has to be done about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Normal, or tidied up by itself.
@@ -48,13 +51,13 @@ impl Severity {
 /// One thing that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Whether something has to be done about it.
     pub severity: Severity,
     /// A word of the closed set that `docs/commands/store.md` lists.
     pub kind: &'static str,
     /// The file or folder, relative to the data folder.
     pub path: String,
-    /// What is wrong with it.
+    /// What is wrong with the file or record.
     pub detail: String,
 }
 
@@ -69,35 +72,35 @@ pub struct Checked {
     pub records: u64,
     /// Live Parquet files that were read.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the files that were looked at.
     pub bytes: u64,
 }
 
 /// Sizes of one table, or of a part of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Live files.
+    /// Live files that are counted.
     pub files: u64,
-    /// Rows in them.
+    /// Rows of the live files.
     pub rows: u64,
-    /// Bytes of them.
+    /// Bytes of the live files.
     pub bytes: u64,
 }
 
 /// Sizes of a data folder.
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
-    /// By table.
+    /// Sizes by the name of the table.
     pub tables: BTreeMap<&'static str, Size>,
     /// By tenant and day, of all tables.
     pub days: BTreeMap<(String, String), Size>,
-    /// By level of merging.
+    /// Sizes by how often files were merged.
     pub levels: BTreeMap<u8, Size>,
     /// Files that are not live and not yet deleted.
     pub dead: Size,
     /// Segments of the log, and their bytes.
     pub log: Size,
-    /// Version of the layout.
+    /// Version of the layout of the data folder.
     pub layout: u32,
 }
 
@@ -118,13 +121,13 @@ impl Size {
     }
 }
 
-/// Looks at everything.
+/// Looks at every file of a data folder.
 pub fn check<'a>(at: impl Into<At<'a>>) -> Result<Checked, StoreError> {
     let at = at.into();
     on_a_thread(|| check_here(at))
 }
 
-/// Adds up sizes.
+/// Adds up the sizes of live files.
 pub fn stats<'a>(at: impl Into<At<'a>>) -> Result<Stats, StoreError> {
     let at = at.into();
     on_a_thread(|| stats_here(at))
@@ -229,9 +232,10 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
                 ending.torn_bytes
             );
             // In an older segment the log went on behind it, so the end was cut off later.
-            let severity = match Some(number) == last {
-                true => Severity::Warning,
-                false => Severity::Error,
+            let severity = if Some(number) == last {
+                Severity::Warning
+            } else {
+                Severity::Error
             };
             checked.add(severity, "segment-torn", dir, &path, detail);
         }
@@ -264,10 +268,11 @@ fn check_table(
     }
     // In a bucket the log has no checksums of ours.
     if let Root::Folder(_) = root {
-        for fault in sums::look(&folder.join("_delta_log"), true)?.faults {
-            let severity = match fault.matters {
-                true => Severity::Error,
-                false => Severity::Warning,
+        for fault in sums::look(&folder.join("_delta_log"), Extent::Whole)?.faults {
+            let severity = if fault.matters {
+                Severity::Error
+            } else {
+                Severity::Warning
             };
             checked.add(severity, "table-log", dir, &fault.path, fault.reason);
         }
@@ -312,11 +317,15 @@ fn check_table(
     Ok(())
 }
 
-/// The tables of names are listed after those of rows were: a running server writes names before the rows that need them, and removes them after these.
+/// The tables of names are listed after those of rows were: a running server writes names before the rows that need
+/// them, and removes them after these.
 fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked) -> Result<(), StoreError> {
-    let files_of = |table| match root.has_log(table)? {
-        true => DeltaTable::open(root, table)?.files(),
-        false => Ok(Vec::new()),
+    let files_of = |table| {
+        if root.has_log(table)? {
+            DeltaTable::open(root, table)?.files()
+        } else {
+            Ok(Vec::new())
+        }
     };
     let mut names = Vec::new();
     for (table, _) in references::NAMES {

@@ -1,7 +1,7 @@
 //! Which records keep a generation from being written, when that fails for another reason than the disk.
 //!
-//! In: segments of the log. Out: the records to leave out, and a head of the others. A trial builds a head of some records and encodes
-//! all its tables into nothing; halves of a failing set are tried until single records are left.
+//! In: segments of the log. Out: the records to leave out, and a head of the others. A trial builds a head of some
+//! records and encodes all its tables into nothing; halves of a failing set are tried until single records are left.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -19,13 +19,13 @@ use crate::store::metrics::Metrics;
 use crate::store::{files, log_read, record, wal};
 
 /// Segments, by their numbers.
-pub type Range = RangeInclusive<u64>;
+pub(crate) type Range = RangeInclusive<u64>;
 
 /// A record and where it stands.
 type Placed = (RecordPlace, Bytes);
 
 /// The records of some segments that cannot be written, alone or together with others.
-pub fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<BadRecord>, StoreError> {
+pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<BadRecord>, StoreError> {
     let mut records: Vec<Placed> = Vec::new();
     for segment in wal::segments(folder)? {
         if range.contains(&segment) {
@@ -42,7 +42,7 @@ pub fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<BadR
 }
 
 /// Puts `bad` aside, and makes a head of the other records of the segments.
-pub fn without(
+pub(crate) fn without(
     folder: &Path,
     range: &Range,
     known: &Arc<KnownStacks>,
@@ -72,7 +72,7 @@ pub fn without(
 }
 
 /// Whether the tables of these records can be encoded, or why not.
-pub fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
+pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
     let trial = || {
         let head = Head::new(Arc::default());
         for (_, payload) in records {

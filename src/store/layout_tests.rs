@@ -1,7 +1,9 @@
-//! Measures physical layouts on an hour of the made-up fleet: bytes a value as flushed and as compacted, and candidates for the samples and
-//! stacks tables with the time of three questions. Prints tables; `docs/adr/0004-layout.md` has them.
+//! Measures physical layouts on an hour of the made-up fleet: bytes a value as flushed and as compacted, and
+//! candidates for the samples and stacks tables with the time of three questions. Prints tables;
+//! `docs/adr/0004-layout.md` has them.
 //!
-//! Run with `cargo test --lib store::files::layout -- --ignored --nocapture`; `LAYOUT_TICKS` (of 15 seconds, 240 by default) makes it shorter.
+//! Run with `cargo test --lib store::files::layout -- --ignored --nocapture`; `LAYOUT_TICKS` (of 15 seconds, 240 by
+//! default) makes it shorter.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -298,13 +300,14 @@ fn measure(candidate: &Candidate, rows: &Rows) {
         numbers.insert(*stack, number as i64);
     }
     let properties = (candidate.change)(builder(Table::Samples, SETTLED).unwrap()).build();
-    let schema = crate::store::maintenance::file_schema(Table::Samples);
+    let schema = Table::Samples.file_schema();
     let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties)).unwrap();
     for chunk in order.chunks(16 << 10) {
         let column = |values: &[i64]| chunk.iter().map(|row| values[*row as usize]).collect::<Vec<i64>>();
-        let stacks: Vec<i64> = match candidate.numbered {
-            true => column(&rows.stack).iter().map(|stack| numbers[stack]).collect(),
-            false => column(&rows.stack),
+        let stacks: Vec<i64> = if candidate.numbered {
+            column(&rows.stack).iter().map(|stack| numbers[stack]).collect()
+        } else {
+            column(&rows.stack)
         };
         let kinds: StringArray = chunk
             .iter()
@@ -428,16 +431,18 @@ fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, si
             });
         }
         for kept in keep.chunk_by(|left, right| left == right) {
-            ranges.push(match kept[0] {
-                true => RowSelector::select(kept.len()),
-                false => RowSelector::skip(kept.len()),
+            ranges.push(if kept[0] {
+                RowSelector::select(kept.len())
+            } else {
+                RowSelector::skip(kept.len())
             });
         }
     }
     RowSelection::from(ranges)
 }
 
-/// The samples as lists: a row a profile with lists of stacks and values, and a row a series and stack with lists of times and values.
+/// The samples as lists: a row a profile with lists of stacks and values, and a row a series and stack with lists of
+/// times and values.
 fn lists(rows: &Rows) {
     for (name, order) in [
         ("lists a profile", by_time as Order),

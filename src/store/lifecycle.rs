@@ -1,7 +1,8 @@
-//! How far a store is in its life: open, closing, stopped, or broken because one of its threads has ended before it was told to.
+//! How far a store is in its life: open, closing, stopped, or broken because one of its threads has ended before it
+//! was told to.
 //!
-//! A thread that ends is remembered with its reason: from then on the store takes nothing, says so to health checks, and lets nobody
-//! wait for an answer that cannot come.
+//! A thread that ends is remembered with its reason: from then on the store takes nothing, says so to health checks,
+//! and lets nobody wait for an answer that cannot come.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +14,7 @@ use crate::store::StoreError;
 
 /// Shared by the store and its threads.
 #[derive(Default)]
-pub struct Lifecycle {
+pub(crate) struct Lifecycle {
     closing: AtomicBool,
     stopped: AtomicBool,
     failure: Mutex<Option<String>>,
@@ -21,38 +22,39 @@ pub struct Lifecycle {
 
 impl Lifecycle {
     /// From now on no profiles are taken.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
     }
 
     /// From now on the threads end as soon as they can. They have to be woken for it.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.close();
         self.stopped.store(true, Ordering::Release);
     }
 
     /// True once the store takes no more profiles.
-    pub fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
 
     /// True once the threads must end.
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
     /// Why the store cannot work any more; `None` while all threads run. The first cause stays.
-    pub fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().clone()
     }
 
     /// The error for whoever asks a store of which a thread has ended.
-    pub fn ended(&self) -> StoreError {
+    pub(crate) fn ended(&self) -> StoreError {
         self.failure().map_or(StoreError::Closed, StoreError::ThreadEnded)
     }
 
-    /// Runs the body of a thread. When it panics the reason is kept, and `release` lets go those who wait for the thread.
-    pub fn watch(&self, thread: &'static str, body: impl FnOnce(), release: impl FnOnce()) {
+    /// Runs the body of a thread. When it panics the reason is kept, and `release` lets go those who wait for the
+    /// thread.
+    pub(crate) fn watch(&self, thread: &'static str, body: impl FnOnce(), release: impl FnOnce()) {
         let Err(reason) = caught(body) else { return };
         tracing::error!(
             thread,
@@ -66,12 +68,11 @@ impl Lifecycle {
 }
 
 /// The result of `work`, or the message of its panic. What `work` has changed may be half-done: the caller drops it.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(panic.as_ref()))
 }
 
-/// What a panic said.
-pub fn message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .copied()

@@ -1,5 +1,5 @@
-//! What a tenant may store: sizes, counts, label lengths and the window of time. Names and defaults are Pyroscope's, so that its
-//! configuration files keep their meaning.
+//! What a tenant may store: sizes, counts, label lengths and the window of time. Names and defaults are Pyroscope's,
+//! so that its configuration files keep their meaning.
 //!
 //! This file checks labels and times; what concerns the contents of a profile is applied by `ingest`.
 
@@ -54,7 +54,6 @@ impl Default for Limits {
 pub struct Rejection {
     /// Value of the metric's label.
     pub reason: &'static str,
-    /// For the sender.
     pub error: SinkError,
 }
 
@@ -72,7 +71,7 @@ impl Rejection {
 }
 
 impl Limits {
-    /// No limit at all.
+    /// Limits that let everything pass.
     #[must_use]
     pub fn unlimited() -> Self {
         Self {

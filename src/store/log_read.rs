@@ -11,16 +11,16 @@ use crate::store::StoreError;
 
 /// What was wrong with a segment.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ending {
+pub(crate) struct Ending {
     /// An unfinished write at the end.
-    pub torn_bytes: u64,
+    pub(crate) torn_bytes: u64,
     /// Damage before valid records, or in the first bytes.
-    pub damaged_bytes: u64,
+    pub(crate) damaged_bytes: u64,
 }
 
-/// Reads a segment record by record, so that a large one needs little memory. The part from the first damage on is searched for
-/// further records as a whole; a damaged magic does not hide the records after it.
-pub fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
+/// Reads a segment record by record, so that a large one needs little memory. The part from the first damage on is
+/// searched for further records as a whole; a damaged magic does not hide the records after it.
+pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();

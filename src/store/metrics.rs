@@ -10,76 +10,70 @@ use crate::telemetry::metrics::Scope;
 
 /// The label `reason` of refused profiles and dropped values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Reason {
+pub(crate) struct Reason {
     /// One of the closed set that `ingest` and `limits` use.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
 }
 
 /// The label `job` of maintenance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct JobLabel {
+pub(crate) struct JobLabel {
     /// `compact`, `downsample`, `retention`, `delete` or `vacuum`.
-    pub job: &'static str,
+    pub(crate) job: &'static str,
 }
 
 /// Handles; clones share the values.
 #[derive(Clone)]
-pub struct Metrics {
-    /// Profiles acknowledged.
-    pub profiles: Counter,
+pub(crate) struct Metrics {
+    pub(crate) profiles: Counter,
     /// Bytes of acknowledged profiles, uncompressed.
-    pub profile_bytes: Counter,
+    pub(crate) profile_bytes: Counter,
     /// Sample rows acknowledged.
-    pub samples: Counter,
-    /// Profiles refused.
-    pub rejected: Family<Reason, Counter>,
+    pub(crate) samples: Counter,
+    pub(crate) rejected: Family<Reason, Counter>,
     /// Values that normalisation dropped (zero, negative).
-    pub dropped_values: Family<Reason, Counter>,
+    pub(crate) dropped_values: Family<Reason, Counter>,
     /// Write and sync of one group of records.
-    pub log_sync_seconds: Histogram,
+    pub(crate) log_sync_seconds: Histogram,
     /// Bytes written to the log.
-    pub log_bytes: Counter,
+    pub(crate) log_bytes: Counter,
     /// Failed writes of the log.
-    pub log_failures: Counter,
+    pub(crate) log_failures: Counter,
     /// Bytes of all heads in memory, estimated.
-    pub head_bytes: Gauge,
+    pub(crate) head_bytes: Gauge,
     /// Flushes that ended with all tables committed.
-    pub flushes: Counter,
+    pub(crate) flushes: Counter,
     /// Flushes that failed and are tried again.
-    pub flush_failures: Counter,
-    /// Duration of a flush.
-    pub flush_seconds: Histogram,
-    /// Live Parquet files.
-    pub files: Gauge,
+    pub(crate) flush_failures: Counter,
+    pub(crate) flush_seconds: Histogram,
+    pub(crate) files: Gauge,
     /// Profiles replayed from the log at the start.
-    pub replayed: Counter,
+    pub(crate) replayed: Counter,
     /// Records of the log that were put aside.
-    pub records_put_aside: Counter,
+    pub(crate) records_put_aside: Counter,
     /// Bytes of the log that could not be read at the start (torn tails are not counted here).
-    pub damaged_bytes: Counter,
+    pub(crate) damaged_bytes: Counter,
     /// Jobs of maintenance that were done.
-    pub job_runs: Family<JobLabel, Counter>,
-    /// Jobs that failed.
-    pub job_errors: Family<JobLabel, Counter>,
+    pub(crate) job_runs: Family<JobLabel, Counter>,
+    pub(crate) job_errors: Family<JobLabel, Counter>,
     /// Bytes of the files that jobs read and replaced, or deleted.
-    pub job_bytes_in: Family<JobLabel, Counter>,
+    pub(crate) job_bytes_in: Family<JobLabel, Counter>,
     /// Bytes of the files that jobs wrote.
-    pub job_bytes_out: Family<JobLabel, Counter>,
-    /// Duration of jobs.
-    pub job_seconds: Family<JobLabel, Histogram, fn() -> Histogram>,
+    pub(crate) job_bytes_out: Family<JobLabel, Counter>,
+    pub(crate) job_seconds: Family<JobLabel, Histogram, fn() -> Histogram>,
     /// Jobs that are due and not done.
-    pub jobs_waiting: Gauge,
+    pub(crate) jobs_waiting: Gauge,
     /// Files that left their table and wait for the end of their grace period.
-    pub dead_files: Gauge,
+    pub(crate) dead_files: Gauge,
     /// Jumps of the clock after which nothing was deleted for its age.
-    pub clock_jumps: Counter,
+    pub(crate) clock_jumps: Counter,
     /// 1 while nothing is deleted for its age because of one.
-    pub clock_doubted: Gauge,
+    pub(crate) clock_doubted: Gauge,
 }
 
 impl Metrics {
     /// Registers the metrics in `scope`.
-    pub fn new(scope: &Scope) -> Self {
+    pub(crate) fn new(scope: &Scope) -> Self {
         let metrics = Self {
             profiles: Counter::default(),
             profile_bytes: Counter::default(),

@@ -1,8 +1,10 @@
-//! Durable profiles: write-ahead log, head in memory, Parquet in Delta tables. The only user of parquet and delta_kernel.
+//! Durable profiles: write-ahead log, head in memory, Parquet in Delta tables. The only user of parquet and
+//! delta_kernel.
 //!
-//! A profile is checked and decoded ([`limits`], `ingest`), written to the log and synced ([`wal`]), applied to the head
-//! (`head`), acknowledged; later the head is flushed to the tables (`flush`, `files`, `delta`) and its part of the log is deleted.
-//! After a crash `replay` brings log and tables in agreement. `docs/store.md` has the layout and the argument.
+//! A profile is checked and decoded ([`limits`], `ingest`), written to the log and synced ([`wal`]), applied to the
+//! head (`head`), acknowledged; later the head is flushed to the tables (`flush`, `files`, `delta`) and its part of
+//! the log is deleted. After a crash `replay` brings log and tables in agreement. `docs/store.md` has the layout and
+//! the argument.
 
 mod append;
 mod applier;
@@ -10,10 +12,10 @@ mod aside;
 mod batch;
 pub mod bucket;
 mod budget;
-pub mod clock;
+pub(crate) mod clock;
 mod config;
 mod delta;
-pub mod error;
+pub(crate) mod error;
 pub mod fault;
 mod files;
 mod flush;
@@ -25,7 +27,7 @@ mod ingest;
 pub mod inspect;
 mod isolate;
 mod lifecycle;
-pub mod limits;
+pub(crate) mod limits;
 mod log_read;
 pub mod maintenance;
 mod metrics;
@@ -33,11 +35,12 @@ mod published;
 mod read_only;
 mod record;
 mod references;
-pub mod repair;
+pub(crate) mod repair;
 mod replay;
-pub mod root;
+pub(crate) mod root;
 pub mod schema;
 pub mod snapshot;
+pub mod stats;
 mod sync;
 mod wal;
 
@@ -101,7 +104,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the data folder: locks it, finishes what a crash interrupted, replays the log. Blocks for the time of the replay.
+    /// Opens the data folder: locks it, finishes what a crash interrupted, replays the log. Blocks for the time of the
+    /// replay.
     pub fn open(config: StoreConfig, scope: &Scope) -> Result<Arc<Self>, StoreError> {
         let metrics = Metrics::new(scope);
         let bucket_metrics = config.bucket.as_ref().map(|_| BucketMetrics::new(scope));
@@ -242,8 +246,9 @@ impl Store {
         Ok(())
     }
 
-    /// Stores profiles. Returns when those that are taken are durable and queryable, with the errors of the others. Each profile is taken
-    /// or refused for itself; dropping the future neither undoes nor loses what was queued. Needs a tokio runtime.
+    /// Stores profiles. Returns when those that are taken are durable and queryable, with the errors of the others.
+    /// Each profile is taken or refused for itself; dropping the future neither undoes nor loses what was queued.
+    /// Needs a tokio runtime.
     pub fn append(&self, tenant: &str, profiles: Vec<RawProfile>) -> BoxFuture<'static, AppendErrors> {
         self.append_all(tenant, profiles.into_iter().map(Arrived::Packed).collect())
     }
@@ -269,7 +274,8 @@ impl Store {
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
-    /// Refuses further profiles, flushes, and ends the threads. After `deadline` it gives up on the flush; the log keeps what is left.
+    /// Refuses further profiles, flushes, and ends the threads. After `deadline` it gives up on the flush; the log
+    /// keeps what is left.
     pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
         self.lifecycle.close();
         self.flushes.release_appends();

@@ -1,7 +1,7 @@
 //! What readers see: the live files of the tables, the head that is filled, and the one that is being flushed.
 //!
-//! Whoever commits to a table and then publishes what it has committed holds a [`Publication`] meanwhile: no two may publish lists of which one
-//! outdates the other.
+//! Whoever commits to a table and then publishes what it has committed holds a [`Publication`] meanwhile: no two may
+//! publish lists of which one outdates the other.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,11 +17,10 @@ use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, HeadScan, Snapshot};
 
 /// Shared by readers and by those who publish.
-pub struct Published {
-    /// Where the tables lie.
-    pub root: Root,
+pub(crate) struct Published {
+    pub(crate) root: Root,
     /// Identity of this store in transactions and file names.
-    pub writer: String,
+    pub(crate) writer: String,
     known: Arc<KnownStacks>,
     metrics: Metrics,
     view: RwLock<View>,
@@ -37,14 +36,14 @@ struct View {
 }
 
 /// Held from a commit to its publication.
-pub struct Publication<'a> {
+pub(crate) struct Publication<'a> {
     published: &'a Published,
     _committing: MutexGuard<'a, ()>,
 }
 
 impl Published {
     /// A store with `files` whose log has left `head`. `known` are the stacks in committed files.
-    pub fn new(
+    pub(crate) fn new(
         root: Root,
         writer: String,
         known: Arc<KnownStacks>,
@@ -69,8 +68,7 @@ impl Published {
         }
     }
 
-    /// A consistent view.
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let view = self.view.read();
         let mut heads: Vec<Arc<dyn HeadScan>> = vec![Arc::new(view.active.view())];
         if let Some(frozen) = &view.frozen {
@@ -84,33 +82,32 @@ impl Published {
     }
 
     /// Live files of all tables.
-    pub fn files(&self) -> Arc<[FileEntry]> {
+    pub(crate) fn files(&self) -> Arc<[FileEntry]> {
         self.view.read().files.clone()
     }
 
     /// The head that is filled.
-    pub fn active(&self) -> Arc<Head> {
+    pub(crate) fn active(&self) -> Arc<Head> {
         self.view.read().active.clone()
     }
 
     /// The generation that is being flushed.
-    pub fn frozen(&self) -> Option<Generation> {
+    pub(crate) fn frozen(&self) -> Option<Generation> {
         self.view.read().frozen.clone()
     }
 
     /// Stacks in committed files.
-    pub fn known(&self) -> &Arc<KnownStacks> {
+    pub(crate) fn known(&self) -> &Arc<KnownStacks> {
         &self.known
     }
 
-    /// Bytes of all heads.
-    pub fn head_bytes(&self) -> u64 {
+    pub(crate) fn head_bytes(&self) -> u64 {
         let view = self.view.read();
         view.active.bytes() + view.frozen.as_ref().map_or(0, |frozen| frozen.head.bytes())
     }
 
     /// Freezes the head, whose records end with `last_segment`, and begins an empty one.
-    pub fn freeze(&self, last_segment: u64) {
+    pub(crate) fn freeze(&self, last_segment: u64) {
         let mut view = self.view.write();
         let next = Arc::new(Head::new(self.known.clone()));
         let head = std::mem::replace(&mut view.active, next);
@@ -118,12 +115,12 @@ impl Published {
     }
 
     /// Puts `rest` in the place of the frozen generation.
-    pub fn replace_frozen(&self, rest: Generation) {
+    pub(crate) fn replace_frozen(&self, rest: Generation) {
         self.view.write().frozen = Some(rest);
     }
 
     /// Waits until nobody else commits.
-    pub fn begin(&self) -> Publication<'_> {
+    pub(crate) fn begin(&self) -> Publication<'_> {
         Publication {
             published: self,
             _committing: self.committing.lock(),
@@ -138,7 +135,7 @@ impl Published {
 
 impl Publication<'_> {
     /// Files that `gone` names have left, others have come.
-    pub fn exchanged(&self, gone: &HashSet<&str>, added: impl Iterator<Item = FileEntry>) {
+    pub(crate) fn exchanged(&self, gone: &HashSet<&str>, added: impl Iterator<Item = FileEntry>) {
         let mut view = self.published.view.write();
         let kept = view.files.iter().filter(|file| !gone.contains(file.path.as_str()));
         let files = kept.cloned().chain(added).collect();
@@ -146,7 +143,7 @@ impl Publication<'_> {
     }
 
     /// The frozen generation is in the tables: what they got, or all files of a table of which that is not known.
-    pub fn flushed(&self, progress: &mut Progress, lists: Lists) {
+    pub(crate) fn flushed(&self, progress: &mut Progress, lists: Lists) {
         let mut view = self.published.view.write();
         let mut files = view.files.to_vec();
         for (table, all) in lists {
@@ -162,9 +159,9 @@ impl Publication<'_> {
         view.frozen = None;
     }
 
-    /// All files of some tables as their logs have them. Files of a flush of our own that is not published are left out: its head still has
-    /// their rows.
-    pub fn listed(&self, lists: impl IntoIterator<Item = (Table, Vec<FileEntry>)>) {
+    /// All files of some tables as their logs have them. Files of a flush of our own that is not published are left
+    /// out: its head still has their rows.
+    pub(crate) fn listed(&self, lists: impl IntoIterator<Item = (Table, Vec<FileEntry>)>) {
         let mut view = self.published.view.write();
         let frozen = view.frozen.as_ref().map(|generation| generation.last_segment);
         let in_a_head =

@@ -1,7 +1,8 @@
-//! A data folder as it is, without a lock and without a change: for `alluvium sql --data` beside a running server or after one.
+//! A data folder as it is, without a lock and without a change: for `alluvium sql --data` beside a running server or
+//! after one.
 //!
-//! The log is read before the tables: a segment that is flushed in between is then seen in the tables and left out of the heads. A
-//! generation that is committed to some tables only is taken from the log for the others.
+//! The log is read before the tables: a segment that is flushed in between is then seen in the tables and left out of
+//! the heads. A generation that is committed to some tables only is taken from the log for the others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

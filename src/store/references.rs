@@ -1,7 +1,8 @@
-//! References between the tables: every stack and series that a row names must have a row of its own, of the same tenant and day.
+//! References between the tables: every stack and series that a row names must have a row of its own, of the same
+//! tenant and day.
 //!
-//! In: files of rows and files of names. Out: the files whose rows name what is not there. Held in memory are the names of one day of a tenant, eight bytes each;
-//! of rows a batch at a time.
+//! In: files of rows and files of names. Out: the files whose rows name what is not there. Held in memory are the
+//! names of one day of a tenant, eight bytes each; of rows a batch at a time.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,20 +16,18 @@ use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
 /// Tables of names, and the column by which rows name them.
-pub const NAMES: [(Table, &str); 2] = [(Table::Stacks, "stack"), (Table::Series, "series")];
+pub(crate) const NAMES: [(Table, &str); 2] = [(Table::Stacks, "stack"), (Table::Series, "series")];
 
 /// Rows of a file that name what is not there, or a file that cannot say.
-pub struct Fault {
-    /// The file.
-    pub file: FileEntry,
+pub(crate) struct Fault {
+    pub(crate) file: FileEntry,
     /// `reference` or `file-unreadable`.
-    pub kind: &'static str,
-    /// What is wrong.
-    pub detail: String,
+    pub(crate) kind: &'static str,
+    pub(crate) detail: String,
 }
 
 /// Follows the references of `rows` into `names`. What refers into a file of `damaged` cannot be judged.
-pub fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damaged: &HashSet<String>) -> Vec<Fault> {
+pub(crate) fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damaged: &HashSet<String>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let names = by_day(names);
     for (day, rows) in by_day(rows) {

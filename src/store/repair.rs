@@ -1,6 +1,8 @@
-//! Puts in order what can be put in order without losing anything: leftovers, files that were never committed, unfinished ends of the log.
+//! Puts in order what can be put in order without losing anything: leftovers, files that were never committed,
+//! unfinished ends of the log.
 //!
-//! In: a data folder that no process holds. Out: what was done. What is damaged stays as it is and is reported by the check afterwards.
+//! In: a data folder that no process holds. Out: what was done. What is damaged stays as it is and is reported by the
+//! check afterwards.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -20,7 +22,6 @@ use crate::store::{StoreError, aside, files, inspect, isolate, log_read, mainten
 pub struct Action {
     /// The file or folder, relative to the data folder.
     pub path: String,
-    /// What was done to it.
     pub done: String,
 }
 

@@ -1,9 +1,9 @@
 //! What the write-ahead log still holds when a store is opened, and what is to be done with it.
 //!
-//! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted; segments committed to
-//! some are one generation, rebuilt and committed to the rest; later ones go into the head. A torn tail is what a crash leaves
-//! and no damage; damage is counted, logged, and the segment is kept under another name. A record that is whole and cannot be used
-//! is put aside ([`aside`]), and the rest goes on.
+//! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted;
+//! segments committed to some are one generation, rebuilt and committed to the rest; later ones go into the head. A
+//! torn tail is what a crash leaves and no damage; damage is counted, logged, and the segment is kept under another
+//! name. A record that is whole and cannot be used is put aside ([`aside`]), and the rest goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,16 +21,16 @@ use crate::store::metrics::Metrics;
 use crate::store::{aside, isolate, wal};
 
 /// The state with which a store starts.
-pub struct Recovered {
+pub(crate) struct Recovered {
     /// Profiles that no table has.
-    pub head: Head,
+    pub(crate) head: Head,
     /// Number of the first new segment.
-    pub next_segment: u64,
+    pub(crate) next_segment: u64,
 }
 
-/// Brings log and tables in agreement. The folder must be locked. No single record keeps a store from starting: one that cannot be
-/// replayed or written is put aside.
-pub fn recover(
+/// Brings log and tables in agreement. The folder must be locked. No single record keeps a store from starting: one
+/// that cannot be replayed or written is put aside.
+pub(crate) fn recover(
     folder: &Path,
     tables: &mut Tables,
     known: &Arc<KnownStacks>,
@@ -132,13 +132,12 @@ fn head_of(folder: &Path, segments: Vec<u64>, known: &Arc<KnownStacks>, metrics:
     }
 }
 
-/// What a segment held.
 struct Replayed {
     segment: u64,
     ending: Ending,
     applied: u64,
-    /// Records that could not be read: their checksums are right, so this is a fault of ours, the work of a newer program, or a
-    /// profile that expands to more than is allowed.
+    /// Records that could not be read: their checksums are right, so this is a fault of ours, the work of a newer
+    /// program, or a profile that expands to more than is allowed.
     unreadable: Vec<BadRecord>,
     records: u64,
 }

@@ -1,7 +1,8 @@
 //! Where the tables lie: a folder of this machine, or a bucket.
 //!
-//! In: paths relative to the root, as the tables' logs have them. Out: the same few operations for both kinds; their errors are those of files, so
-//! that callers tell "not there" from "cannot" without knowing the kind. What must be synced in a folder is synced by the writers.
+//! In: paths relative to the root, as the tables' logs have them. Out: the same few operations for both kinds; their
+//! errors are those of files, so that callers tell "not there" from "cannot" without knowing the kind. What must be
+//! synced in a folder is synced by the writers.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,18 +22,14 @@ use crate::store::schema::Table;
 /// The root of the tables. Clones are cheap.
 #[derive(Debug, Clone)]
 pub enum Root {
-    /// A folder.
     Folder(PathBuf),
-    /// A bucket.
     Bucket(Arc<Bucket>),
 }
 
 /// A data folder, and the bucket of its tables if they are not in it.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
-    /// The data folder.
     pub dir: &'a Path,
-    /// The bucket.
     pub bucket: Option<&'a BucketOptions>,
 }
 
@@ -100,7 +97,8 @@ impl Root {
         self.bucket().map(|bucket| bucket.reads())
     }
 
-    /// The place of a path inside of [`Root::object_store`], or of the local disk. The error says what is wrong with it.
+    /// The place of a path inside of [`Root::object_store`], or of the local disk. The error says what is wrong with
+    /// it.
     pub fn location(&self, path: &str) -> Result<Location, String> {
         match self {
             Root::Folder(folder) => {
@@ -123,7 +121,8 @@ impl Root {
         }
     }
 
-    /// The Parquet files of a table, without those of its log, of which `wanted` says yes. One that goes away meanwhile is left out.
+    /// The Parquet files of a table, without those of its log, of which `wanted` says yes. One that goes away
+    /// meanwhile is left out.
     pub fn parquet_files(&self, table: Table, wanted: impl Fn(&str) -> bool) -> Result<Vec<Found>, StoreError> {
         match self {
             Root::Folder(folder) => {
@@ -189,7 +188,6 @@ impl Root {
         }
     }
 
-    /// The whole contents.
     pub fn read(&self, path: &str) -> io::Result<Bytes> {
         match self {
             Root::Folder(folder) => fs::read(folder.join(path)).map(Bytes::from),
@@ -205,7 +203,6 @@ impl Root {
         }
     }
 
-    /// Removes a file.
     pub fn remove(&self, path: &str) -> io::Result<()> {
         match self {
             Root::Folder(folder) => fs::remove_file(folder.join(path)),

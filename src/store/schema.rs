@@ -1,14 +1,65 @@
 //! The four tables and their columns: the promise to every reader, ours and others'.
 //!
-//! Changing a column is a new [`LAYOUT_VERSION`]. Unsigned 64-bit identities (series, stack) are stored bit for bit as signed
-//! ones, because Delta has no unsigned integers.
+//! Changing a column is a new [`LAYOUT_VERSION`]. Unsigned 64-bit identities (series, stack) are stored bit for bit as
+//! signed ones, because Delta has no unsigned integers.
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow::array::{ArrayRef, AsArray, ListArray, MapArray, RecordBatch, StringArray};
+use arrow::buffer::ScalarBuffer;
+use arrow::datatypes::{
+    DataType, Field, FieldRef, Fields, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
+};
+use arrow::error::ArrowError;
+
+use column::{
+    DAY, DURATION_NS, FRAMES, LABELS, PERIOD, PROFILE_ID, PROFILE_TYPE, SAMPLE_COUNT, SERIES, SERVICE_NAME, SPAN_ID,
+    STACK, TENANT, TIME, TOTAL, TRACE_ID, VALUE,
+};
 
 /// Version of the layout, kept in the table property `alluvium.layoutVersion` and in the data folder's `VERSION` file.
 pub const LAYOUT_VERSION: u32 = 1;
+
+/// Columns of the tables by name.
+pub mod column {
+    /// Partition: the tenant whose rows they are.
+    pub const TENANT: &str = "tenant";
+    /// Partition: the UTC day.
+    pub const DAY: &str = "day";
+    /// Start of the profile, in microseconds.
+    pub const TIME: &str = "time";
+    /// Hash of the labels of the series.
+    pub const SERIES: &str = "series";
+    /// Text of the profile type.
+    pub const PROFILE_TYPE: &str = "profile_type";
+    /// Sum of the values of a profile.
+    pub const TOTAL: &str = "total";
+    /// Number of rows of samples of a profile.
+    pub const SAMPLE_COUNT: &str = "sample_count";
+    /// Length of the collection.
+    pub const DURATION_NS: &str = "duration_ns";
+    /// Distance between samples, as the pprof says it.
+    pub const PERIOD: &str = "period";
+    /// Id that the sender gave.
+    pub const PROFILE_ID: &str = "profile_id";
+    /// Hash of the frames of the stack.
+    pub const STACK: &str = "stack";
+    /// Value of a sample in the unit of its type.
+    pub const VALUE: &str = "value";
+    /// Id of the span that a sample belongs to.
+    pub const SPAN_ID: &str = "span_id";
+    /// Id of the trace that a sample belongs to.
+    pub const TRACE_ID: &str = "trace_id";
+    /// Frames of a stack, leaf first.
+    pub const FRAMES: &str = "frames";
+    /// Label `service_name` of a series.
+    pub const SERVICE_NAME: &str = "service_name";
+    /// Labels of a series as a map of text.
+    pub const LABELS: &str = "labels";
+}
+
+/// Number of partition columns. They stand first in [`Table::schema`], and in no file.
+pub const PARTITION_COLUMNS: usize = 2;
 
 /// One of the Delta tables; the folder under the store's root has its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,45 +88,100 @@ impl Table {
         }
     }
 
-    /// Columns in order, the partition columns `tenant` and `day` first. `day` is the UTC day of `time` (of first sight for stacks and
-    /// series: a stack or series is written again on each day on which it occurs, so that whole days can be dropped).
+    /// Columns in order, the partition columns `tenant` and `day` first. `day` is the UTC day of `time` (of first
+    /// sight for stacks and series: a stack or series is written again on each day on which it occurs, so that whole
+    /// days can be dropped).
     pub fn schema(self) -> SchemaRef {
         let mut fields = vec![
-            Field::new("tenant", DataType::Utf8, false),
-            Field::new("day", DataType::Date32, false),
+            Field::new(TENANT, DataType::Utf8, false),
+            Field::new(DAY, DataType::Date32, false),
         ];
         fields.extend(match self {
             Table::Profiles => vec![
-                Field::new("time", timestamp(), false),
-                Field::new("series", DataType::Int64, false),
-                Field::new("profile_type", DataType::Utf8, false),
-                Field::new("total", DataType::Int64, false),
-                Field::new("sample_count", DataType::Int64, false),
-                Field::new("duration_ns", DataType::Int64, false),
-                Field::new("period", DataType::Int64, false),
-                Field::new("profile_id", DataType::Utf8, false),
+                Field::new(TIME, timestamp(), false),
+                Field::new(SERIES, DataType::Int64, false),
+                Field::new(PROFILE_TYPE, DataType::Utf8, false),
+                Field::new(TOTAL, DataType::Int64, false),
+                Field::new(SAMPLE_COUNT, DataType::Int64, false),
+                Field::new(DURATION_NS, DataType::Int64, false),
+                Field::new(PERIOD, DataType::Int64, false),
+                Field::new(PROFILE_ID, DataType::Utf8, false),
             ],
             Table::Samples => vec![
-                Field::new("time", timestamp(), false),
-                Field::new("series", DataType::Int64, false),
-                Field::new("profile_type", DataType::Utf8, false),
-                Field::new("stack", DataType::Int64, false),
-                Field::new("value", DataType::Int64, false),
-                Field::new("span_id", DataType::Utf8, true),
-                Field::new("trace_id", DataType::Utf8, true),
+                Field::new(TIME, timestamp(), false),
+                Field::new(SERIES, DataType::Int64, false),
+                Field::new(PROFILE_TYPE, DataType::Utf8, false),
+                Field::new(STACK, DataType::Int64, false),
+                Field::new(VALUE, DataType::Int64, false),
+                Field::new(SPAN_ID, DataType::Utf8, true),
+                Field::new(TRACE_ID, DataType::Utf8, true),
             ],
             Table::Stacks => vec![
-                Field::new("stack", DataType::Int64, false),
-                Field::new("frames", frames(), false),
+                Field::new(STACK, DataType::Int64, false),
+                Field::new(FRAMES, frames(), false),
             ],
             Table::Series => vec![
-                Field::new("series", DataType::Int64, false),
-                Field::new("service_name", DataType::Utf8, false),
-                Field::new("labels", labels(), false),
+                Field::new(SERIES, DataType::Int64, false),
+                Field::new(SERVICE_NAME, DataType::Utf8, false),
+                Field::new(LABELS, labels(), false),
             ],
         });
         Arc::new(Schema::new(fields))
     }
+
+    /// The columns of the table's files: all but the partition columns.
+    pub fn file_schema(self) -> SchemaRef {
+        let schema = self.schema();
+        Arc::new(Schema::new(schema.fields()[PARTITION_COLUMNS..].to_vec()))
+    }
+}
+
+/// The numbers of a column.
+pub fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ScalarBuffer<i64>, ArrowError> {
+    let column = find(batch, name)?.as_primitive_opt::<Int64Type>();
+    Ok(column.ok_or_else(|| wrong_type(name, "integers"))?.values())
+}
+
+/// The times of a column, microseconds since 1970.
+pub fn times<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ScalarBuffer<i64>, ArrowError> {
+    let column = find(batch, name)?.as_primitive_opt::<TimestampMicrosecondType>();
+    Ok(column.ok_or_else(|| wrong_type(name, "times"))?.values())
+}
+
+/// The texts of a column of batches.
+pub fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a StringArray, ArrowError> {
+    let column = find(batch, name)?.as_string_opt::<i32>();
+    column.ok_or_else(|| wrong_type(name, "text"))
+}
+
+/// The lists of a column of batches.
+pub fn lists<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ListArray, ArrowError> {
+    let column = find(batch, name)?.as_list_opt::<i32>();
+    column.ok_or_else(|| wrong_type(name, "lists"))
+}
+
+/// The maps of text of a column, with their keys and values.
+pub fn maps<'a>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> Result<(&'a MapArray, &'a StringArray, &'a StringArray), ArrowError> {
+    let maps = find(batch, name)?.as_map_opt();
+    let maps = maps.ok_or_else(|| wrong_type(name, "maps"))?;
+    let text = |part: &'a ArrayRef| {
+        let text = part.as_string_opt::<i32>();
+        text.ok_or_else(|| wrong_type(name, "maps of text"))
+    };
+    Ok((maps, text(maps.keys())?, text(maps.values())?))
+}
+
+fn find<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, ArrowError> {
+    batch
+        .column_by_name(name)
+        .ok_or_else(|| ArrowError::SchemaError(format!("there is no column `{name}`")))
+}
+
+fn wrong_type(name: &str, wanted: &str) -> ArrowError {
+    ArrowError::SchemaError(format!("the column `{name}` has no {wanted}"))
 }
 
 /// Start of a profile: microseconds since 1970 in UTC, the resolution of Delta's timestamp.

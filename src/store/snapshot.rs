@@ -7,41 +7,43 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use object_store::ObjectStore;
 
+use crate::profile::{SeriesId, StackId, TimeSpan};
 use crate::store::root::Root;
 use crate::store::schema::Table;
+use crate::store::stats::Bounds;
 
 /// A consistent view: every acknowledged profile is in exactly one of the files or heads.
 #[derive(Clone, Default)]
 pub struct Snapshot {
-    /// Root of the tables.
+    /// Where the tables lie.
     pub root: Root,
     /// Live Parquet files of all tables.
     pub files: Arc<[FileEntry]>,
-    /// Data not yet in files.
+    /// Rows in memory that are in no file yet.
     pub heads: Vec<Arc<dyn HeadScan>>,
 }
 
 /// One Parquet file of a table with what is known of it without opening it.
 #[derive(Debug, Clone)]
 pub struct FileEntry {
-    /// Table it belongs to.
+    /// The table that names it.
     pub table: Table,
     /// Path relative to [`Snapshot::root`].
     pub path: String,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// Number of rows.
+    /// Number of rows, 0 where its writer did not say.
     pub rows: u64,
-    /// Partition: tenant.
+    /// Partition: the tenant whose rows it has.
     pub tenant: Arc<str>,
     /// Partition: days since 1970.
     pub day: i32,
     /// Smallest and largest `time` in microseconds, where the table has that column.
-    pub time: Option<(i64, i64)>,
+    pub time: Option<Bounds<i64>>,
     /// Smallest and largest `profile_type`, where the table has that column.
-    pub profile_type: Option<(Arc<str>, Arc<str>)>,
+    pub profile_type: Option<Bounds<Arc<str>>>,
     /// Smallest and largest `series`, where the table has that column.
-    pub series: Option<(i64, i64)>,
+    pub series: Option<Bounds<SeriesId>>,
     /// XXH3 of the bytes of the file, where its writer gave it.
     pub checksum: Option<u64>,
 }
@@ -51,16 +53,16 @@ pub struct FileEntry {
 pub struct ScanFilter {
     /// Only this tenant; `None` for all.
     pub tenant: Option<Arc<str>>,
-    /// Only `start <= time < end`, in microseconds.
-    pub time: Option<(i64, i64)>,
+    /// Only times in this span.
+    pub time: Option<TimeSpan>,
     /// Only this profile type.
     pub profile_type: Option<Arc<str>>,
-    /// Only these series.
-    pub series: Option<Arc<HashSet<i64>>>,
+    /// Only rows of these series.
+    pub series: Option<Arc<HashSet<SeriesId>>>,
     /// Only these stacks (for [`Table::Stacks`]).
-    pub stacks: Option<Arc<HashSet<i64>>>,
-    /// Only these columns, as indices into [`Table::schema`], in this order; `None` for all. A text column that nobody reads costs
-    /// more than all numbers of a head together.
+    pub stacks: Option<Arc<HashSet<StackId>>>,
+    /// Only these columns, as indices into [`Table::schema`], in this order; `None` for all. A text column that nobody
+    /// reads costs more than all numbers of a head together.
     pub projection: Option<Arc<[usize]>>,
 }
 
@@ -68,7 +70,8 @@ pub struct ScanFilter {
 /// head, so it must not wait.
 pub type Receive<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
-/// Rows in memory, as batches of the table's schema ([`Table::schema`]): all columns, or those of [`ScanFilter::projection`].
+/// Rows in memory, as batches of the table's schema ([`Table::schema`]): all columns, or those of
+/// [`ScanFilter::projection`].
 pub trait HeadScan: Send + Sync {
     /// Hands over the rows of `table` that the filter lets through. No batch is made after a `Break`, so a reader who
     /// counts bytes holds at most one batch more than it wants.
@@ -84,14 +87,15 @@ pub trait HeadScan: Send + Sync {
         batches
     }
 
-    /// The sum of values by stack over the rows of `samples` that the filter lets through, each stack once; `None` from a head that can only
-    /// give rows. Spares the batches.
-    fn sum_stacks(&self, _filter: &ScanFilter) -> Option<Vec<(i64, i64)>> {
+    /// The sum of values by stack over the rows of `samples` that the filter lets through, each stack once; `None`
+    /// from a head that can only give rows. Spares the batches.
+    fn sum_stacks(&self, _filter: &ScanFilter) -> Option<Vec<(StackId, i64)>> {
         None
     }
 
-    /// True when [`HeadScan::scan`] applies tenant, time, profile type and series to the letter (time by the day where a table has only that), so
-    /// that a reader need not ask for those columns only to check them: two of them are text.
+    /// True when [`HeadScan::scan`] applies tenant, time, profile type and series to the letter (time by the day where
+    /// a table has only that), so that a reader need not ask for those columns only to check them: two of them are
+    /// text.
     fn is_exact(&self) -> bool {
         false
     }

@@ -1,7 +1,7 @@
 //! What other servers have committed to the tables of a bucket: found at intervals, and published.
 //!
-//! In: the tables, read anew. Out: the list of files that queries see. A flush of another server reaches the tables one after the other; its samples
-//! are shown when its profiles are there, so that no query sees a part of it.
+//! In: the tables, read anew. Out: the list of files that queries see. A flush of another server reaches the tables
+//! one after the other; its samples are shown when its profiles are there, so that no query sees a part of it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::store::snapshot::FileEntry;
 const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
 
 /// When to look, and what was seen.
-pub struct Sync {
+pub(crate) struct Sync {
     interval: Option<Duration>,
     next: Instant,
     /// Versions of the tables that were listed last.
@@ -31,7 +31,7 @@ pub struct Sync {
 
 impl Sync {
     /// Never, for tables in a folder: nobody else writes there.
-    pub fn new(root: &Root) -> Self {
+    pub(crate) fn new(root: &Root) -> Self {
         let interval = root.bucket().map(|bucket| bucket.sync_interval());
         Self {
             interval,
@@ -42,13 +42,12 @@ impl Sync {
         }
     }
 
-    /// Whether it is time.
-    pub fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.interval.is_some() && Instant::now() >= self.next
     }
 
     /// Looks, and publishes what is new. A failure is logged once and tried again.
-    pub fn run(&mut self, published: &Published, tables: &mut Tables) {
+    pub(crate) fn run(&mut self, published: &Published, tables: &mut Tables) {
         let result = self.look(published, tables);
         // After the work, so that a slow bucket is not asked without a break.
         self.next = Instant::now() + self.interval.unwrap_or_default();

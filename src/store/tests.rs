@@ -29,16 +29,17 @@ const SHAPE: Shape = Shape {
     labelled_every: 7,
 };
 
-/// A folder, in memory where the system has room for one: tests that let one write after the other fail sync ten thousand times, which says nothing more on
-/// a disk that does not lose power.
+/// A folder, in memory where the system has room for one: tests that let one write after the other fail sync ten
+/// thousand times, which says nothing more on a disk that does not lose power.
 pub(in crate::store) fn scratch() -> tempfile::TempDir {
     static IN_MEMORY: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
         let room = || fs::write(tempfile::NamedTempFile::new_in("/dev/shm")?.path(), vec![1; 32 << 20]);
         room().is_ok()
     });
-    match *IN_MEMORY {
-        true => tempfile::tempdir_in("/dev/shm").unwrap(),
-        false => tempfile::tempdir().unwrap(),
+    if *IN_MEMORY {
+        tempfile::tempdir_in("/dev/shm").unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
     }
 }
 

@@ -1,10 +1,10 @@
 //! The write-ahead log: segment files `NNNNNNNNNNNN.seg`, one thread that writes and syncs.
 //!
-//! Callers append framed records to a buffer under a short lock, each call with an item of theirs. The thread writes everything
-//! pending, syncs once (group commit), and sends the items on as [`LogEvent::Durable`], in the order of the log. After a failure the
-//! items go out as [`LogEvent::Failed`], the file is cut back to its last durable byte, and appends are refused until a new
-//! segment could be written and synced: a full disk heals by itself. What the items are, and when segments are
-//! deleted, is the caller's business.
+//! Callers append framed records to a buffer under a short lock, each call with an item of theirs. The thread writes
+//! everything pending, syncs once (group commit), and sends the items on as [`LogEvent::Durable`], in the order of the
+//! log. After a failure the items go out as [`LogEvent::Failed`], the file is cut back to its last durable byte, and
+//! appends are refused until a new segment could be written and synced: a full disk heals by itself. What the items
+//! are, and when segments are deleted, is the caller's business.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -40,17 +40,18 @@ pub enum SyncMode {
 }
 
 /// What happened in the log, in its order.
-pub enum LogEvent<T> {
+pub(crate) enum LogEvent<T> {
     /// The items' records are durable.
     Durable(Vec<T>),
     /// The items' records are not in the log and will not be.
     Failed(Vec<T>, Arc<str>),
-    /// The log was rotated: every item sent before is in a segment up to this number, every later one in a later segment.
+    /// The log was rotated: every item sent before is in a segment up to this number, every later one in a later
+    /// segment.
     Rotated(u64, SyncSender<u64>),
 }
 
 /// The log, open for appending. Dropping it stops the thread after what is pending was written.
-pub struct Log<T: Send + 'static> {
+pub(crate) struct Log<T: Send + 'static> {
     shared: Arc<Shared<T>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -71,11 +72,11 @@ struct State<T> {
 }
 
 /// Why an append was refused; the item comes back.
-pub struct Refused<T>(pub T, pub Arc<str>);
+pub(crate) struct Refused<T>(pub(crate) T, pub(crate) Arc<str>);
 
 impl<T: Send + 'static> Log<T> {
     /// Creates segment `number` in `folder` and starts the thread.
-    pub fn open(
+    pub(crate) fn open(
         folder: &Path,
         number: u64,
         sync: SyncMode,
@@ -126,7 +127,7 @@ impl<T: Send + 'static> Log<T> {
     }
 
     /// Queues records, each given in pieces, and the item that stands for them. Returns at once; an event follows.
-    pub fn append(&self, records: &[[&[u8]; 2]], item: T) -> Result<(), Refused<T>> {
+    pub(crate) fn append(&self, records: &[[&[u8]; 2]], item: T) -> Result<(), Refused<T>> {
         let mut state = self.shared.state.lock();
         if let Some(reason) = &state.failure {
             let reason = reason.clone();
@@ -150,9 +151,9 @@ impl<T: Send + 'static> Log<T> {
         Ok(())
     }
 
-    /// Ends the current segment and opens the next; blocks until the reader of the events has answered [`LogEvent::Rotated`].
-    /// The number is that of the last segment that holds older records.
-    pub fn rotate(&self) -> Result<u64, StoreError> {
+    /// Ends the current segment and opens the next; blocks until the reader of the events has answered
+    /// [`LogEvent::Rotated`]. The number is that of the last segment that holds older records.
+    pub(crate) fn rotate(&self) -> Result<u64, StoreError> {
         let (failed_tx, failed_rx) = sync_channel(1);
         let (reply_tx, reply_rx) = sync_channel(1);
         {
@@ -172,12 +173,12 @@ impl<T: Send + 'static> Log<T> {
     }
 
     /// Why the log takes nothing at the moment, if so.
-    pub fn failure(&self) -> Option<Arc<str>> {
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
         self.shared.state.lock().failure.clone()
     }
 
     /// Refuses further appends, writes what is pending and ends the thread.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.shared.state.lock().stopped = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.lock().take()
@@ -365,7 +366,8 @@ impl Segment {
         let file = match created {
             Ok(file) => file,
             Err(error) => {
-                // Half a creation must not stand in the way of the next attempt; an existing file of another's is left alone.
+                // Half a creation must not stand in the way of the next attempt; an existing file of another's is left
+                // alone.
                 if error.kind() != io::ErrorKind::AlreadyExists {
                     let _ = std::fs::remove_file(&path);
                 }
@@ -409,12 +411,12 @@ impl Segment {
 }
 
 /// Path of segment `number`.
-pub fn segment_path(folder: &Path, number: u64) -> PathBuf {
+pub(crate) fn segment_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:012}.seg"))
 }
 
 /// Numbers of the segments in `folder`, ascending. Files of other names are not looked at.
-pub fn segments(folder: &Path) -> Result<Vec<u64>, StoreError> {
+pub(crate) fn segments(folder: &Path) -> Result<Vec<u64>, StoreError> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
         let entry = entry.map_err(StoreError::io("list", folder))?;
@@ -432,7 +434,7 @@ pub fn segments(folder: &Path) -> Result<Vec<u64>, StoreError> {
 }
 
 /// The end of the events' channel that a consumer holds.
-pub type LogEvents<T> = Receiver<LogEvent<T>>;
+pub(crate) type LogEvents<T> = Receiver<LogEvent<T>>;
 
 #[cfg(test)]
 #[path = "wal_tests.rs"]

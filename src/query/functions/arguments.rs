@@ -1,41 +1,51 @@
 //! Arguments of the table functions: a selector, a range of time, a number.
 //!
-//! In: expressions that the planner has folded to literals. Out: values, or an error that names the function and shows how to call it.
+//! In: expressions that the planner has folded to literals. Out: values, or an error that names the function and shows
+//! how to call it.
 
 use datafusion::catalog::Session;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 
-use crate::profile::ProfileType;
 use crate::profile::selector::{self, Matcher};
+use crate::profile::time::DAY_US;
+use crate::profile::{ProfileType, TimeSpan};
 use crate::query::context::Purpose;
 use crate::query::{QueryError, TimeRange, time};
+
+/// How a function is called.
+#[derive(Clone, Copy)]
+pub(crate) struct Usage {
+    /// As it is written, for errors.
+    pub(crate) text: &'static str,
+    /// How many arguments [`Arguments::read`] takes.
+    pub(crate) counts: &'static [usize],
+}
 
 /// `'TYPE{selector}', from, until` and what comes after.
 pub(crate) struct Arguments {
     pub(crate) profile_type: ProfileType,
     pub(crate) matchers: Vec<Matcher>,
-    /// Start and end in microseconds.
-    pub(crate) time: (i64, i64),
+    /// The span that is asked for.
+    pub(crate) time: TimeSpan,
     /// The optional fourth argument.
     pub(crate) number: Option<usize>,
 }
 
 impl Arguments {
-    /// Reads them; `usage` is shown when they are of the wrong number or kind.
+    /// Reads them, with a number as the fourth where `usage` shows one. It is shown when they are of the wrong number
+    /// or kind.
     pub(crate) fn read(
-        usage: &str,
+        usage: Usage,
         args: &[Expr],
         session: &dyn Session,
-        takes_number: bool,
         purpose: Purpose,
     ) -> Result<Self, QueryError> {
         if purpose == Purpose::Describe && args.iter().any(is_parameter) {
             return Ok(Self::unknown());
         }
-        let wrong = |what: String| QueryError::invalid(format!("{what}; call it as {usage}"));
-        let most = if takes_number { 4 } else { 3 };
-        if args.len() < 3 || args.len() > most {
+        let wrong = |what: String| QueryError::invalid(format!("{what}; call it as {}", usage.text));
+        if !usage.counts.contains(&args.len()) {
             return Err(wrong(format!("wrong number of arguments: {}", args.len())));
         }
         let query = match literal(&args[0]).and_then(|value| value.try_as_str().flatten()) {
@@ -49,8 +59,8 @@ impl Arguments {
             .query_execution_start_time
             .unwrap_or_else(chrono::Utc::now)
             .timestamp_micros();
-        let time = (moment(&args[1], now)?, moment(&args[2], now)?);
-        if time.0 > time.1 {
+        let time = TimeSpan::new(moment(&args[1], now)?, moment(&args[2], now)?);
+        if time.start > time.end {
             return Err(QueryError::invalid("query start time is after end time"));
         }
         let number = match args.get(3) {
@@ -83,14 +93,14 @@ impl Arguments {
                 period_unit: String::new(),
             },
             matchers: Vec::new(),
-            time: (0, 0),
+            time: TimeSpan::new(0, 0),
             number: None,
         }
     }
 
     /// The range in milliseconds that holds the one in microseconds.
     pub(crate) fn range(&self) -> TimeRange {
-        TimeRange::new(self.time.0.div_euclid(1000), -(-self.time.1).div_euclid(1000))
+        TimeRange::new(self.time.start.div_euclid(1000), -(-self.time.end).div_euclid(1000))
     }
 }
 
@@ -117,7 +127,7 @@ fn moment(expr: &Expr, now: i64) -> Result<i64, QueryError> {
         Some(ScalarValue::TimestampMillisecond(Some(value), _)) => value.checked_mul(1000),
         Some(ScalarValue::TimestampMicrosecond(Some(value), _)) => Some(*value),
         Some(ScalarValue::TimestampNanosecond(Some(value), _)) => Some(value.div_euclid(1000)),
-        Some(ScalarValue::Date32(Some(days))) => i64::from(*days).checked_mul(86_400_000_000),
+        Some(ScalarValue::Date32(Some(days))) => i64::from(*days).checked_mul(DAY_US),
         Some(ScalarValue::Int64(Some(number))) => time::number_to_micros(*number),
         Some(value) => match value.try_as_str() {
             Some(Some(text)) => return time::parse(text, now),

@@ -1,8 +1,9 @@
-//! Functions of DataFusion whose result can be far larger than their arguments, with a limit on it: `repeat`, `lpad`, `range`, `concat` and
-//! their like.
+//! Functions of DataFusion whose result can be far larger than their arguments, with a limit on it: `repeat`, `lpad`,
+//! `range`, `concat` and their like.
 //!
-//! In: DataFusion's function. Out: the same function, which works out how large its result may become and refuses before it allocates.
-//! Memory pools do not see what a function on values allocates, so a single `repeat('x', 1000000000)` would otherwise take the machine.
+//! In: DataFusion's function. Out: the same function, which works out how large its result may become and refuses
+//! before it allocates. Memory pools do not see what a function on values allocates, so a single `repeat('x',
+//! 1000000000)` would otherwise take the machine.
 
 use std::sync::Arc;
 
@@ -23,8 +24,8 @@ pub(crate) const MAX_CALL_BYTES: usize = 128 << 20;
 /// Most bytes of a single text that `repeat`, `lpad` and `rpad` make.
 const MAX_VALUE_BYTES: i64 = 64 << 10;
 
-/// Functions that are left out of SQL, with the reason: types that double with each call have no bound on their size, and distances of long
-/// texts keep a thread for hours between two rests.
+/// Functions that are left out of SQL, with the reason: types that double with each call have no bound on their size,
+/// and distances of long texts keep a thread for hours between two rests.
 const LEFT_OUT: [&str; 9] = [
     "struct",
     "row",
@@ -42,7 +43,7 @@ const LEFT_OUT: [&str; 9] = [
 enum Growth {
     /// Text of argument 0 times argument 1.
     Repeat,
-    /// Argument 1 characters.
+    /// As many characters as argument 1 says.
     Pad,
     /// Every character of argument 0 may be replaced by argument 2.
     Replace,
@@ -50,7 +51,7 @@ enum Growth {
     RegexReplace,
     /// Argument 1 copies of argument 0.
     Copies,
-    /// Argument 1 elements.
+    /// As many elements as argument 1 says.
     Resize,
     /// A number series: from, until, step.
     Series,
@@ -204,12 +205,13 @@ impl Growth {
     /// An upper bound of the bytes that the call gives.
     fn bytes(self, name: &str, args: &[ColumnarValue]) -> Result<i64> {
         let one_value = |bytes: i64| -> Result<i64> {
-            match bytes > MAX_VALUE_BYTES {
-                true => Err(QueryError::Limit(format!(
+            if bytes > MAX_VALUE_BYTES {
+                Err(QueryError::Limit(format!(
                     "{name} would make a text of {bytes} bytes, more than {MAX_VALUE_BYTES}"
                 ))
-                .into()),
-                false => Ok(bytes),
+                .into())
+            } else {
+                Ok(bytes)
             }
         };
         let mut total: i64 = 0;

@@ -17,10 +17,8 @@ use crate::query::QueryError;
 use crate::query::provider::{Mapped, Relation, RowMap};
 use crate::query::stream::BatchStream;
 
-/// Gives the rows.
 pub(crate) type Compute = dyn Fn() -> BoxFuture<'static, Result<RecordBatch, QueryError>> + Send + Sync;
 
-/// The relation.
 pub(crate) struct Computed {
     pub(crate) name: &'static str,
     pub(crate) schema: SchemaRef,

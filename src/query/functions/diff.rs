@@ -1,6 +1,8 @@
-//! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: functions before and after, the largest change of the own value first.
+//! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: functions before and after, the largest
+//! change of the own value first.
 //!
-//! The first three arguments say what was before, the next three what is after. Values are as they are: divide by the totals to compare shares.
+//! The first three arguments say what was before, the next three what is after. Values are as they are: divide by the
+//! totals to compare shares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,13 +14,22 @@ use arrow::record_batch::RecordBatch;
 use crate::base::BoxFuture;
 use crate::profile::top::TopTable;
 use crate::query::context::Context;
-use crate::query::functions::arguments::Arguments;
+use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
 use crate::query::{QueryError, StackQuery, flame};
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
+/// What was before has no number, what is after may.
+const BEFORE: Usage = Usage {
+    text: USAGE,
+    counts: &[3],
+};
+const AFTER: Usage = Usage {
+    text: USAGE,
+    counts: &[3, 4],
+};
 /// Columns of numbers: own value before, after, their difference, and the same of the total.
 const NUMBERS: [&str; 6] = [
     "self_before",
@@ -41,8 +52,8 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
             let wrong =
                 || QueryError::invalid(format!("wrong number of arguments: {}; call it as {USAGE}", args.len()));
             let (before, after) = args.split_at_checked(3).ok_or_else(wrong)?;
-            let before = Arguments::read(USAGE, before, session, false, context.purpose)?;
-            let after = Arguments::read(USAGE, after, session, true, context.purpose)?;
+            let before = Arguments::read(BEFORE, before, session, context.purpose)?;
+            let after = Arguments::read(AFTER, after, session, context.purpose)?;
             if before.profile_type != after.profile_type {
                 return Err(QueryError::invalid(
                     "both sides of a diff must have the same profile type",

@@ -1,7 +1,7 @@
 //! `flamegraph('TYPE{selector}', from, until [, max_nodes])`: the boxes of a flame graph, one a row.
 //!
-//! `level` 0 is the single box `total`; `x` and `total` are start and width in the unit of the values. Too small boxes are folded into
-//! `other`; 8192 nodes are kept unless told otherwise, 0 keeps all.
+//! `level` 0 is the single box `total`; `x` and `total` are start and width in the unit of the values. Too small boxes
+//! are folded into `other`; 8192 nodes are kept unless told otherwise, 0 keeps all.
 
 use std::sync::Arc;
 
@@ -11,14 +11,17 @@ use arrow::record_batch::RecordBatch;
 
 use crate::base::BoxFuture;
 use crate::query::context::Context;
-use crate::query::functions::arguments::Arguments;
+use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
 use crate::query::{Detail, QueryError, StackQuery, flame};
 
-const USAGE: &str = "flamegraph('TYPE{selector}', from, until [, max_nodes])";
-/// Pyroscope's default.
+const USAGE: Usage = Usage {
+    text: "flamegraph('TYPE{selector}', from, until [, max_nodes])",
+    counts: &[3, 4],
+};
+/// Nodes that Pyroscope keeps unless told otherwise.
 const DEFAULT_NODES: usize = 8192;
 
 /// The function over the data of a query.
@@ -35,7 +38,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     Called {
         name: "flamegraph",
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, true, context.purpose)?;
+            let args = Arguments::read(USAGE, args, session, context.purpose)?;
             let nodes = match args.number {
                 None => DEFAULT_NODES,
                 Some(0) => usize::MAX,

@@ -1,4 +1,5 @@
-//! `function_matches(frames, 'regex')`: whether the regular expression matches a function of the stack, anywhere in its name.
+//! `function_matches(frames, 'regex')`: whether the regular expression matches a function of the stack, anywhere in
+//! its name.
 
 use std::sync::Arc;
 
@@ -9,7 +10,6 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl,
 use crate::query::functions::patterns;
 use crate::query::functions::stack_contains::{any_function, frames_and_text, two_arguments};
 
-/// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FunctionMatches(Signature);
 

@@ -99,9 +99,10 @@ impl ScalarUDFImpl for Joined {
             return datafusion::common::plan_err!("|| joins two texts");
         };
         let joined = concat_elements_utf8(left.as_string::<i32>(), right.as_string::<i32>())?;
-        let value = match all_scalar {
-            true => ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&joined, 0)?),
-            false => ColumnarValue::Array(Arc::new(joined)),
+        let value = if all_scalar {
+            ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&joined, 0)?)
+        } else {
+            ColumnarValue::Array(Arc::new(joined))
         };
         check_result("||", &value)?;
         Ok(value)

@@ -1,6 +1,7 @@
 //! The functions that SQL has beyond DataFusion's own, one a file: on stacks, on time, and tables made by a selector.
 //!
-//! In: the arguments as the planner has them. Out: columns or relations. Names are registered in the two lists here and nowhere else.
+//! In: the arguments as the planner has them. Out: columns or relations. Names are registered in the two lists here
+//! and nowhere else.
 
 mod arguments;
 mod bounded;

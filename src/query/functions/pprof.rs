@@ -1,6 +1,8 @@
-//! `pprof('TYPE{selector}', from, until)`: what a selector chooses as one pprof profile, in one row of one column of bytes.
+//! `pprof('TYPE{selector}', from, until)`: what a selector chooses as one pprof profile, in one row of one column of
+//! bytes.
 //!
-//! The same profile as `SelectMergeProfile` gives. For rows chosen in another way there is the aggregate of the same name.
+//! The same profile as `SelectMergeProfile` gives. For rows chosen in another way there is the aggregate of the same
+//! name.
 
 use std::sync::Arc;
 
@@ -11,12 +13,15 @@ use arrow::record_batch::RecordBatch;
 use crate::base::BoxFuture;
 use crate::profile::pprof::encode;
 use crate::query::context::Context;
-use crate::query::functions::arguments::Arguments;
+use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
 use crate::query::{QueryError, StackQuery, export};
 
-const USAGE: &str = "pprof('TYPE{selector}', from, until)";
+const USAGE: Usage = Usage {
+    text: "pprof('TYPE{selector}', from, until)",
+    counts: &[3],
+};
 
 /// The function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
@@ -24,7 +29,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     Called {
         name: "pprof",
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, false, context.purpose)?;
+            let args = Arguments::read(USAGE, args, session, context.purpose)?;
             let query = StackQuery::new(args.profile_type.clone(), args.matchers.clone(), args.range());
             let (context, schema) = (context.clone(), schema.clone());
             let fields = schema.clone();

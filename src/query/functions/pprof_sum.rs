@@ -1,4 +1,5 @@
-//! `pprof(profile_type, stack, frames, value)`: the aggregate that puts rows of `flat` together as one pprof profile in bytes.
+//! `pprof(profile_type, stack, frames, value)`: the aggregate that puts rows of `flat` together as one pprof profile
+//! in bytes.
 //!
 //! In: rows of one profile type. Out: bytes of pprof, not compressed; null for no rows. Frames are kept once a stack.
 
@@ -15,16 +16,16 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 
-use crate::profile::ProfileType;
 use crate::profile::pprof::encode;
+use crate::profile::{ProfileType, StackId};
 use crate::query::QueryError;
 use crate::query::export::{About, profile_of};
 use crate::query::stacks::StackTable;
 use crate::store::schema;
+use crate::store::schema::column::{FRAMES, STACK, VALUE};
 
 const USAGE: &str = "pprof(profile_type, stack, frames, value)";
 
-/// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PprofSum(Signature);
 
@@ -72,7 +73,7 @@ impl AggregateUDFImpl for PprofSum {
 #[derive(Default)]
 struct Sum {
     kind: Option<ProfileType>,
-    sums: HashMap<i64, i64>,
+    sums: HashMap<StackId, i64>,
     table: StackTable,
     /// Stacks and frames as they came, for the state.
     kept: Vec<RecordBatch>,
@@ -108,14 +109,15 @@ impl Sum {
         let mask: BooleanArray = ids
             .values()
             .iter()
-            .map(|id| Some(!self.table.has(*id) && seen.insert(*id)))
+            .map(|id| StackId(*id))
+            .map(|id| Some(!self.table.has(id) && seen.insert(id)))
             .collect();
         if mask.true_count() == 0 {
             return Ok(());
         }
         let schema = Arc::new(Schema::new(vec![
-            Field::new("stack", DataType::Int64, true),
-            Field::new("frames", frames.data_type().clone(), true),
+            Field::new(STACK, DataType::Int64, true),
+            Field::new(FRAMES, frames.data_type().clone(), true),
         ]));
         let batch = RecordBatch::try_new(schema, vec![stacks.clone(), frames.clone()])?;
         let new = filter_record_batch(&batch, &mask)?;
@@ -125,10 +127,10 @@ impl Sum {
         Ok(())
     }
 
-    fn add(&mut self, stacks: &Int64Array, values: &Int64Array) {
-        for (stack, value) in stacks.values().iter().zip(values.iter()) {
-            let sum = self.sums.entry(*stack).or_insert(0);
-            *sum = sum.wrapping_add(value.unwrap_or(0));
+    fn add(&mut self, stacks: &[i64], values: impl Iterator<Item = i64>) {
+        for (stack, value) in stacks.iter().zip(values) {
+            let sum = self.sums.entry(StackId(*stack)).or_insert(0);
+            *sum = sum.wrapping_add(value);
         }
     }
 }
@@ -146,7 +148,11 @@ impl Accumulator for Sum {
             }
         }
         self.keep(stacks, frames)?;
-        self.add(stacks.as_primitive(), sums.as_primitive());
+        let values = sums.as_primitive::<Int64Type>().iter();
+        self.add(
+            stacks.as_primitive::<Int64Type>().values(),
+            values.map(Option::unwrap_or_default),
+        );
         Ok(())
     }
 
@@ -154,7 +160,7 @@ impl Accumulator for Sum {
         let Some(kind) = &self.kind else {
             return Ok(ScalarValue::Binary(None));
         };
-        let mut sums: Vec<(i64, i64)> = self.sums.iter().map(|(stack, value)| (*stack, *value)).collect();
+        let mut sums: Vec<(StackId, i64)> = self.sums.iter().map(|(stack, value)| (*stack, *value)).collect();
         // The same rows give the same bytes.
         sums.sort_unstable();
         let about = About {
@@ -172,12 +178,13 @@ impl Accumulator for Sum {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let (stacks, values): (Vec<i64>, Vec<i64>) = self.sums.iter().map(|(stack, value)| (*stack, *value)).unzip();
+        let stacks = Int64Array::from_iter_values(self.sums.keys().map(|stack| stack.0));
+        let values = Int64Array::from_iter_values(self.sums.values().copied());
         let schema = Arc::new(Schema::new(vec![
-            Field::new("stack", DataType::Int64, false),
-            Field::new("value", DataType::Int64, false),
+            Field::new(STACK, DataType::Int64, false),
+            Field::new(VALUE, DataType::Int64, false),
         ]));
-        let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(stacks)), Arc::new(Int64Array::from(values))];
+        let columns: Vec<ArrayRef> = vec![Arc::new(stacks), Arc::new(values)];
         let sums = RecordBatch::try_new(schema, columns)?;
         Ok(vec![
             ScalarValue::Utf8(self.kind.as_ref().map(ToString::to_string)),
@@ -199,10 +206,13 @@ impl Accumulator for Sum {
             }
             self.set_kind(kinds.value(row))?;
             for batch in read(frames.value(row))? {
-                self.keep(batch.column(0), batch.column(1))?;
+                if let (Some(stacks), Some(frames)) = (batch.column_by_name(STACK), batch.column_by_name(FRAMES)) {
+                    self.keep(stacks, frames)?;
+                }
             }
             for batch in read(sums.value(row))? {
-                self.add(batch.column(0).as_primitive(), batch.column(1).as_primitive());
+                let values = schema::integers(&batch, VALUE)?.iter().copied();
+                self.add(schema::integers(&batch, STACK)?, values);
             }
         }
         Ok(())

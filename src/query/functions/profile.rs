@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use crate::query::context::Context;
 use crate::query::flat::Flat;
-use crate::query::functions::arguments::Arguments;
+use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::provider::Called;
 
-const USAGE: &str = "profiles('TYPE{selector}', from, until)";
+const USAGE: Usage = Usage {
+    text: "profiles('TYPE{selector}', from, until)",
+    counts: &[3],
+};
 
 /// The function over the data of a query, by one of its names.
 pub(crate) fn function(name: &'static str, context: Arc<Context>) -> Called {
     Called {
         name,
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, false, context.purpose)?;
+            let args = Arguments::read(USAGE, args, session, context.purpose)?;
             Ok(Arc::new(Flat::selected(
                 context.clone(),
                 args.profile_type,

@@ -9,7 +9,6 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl,
 
 use crate::query::QueryError;
 
-/// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackContains(Signature);
 
@@ -69,7 +68,8 @@ pub(crate) fn two_arguments(args: ScalarFunctionArgs, function: &str) -> Result<
     Ok((frames.into_array(rows)?, text))
 }
 
-/// For each stack whether a function in it is accepted; null where there is no stack. Each distinct run of equal text is tested once.
+/// For each stack whether a function in it is accepted; null where there is no stack. Each distinct run of equal text
+/// is tested once.
 pub(crate) fn any_function(frames: &ArrayRef, accept: impl Fn(&str) -> bool) -> Result<BooleanArray> {
     let wrong = || QueryError::invalid("the first argument is not a list of frames");
     let lists = frames.as_list_opt::<i32>().ok_or_else(wrong)?;

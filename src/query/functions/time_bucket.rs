@@ -11,7 +11,6 @@ use crate::base::duration;
 use crate::query::QueryError;
 use crate::store::schema;
 
-/// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TimeBucket(Signature);
 

@@ -11,13 +11,16 @@ use arrow::record_batch::RecordBatch;
 use crate::base::BoxFuture;
 use crate::profile::top::TopTable;
 use crate::query::context::Context;
-use crate::query::functions::arguments::Arguments;
+use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
 use crate::query::{QueryError, StackQuery, flame};
 
-const USAGE: &str = "top('TYPE{selector}', from, until [, n])";
+const USAGE: Usage = Usage {
+    text: "top('TYPE{selector}', from, until [, n])",
+    counts: &[3, 4],
+};
 
 /// The function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
@@ -30,7 +33,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     Called {
         name: "top",
         make: Box::new(move |args, session| {
-            let args = Arguments::read(USAGE, args, session, true, context.purpose)?;
+            let args = Arguments::read(USAGE, args, session, context.purpose)?;
             let count = args.number.unwrap_or(usize::MAX);
             let query = StackQuery::new(args.profile_type.clone(), args.matchers.clone(), args.range());
             let (context, schema) = (context.clone(), schema.clone());

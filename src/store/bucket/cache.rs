@@ -1,7 +1,8 @@
 //! Pieces of objects on the local disk, within a bound: what queries read again and again, and what was just written.
 //!
-//! Objects of the tables are never written twice under one name, so a piece is right for ever. A piece is a file of its own with a checksum behind its
-//! bytes; what a crash left of one is recognised and read again from the bucket. The piece that was not asked for longest goes first.
+//! Objects of the tables are never written twice under one name, so a piece is right for ever. A piece is a file of
+//! its own with a checksum behind its bytes; what a crash left of one is recognised and read again from the bucket.
+//! The piece that was not asked for longest goes first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -140,7 +141,6 @@ impl BlockCache {
         }
     }
 
-    /// Bytes on the disk.
     pub fn bytes(&self) -> u64 {
         self.state.lock().bytes
     }

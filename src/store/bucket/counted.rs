@@ -1,7 +1,7 @@
 //! The client of a bucket with its requests counted, and with the entries of the tables' logs remembered.
 //!
-//! An entry of a log is written once and read at each look at the table, so those read are kept in memory, up to a bound. Everything
-//! else goes through.
+//! An entry of a log is written once and read at each look at the table, so those read are kept in memory, up to a
+//! bound. Everything else goes through.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,7 +24,6 @@ use crate::store::bucket::metrics::BucketMetrics;
 /// Bytes of remembered entries. One has some kilobytes, and a checkpoint comes every 50.
 const ENTRIES_BYTES: usize = 16 << 20;
 
-/// The client, counted.
 #[derive(Debug)]
 pub struct Counted {
     inner: Arc<dyn ObjectStore>,

@@ -1,8 +1,9 @@
-//! A fault at every request that changes a bucket, in turn: it is not done, or it is done and its answer is lost, and the bucket is away from there on
-//! or at once back. Then the server goes on, or dies and starts again.
+//! A fault at every request that changes a bucket, in turn: it is not done, or it is done and its answer is lost, and
+//! the bucket is away from there on or at once back. Then the server goes on, or dies and starts again.
 //!
-//! Guarantee: what was acknowledged is in the bucket or in a head once, at every moment and for another server too; and the work that failed ends as if
-//! nothing had happened. The bucket is one in memory; a real server is met in `integration/objects.rs`.
+//! Guarantee: what was acknowledged is in the bucket or in a head once, at every moment and for another server too;
+//! and the work that failed ends as if nothing had happened. The bucket is one in memory; a real server is met in
+//! `integration/objects.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -90,9 +91,10 @@ impl Faulty {
     }
 
     fn read(&self) -> Result<()> {
-        match self.away.load(Ordering::SeqCst) {
-            true => Err(lost()),
-            false => Ok(()),
+        if self.away.load(Ordering::SeqCst) {
+            Err(lost())
+        } else {
+            Ok(())
         }
     }
 }
@@ -271,13 +273,18 @@ fn once(numbers: impl IntoIterator<Item = i64>) -> [BTreeMap<i64, usize>; 2] {
     [numbers.clone(), numbers]
 }
 
-/// Everything that changes a bucket: a flush, a deletion, merging and vacuum, each whether or not the one before could be done.
+/// Everything that changes a bucket: a flush, a deletion, merging and vacuum, each whether or not the one before could
+/// be done.
 async fn work(store: &Store) -> Vec<String> {
     let mut failed = Vec::new();
     let flushed = store.flush().await;
     failed.extend(flushed.err().map(|error| error.to_string()));
     for work in [
-        Work::Delete(Deletion::new("t", "{service_name=\"gone\"}", (i64::MIN, i64::MAX))),
+        Work::Delete(Deletion::new(
+            "t",
+            "{service_name=\"gone\"}",
+            crate::profile::TimeSpan::ALL,
+        )),
         Work::Compact,
         Work::Vacuum(Duration::ZERO),
     ] {

@@ -1,6 +1,7 @@
 //! Metric handles of a bucket and its cache; every name starts with `alluvium_store_object_`.
 //!
-//! They are registered only by a store whose tables lie in a bucket. Operations are counted once, however often they were tried inside.
+//! They are registered only by a store whose tables lie in a bucket. Operations are counted once, however often they
+//! were tried inside.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -9,7 +10,6 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use crate::telemetry::metrics::Scope;
 
-/// The label `operation`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Operation {
     /// `get`, `put`, `list`, `delete` or `copy`.
@@ -98,7 +98,6 @@ impl BucketMetrics {
         }
     }
 
-    /// Counts a failure.
     pub fn failed(&self, operation: &'static str, error: &object_store::Error) {
         use object_store::Error;
         if !matches!(

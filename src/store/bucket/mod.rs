@@ -1,14 +1,15 @@
 //! A bucket in which the tables lie: its client, its cache, and the few operations that the store's own threads need.
 //!
-//! In: [`BucketOptions`] and a local folder. Out: blocking operations for the store's threads, and an `object_store` for queries that reads through the
-//! cache. Requests run in a small runtime of the bucket's own, so that neither a busy server nor a thread without a runtime stands in
-//! their way. The operations are for threads outside of any runtime.
+//! In: [`BucketOptions`] and a local folder. Out: blocking operations for the store's threads, and an `object_store`
+//! for queries that reads through the cache. Requests run in a small runtime of the bucket's own, so that neither a
+//! busy server nor a thread without a runtime stands in their way. The operations are for threads outside of any
+//! runtime.
 
-pub mod cache;
+mod cache;
 mod counted;
 #[cfg(test)]
 mod fault_tests;
-pub mod metrics;
+pub(crate) mod metrics;
 pub mod options;
 mod reader;
 
@@ -47,13 +48,13 @@ const PART_BYTES: usize = 8 << 20;
 pub struct Found {
     /// Path relative to the root of the tables.
     pub path: String,
-    /// Bytes.
+    /// Size of the object in bytes.
     pub size: u64,
-    /// When it was written.
+    /// When the object was written.
     pub modified: SystemTime,
 }
 
-/// A bucket.
+/// Where tables lie in an object store.
 pub struct Bucket {
     store: Arc<dyn ObjectStore>,
     reads: Arc<CachedReads>,
@@ -69,8 +70,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Makes the client; nothing is asked of the bucket yet. `dir` is the data folder, which gets `cache/` and `spool/`; `None` for a reader
-    /// that keeps nothing on the disk.
+    /// Makes the client; nothing is asked of the bucket yet. `dir` is the data folder, which gets `cache/` and
+    /// `spool/`; `None` for a reader that keeps nothing on the disk.
     pub fn open(options: &BucketOptions, dir: Option<&Path>, metrics: BucketMetrics) -> Result<Self, StoreError> {
         let address = options.address();
         let refused = |reason: String| StoreError::Bucket {
@@ -124,12 +125,12 @@ impl Bucket {
         })
     }
 
-    /// `s3://bucket/prefix/`.
+    /// Its address, as `s3://bucket/prefix/`.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Where requests run.
+    /// The runtime in which requests run.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -144,7 +145,7 @@ impl Bucket {
         self.reads.clone()
     }
 
-    /// Metric handles.
+    /// Counts of its requests.
     pub fn metrics(&self) -> &BucketMetrics {
         &self.metrics
     }
@@ -191,7 +192,7 @@ impl Bucket {
         self.run(async move { store.list(Some(&prefix)).try_next().await.map(|found| found.is_some()) })
     }
 
-    /// The whole object.
+    /// Reads the whole object at a path.
     pub fn read(&self, path: &str) -> io::Result<Bytes> {
         let location = self.location(path).map_err(io::Error::other)?;
         let store = self.store.clone();

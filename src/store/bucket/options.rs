@@ -243,9 +243,10 @@ impl S3Options {
         if let Some(endpoint) = &self.endpoint {
             let url = endpoint_url(endpoint, self.insecure)?;
             client = client.with_allow_http(url.starts_with("http://"));
-            let url = match self.virtual_hosted {
-                true => host_of_bucket(&url, &self.bucket),
-                false => url,
+            let url = if self.virtual_hosted {
+                host_of_bucket(&url, &self.bucket)
+            } else {
+                url
             };
             builder = builder.with_endpoint(url);
         } else {
@@ -289,10 +290,12 @@ fn host_of_bucket(url: &str, bucket: &str) -> String {
 /// Pyroscope's endpoints are `host:port`; a URL is taken too.
 fn endpoint_url(endpoint: &str, insecure: bool) -> Result<String, String> {
     let endpoint = endpoint.trim().trim_end_matches('/');
-    let url = match endpoint.contains("://") {
-        true => endpoint.to_owned(),
-        false if insecure => format!("http://{endpoint}"),
-        false => format!("https://{endpoint}"),
+    let url = if endpoint.contains("://") {
+        endpoint.to_owned()
+    } else if insecure {
+        format!("http://{endpoint}")
+    } else {
+        format!("https://{endpoint}")
     };
     match url::Url::parse(&url) {
         Ok(parsed) if parsed.host().is_none() || !matches!(parsed.scheme(), "http" | "https") => Err(format!(

@@ -1,7 +1,7 @@
 //! Objects read in pieces through the local cache: what queries see as their object store.
 //!
-//! In: ranges of an object. Out: their bytes, from the cache as far as it has them; missing pieces that lie side by side are one request. Only
-//! reading goes through here; the rest is the client's.
+//! In: ranges of an object. Out: their bytes, from the cache as far as it has them; missing pieces that lie side by
+//! side are one request. Only reading goes through here; the rest is the client's.
 
 use std::fmt;
 use std::ops::Range;
@@ -55,7 +55,10 @@ impl CachedReads {
         }
         let first = range.start / BLOCK_BYTES;
         let count = (range.end - 1) / BLOCK_BYTES - first + 1;
-        let mut blocks = self.cached(location, first, count, true).await;
+        let mut blocks = self.cached(location, first, count).await;
+        let hits = blocks.iter().filter(|block| block.is_some()).count() as u64;
+        self.metrics.cache_hits.inc_by(hits);
+        self.metrics.cache_misses.inc_by(count - hits);
         if blocks.contains(&None) {
             let stripe = xxhash_rust::xxh3::xxh3_64(location.as_ref().as_bytes()) as usize % STRIPES;
             let _alone = match self.stripes.get(stripe) {
@@ -63,26 +66,20 @@ impl CachedReads {
                 None => None,
             };
             // Another may have read them meanwhile.
-            blocks = self.cached(location, first, count, false).await;
+            blocks = self.cached(location, first, count).await;
             self.fetch(location, first, &mut blocks).await?;
         }
         Ok(assemble(&blocks, first * BLOCK_BYTES, &range))
     }
 
-    async fn cached(&self, location: &Path, first: u64, count: u64, counted: bool) -> Vec<Option<Bytes>> {
+    async fn cached(&self, location: &Path, first: u64, count: u64) -> Vec<Option<Bytes>> {
         let (cache, path) = (self.cache.clone(), location.to_string());
         let read = self.handle.spawn_blocking(move || {
             (first..first + count)
                 .map(|block| cache.get(BlockKey::new(&path, block as u32)))
                 .collect::<Vec<_>>()
         });
-        let blocks = read.await.unwrap_or_else(|_| vec![None; count as usize]);
-        if counted {
-            let hits = blocks.iter().filter(|block| block.is_some()).count() as u64;
-            self.metrics.cache_hits.inc_by(hits);
-            self.metrics.cache_misses.inc_by(count - hits);
-        }
-        blocks
+        read.await.unwrap_or_else(|_| vec![None; count as usize])
     }
 
     /// Reads the missing pieces.

@@ -1,7 +1,7 @@
 //! Files as the Delta log describes them: our add actions with their statistics, and the live files read back.
 //!
-//! Statistics are written for the columns that prune. Times are text of millisecond resolution, as the protocol wants them: the smallest is rounded
-//! down and the largest up, so that no reader skips a file that it needs.
+//! Statistics are written for the columns that prune. Times are text of millisecond resolution, as the protocol wants
+//! them: the smallest is rounded down and the largest up, so that no reader skips a file that it needs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,35 +14,36 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use chrono::{DateTime, NaiveDate, SecondsFormat};
 
-use crate::store::head::sorted::FileStats;
+use crate::profile::SeriesId;
 use crate::store::schema::Table;
+use crate::store::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
 use crate::store::snapshot::FileEntry;
+use crate::store::stats::{Bounds, FileStats};
 
-/// Member of a file's statistics with the XXH3 of its bytes, 16 hexadecimal digits. Other readers skip members that they do not know.
+/// Member of a file's statistics with the XXH3 of its bytes, 16 hexadecimal digits. Other readers skip members that
+/// they do not know.
 const CHECKSUM: &str = "alluviumXxh3";
 
 /// A file that was written and is to be committed.
 #[derive(Debug, Clone)]
-pub struct NewFile {
+pub(crate) struct NewFile {
     /// Path relative to the table's folder.
-    pub path: String,
-    /// Bytes.
-    pub size: u64,
+    pub(crate) path: String,
+    pub(crate) size: u64,
     /// Milliseconds since 1970.
-    pub modified_ms: i64,
-    /// Partition: tenant.
-    pub tenant: Arc<str>,
+    pub(crate) modified_ms: i64,
+    pub(crate) tenant: Arc<str>,
     /// Partition: days since 1970.
-    pub day: i32,
+    pub(crate) day: i32,
     /// What is known of the rows.
-    pub stats: FileStats,
+    pub(crate) stats: FileStats,
     /// XXH3 of the bytes of the file, where they were hashed while they were written.
-    pub checksum: Option<u64>,
+    pub(crate) checksum: Option<u64>,
 }
 
 impl NewFile {
     /// The file as readers see it.
-    pub fn entry(&self, table: Table) -> FileEntry {
+    pub(crate) fn entry(&self, table: Table) -> FileEntry {
         FileEntry {
             table,
             path: format!("{}/{}", table.name(), self.path),
@@ -58,8 +59,9 @@ impl NewFile {
     }
 }
 
-/// Which rows of a batch of the kernel's scan metadata are live files with a path (as [`FileEntry`] has it) in `wanted`.
-pub fn select(
+/// Which rows of a batch of the kernel's scan metadata are live files with a path (as [`FileEntry`] has it) in
+/// `wanted`.
+pub(crate) fn select(
     table: Table,
     batch: &RecordBatch,
     selected: &[bool],
@@ -78,7 +80,7 @@ pub fn select(
 }
 
 /// The metadata of one file in the shape that `Transaction::add_files` takes.
-pub fn add_batch(file: &NewFile) -> Result<RecordBatch, ArrowError> {
+pub(crate) fn add_batch(file: &NewFile) -> Result<RecordBatch, ArrowError> {
     let names = MapFieldNames {
         entry: "key_value".to_owned(),
         key: "key".to_owned(),
@@ -112,19 +114,23 @@ fn stats_array(stats: &FileStats, checksum: Option<u64>) -> Result<StructArray, 
     let mut columns: Vec<(&str, ArrayRef, ArrayRef)> = Vec::new();
     let integers = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
     let texts = |value: String| -> ArrayRef { Arc::new(StringArray::from(vec![value])) };
-    if let Some((low, high)) = stats.time {
-        let low = low.div_euclid(1_000);
-        let high = high.saturating_add(999).div_euclid(1_000);
-        columns.push(("time", texts(time_text(low)), texts(time_text(high))));
+    if let Some(time) = stats.time {
+        let least = time.least.div_euclid(1_000);
+        let most = time.most.saturating_add(999).div_euclid(1_000);
+        columns.push((TIME, texts(time_text(least)), texts(time_text(most))));
     }
-    if let Some((low, high)) = &stats.profile_type {
-        columns.push(("profile_type", texts(low.to_string()), texts(high.to_string())));
+    if let Some(kinds) = &stats.profile_type {
+        columns.push((
+            PROFILE_TYPE,
+            texts(kinds.least.to_string()),
+            texts(kinds.most.to_string()),
+        ));
     }
-    if let Some((low, high)) = stats.series {
-        columns.push(("series", integers(low), integers(high)));
+    if let Some(series) = stats.series {
+        columns.push((SERIES, integers(series.least.0), integers(series.most.0)));
     }
-    if let Some((low, high)) = stats.stack {
-        columns.push(("stack", integers(low), integers(high)));
+    if let Some(stacks) = stats.stack {
+        columns.push((STACK, integers(stacks.least.0), integers(stacks.most.0)));
     }
     let zeros = columns.iter().map(|(name, ..)| (*name, integers(0))).collect();
     let low = columns.iter().map(|(name, low, _)| (*name, low.clone())).collect();
@@ -150,9 +156,9 @@ fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> 
     StructArray::try_new_with_length(fields, arrays, None, 1)
 }
 
-/// Live files from a batch of the kernel's scan metadata (columns `path`, `size`, `stats`, `fileConstantValues`); only rows that `selected` has.
-/// The error says what the batch lacks.
-pub fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
+/// Live files from a batch of the kernel's scan metadata (columns `path`, `size`, `stats`, `fileConstantValues`); only
+/// rows that `selected` has. The error says what the batch lacks.
+pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
     let column = |name: &str| {
         batch
             .column_by_name(name)
@@ -219,20 +225,22 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
         .get(CHECKSUM)
         .and_then(serde_json::Value::as_str)
         .and_then(|text| u64::from_str_radix(text, 16).ok());
-    entry.series = range("series").and_then(|(low, high)| Some((low.as_i64()?, high.as_i64()?)));
-    entry.profile_type =
-        range("profile_type").and_then(|(low, high)| Some((Arc::from(low.as_str()?), Arc::from(high.as_str()?))));
+    entry.series =
+        range(SERIES).and_then(|(least, most)| Some(Bounds::new(SeriesId(least.as_i64()?), SeriesId(most.as_i64()?))));
+    entry.profile_type = range(PROFILE_TYPE)
+        .and_then(|(least, most)| Some(Bounds::new(Arc::from(least.as_str()?), Arc::from(most.as_str()?))));
     // Another writer may have cut the largest time to the millisecond.
     let micros = |value: &serde_json::Value| {
         DateTime::parse_from_rfc3339(value.as_str()?)
             .ok()
             .map(|time| time.timestamp_micros())
     };
-    entry.time = range("time").and_then(|(low, high)| Some((micros(low)?, micros(high)?.saturating_add(999))));
+    entry.time =
+        range(TIME).and_then(|(least, most)| Some(Bounds::new(micros(least)?, micros(most)?.saturating_add(999))));
 }
 
-/// `2026-11-21`.
-pub fn day_text(day: i32) -> String {
+/// A day as it stands in paths, `2026-11-21`.
+pub(crate) fn day_text(day: i32) -> String {
     // Days outside of chrono's range do not come from microseconds in 64 bits.
     NaiveDate::from_epoch_days(day).map_or_else(|| day.to_string(), |date| date.to_string())
 }
@@ -249,7 +257,7 @@ fn time_text(time_ms: i64) -> String {
 }
 
 /// Paths in the log are URL-encoded.
-pub fn unescape(path: &str) -> String {
+pub(crate) fn unescape(path: &str) -> String {
     percent_encoding::percent_decode_str(path)
         .decode_utf8_lossy()
         .into_owned()

@@ -1,8 +1,8 @@
 //! How an entry gets into a table's log so that it is there whole or not at all, even when the power fails.
 //!
-//! The kernel's own committer writes through `object_store`, which does not sync local files. This one writes the entry under a temporary name,
-//! syncs it, links it to its real name (which fails when another writer was first) and syncs the folder. In a bucket the kernel's own does: a
-//! conditional put is whole and durable when it is answered.
+//! The kernel's own committer writes through `object_store`, which does not sync local files. This one writes the
+//! entry under a temporary name, syncs it, links it to its real name (which fails when another writer was first) and
+//! syncs the folder. In a bucket the kernel's own does: a conditional put is whole and durable when it is answered.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use crate::store::schema::Table;
 
 /// Writes entries of local logs.
 #[derive(Debug)]
-pub struct SyncedCommitter {
-    pub table: Table,
-    pub faults: Faults,
+pub(crate) struct SyncedCommitter {
+    pub(crate) table: Table,
+    pub(crate) faults: Faults,
 }
 
 impl Committer for SyncedCommitter {
@@ -74,8 +74,9 @@ impl Committer for SyncedCommitter {
     }
 }
 
-/// Writes the checksums of a file of the log. Without them damage is not recognised, which is no reason to fail a commit.
-pub fn write_sums(path: &Path, table: Table, faults: &Faults) {
+/// Writes the checksums of a file of the log. Without them damage is not recognised, which is no reason to fail a
+/// commit.
+pub(crate) fn write_sums(path: &Path, table: Table, faults: &Faults) {
     if let Err(error) = faults.run(Place::LogSums(table), || sums::write(path)) {
         tracing::warn!(error = %error, path = %path.display(), "cannot write the checksums of a file of the table's log");
     }
@@ -83,7 +84,7 @@ pub fn write_sums(path: &Path, table: Table, faults: &Faults) {
 
 /// Writes entries of logs in a bucket: a put that succeeds only when nobody has put that version.
 #[derive(Debug)]
-pub struct ObjectCommitter {
+pub(crate) struct ObjectCommitter {
     table: Table,
     faults: Faults,
     inner: FileSystemCommitter,
@@ -91,7 +92,7 @@ pub struct ObjectCommitter {
 
 impl ObjectCommitter {
     /// For the log of `table`.
-    pub fn new(table: Table, faults: Faults) -> Self {
+    pub(crate) fn new(table: Table, faults: Faults) -> Self {
         Self {
             table,
             faults,
@@ -128,13 +129,13 @@ impl Committer for ObjectCommitter {
 }
 
 /// The path behind a `file://` URL.
-pub fn local_path(url: &Url) -> KernelResult<PathBuf> {
+pub(crate) fn local_path(url: &Url) -> KernelResult<PathBuf> {
     url.to_file_path()
         .map_err(|()| KernelError::generic(format!("`{url}` is not a local file")))
 }
 
 /// The `file://` URL of an absolute path.
-pub fn file_url(path: &Path) -> KernelResult<Url> {
+pub(crate) fn file_url(path: &Path) -> KernelResult<Url> {
     Url::from_file_path(path)
         .map_err(|()| KernelError::generic(format!("`{}` is not an absolute path", path.display())))
 }

@@ -1,7 +1,8 @@
 //! The executor under delta_kernel's default engine: everything runs on the calling thread.
 //!
-//! The store speaks to the kernel from threads of its own. On a local disk `object_store` works without a runtime, so none is made for it; for a
-//! bucket the thread enters that bucket's runtime, in which timers and connections live. Calls may nest, as a checkpoint's do.
+//! The store speaks to the kernel from threads of its own. On a local disk `object_store` works without a runtime, so
+//! none is made for it; for a bucket the thread enters that bucket's runtime, in which timers and connections live.
+//! Calls may nest, as a checkpoint's do.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,9 +16,8 @@ use tokio::runtime::{EnterGuard, Handle};
 
 /// Runs futures where they are waited for.
 #[derive(Debug)]
-pub struct InlineExecutor {
-    /// The runtime to enter.
-    pub handle: Option<Handle>,
+pub(crate) struct InlineExecutor {
+    pub(crate) handle: Option<Handle>,
 }
 
 impl TaskExecutor for InlineExecutor {
@@ -64,7 +64,7 @@ impl Wake for Unpark {
 }
 
 /// Polls on this thread until it is done.
-pub fn block_on<T: Future>(task: T) -> T::Output {
+pub(crate) fn block_on<T: Future>(task: T) -> T::Output {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut task = pin!(task);

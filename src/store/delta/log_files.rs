@@ -1,7 +1,8 @@
 //! What the names of files in a table's log say, and which checkpoint its hint names.
 
-/// Whether a file has a name of [`temporary_name`](crate::base::file::temporary_name), or is what `object_store` leaves of one.
-pub fn is_temporary(name: &str) -> bool {
+/// Whether a file has a name of [`temporary_name`](crate::base::file::temporary_name), or is what `object_store`
+/// leaves of one.
+pub(crate) fn is_temporary(name: &str) -> bool {
     let staged = || {
         let (name, number) = name.rsplit_once('#')?;
         number.parse::<u32>().ok()?;
@@ -12,7 +13,7 @@ pub fn is_temporary(name: &str) -> bool {
 }
 
 /// The version that a file of the log, or its checksums, belong to.
-pub fn version_of(name: &str) -> Option<u64> {
+pub(crate) fn version_of(name: &str) -> Option<u64> {
     if is_temporary(name) {
         return None;
     }
@@ -22,7 +23,7 @@ pub fn version_of(name: &str) -> Option<u64> {
 }
 
 /// Version of the checkpoint that the contents of a `_last_checkpoint` name.
-pub fn version_of_hint(text: &[u8]) -> Option<u64> {
+pub(crate) fn version_of_hint(text: &[u8]) -> Option<u64> {
     let hint: serde_json::Value = serde_json::from_slice(text).ok()?;
     hint.get("version")?.as_u64()
 }

@@ -1,13 +1,14 @@
 //! The four Delta tables of a data folder: created, opened, appended to with a transaction id, checkpointed, listed.
 //!
-//! delta_kernel does the protocol; this module adds what its default parts lack on a local disk: every entry and checkpoint is
-//! synced before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only one writer wins. `docs/adr/0002-delta-kernel.md` has the facts. Data files are written elsewhere.
+//! delta_kernel does the protocol; this module adds what its default parts lack on a local disk: every entry and
+//! checkpoint is synced before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only
+//! one writer wins. `docs/adr/0002-delta-kernel.md` has the facts. Data files are written elsewhere.
 
 mod actions;
-pub mod commit;
-pub mod executor;
-pub mod log_files;
-pub mod sums;
+pub(crate) mod commit;
+pub(crate) mod executor;
+pub(crate) mod log_files;
+pub(crate) mod sums;
 
 use std::collections::HashSet;
 use std::fs;
@@ -23,7 +24,7 @@ use delta_kernel::engine_data::FilteredEngineData;
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::schema::StructType;
 use delta_kernel::transaction::CommitResult;
-pub use delta_kernel::transaction::UpdateTableOperation;
+pub(crate) use delta_kernel::transaction::UpdateTableOperation;
 use delta_kernel::transaction::create_table::create_table;
 use delta_kernel::transaction::data_layout::DataLayout;
 use delta_kernel::{Engine, KernelError, KernelResult, SnapshotRef};
@@ -38,23 +39,23 @@ use crate::store::root::{Root, log_of};
 use crate::store::schema::{LAYOUT_VERSION, Table};
 use crate::store::snapshot::FileEntry;
 
-pub use actions::{NewFile, day_text, unescape};
+pub(crate) use actions::{NewFile, day_text, unescape};
 use commit::{ObjectCommitter, SyncedCommitter};
 use executor::InlineExecutor;
 
 /// Table property with the layout's version.
-pub const LAYOUT_PROPERTY: &str = "alluvium.layoutVersion";
+pub(crate) const LAYOUT_PROPERTY: &str = "alluvium.layoutVersion";
 /// What the log names as the writer.
 const ENGINE_INFO: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
 /// Commits between checkpoints: opening a table reads at most so many entries one by one.
-pub const CHECKPOINT_INTERVAL: u64 = 50;
+pub(crate) const CHECKPOINT_INTERVAL: u64 = 50;
 /// After one that failed the next is tried when the version is a multiple of this.
 const CHECKPOINT_RETRY: u64 = 5;
 /// Attempts against other writers before a commit is given up (the flush comes again).
 const COMMIT_ATTEMPTS: usize = 20;
 
 /// One table, opened at a version of its log.
-pub struct DeltaTable {
+pub(crate) struct DeltaTable {
     table: Table,
     root: Root,
     url: Url,
@@ -66,7 +67,7 @@ pub struct DeltaTable {
 
 /// What became of an attempt to replace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replaced {
+pub(crate) enum Replaced {
     /// It is committed, by this attempt or an earlier one.
     Done,
     /// Some of the files to be replaced are not live any more: nothing was done.
@@ -75,7 +76,7 @@ pub enum Replaced {
 
 impl DeltaTable {
     /// Opens the table in `root`, creating it when it is not there.
-    pub fn open_or_create(root: &Root, table: Table, faults: Faults) -> Result<Self, StoreError> {
+    pub(crate) fn open_or_create(root: &Root, table: Table, faults: Faults) -> Result<Self, StoreError> {
         let exists = match root {
             Root::Folder(folder) => {
                 let folder = folder.join(table.name());
@@ -102,7 +103,7 @@ impl DeltaTable {
     }
 
     /// Opens the table in `root`, which must exist.
-    pub fn open(root: &Root, table: Table) -> Result<Self, StoreError> {
+    pub(crate) fn open(root: &Root, table: Table) -> Result<Self, StoreError> {
         if let Root::Folder(folder) = root {
             sums::check(&folder.join(log_of(table)))?;
         }
@@ -131,20 +132,20 @@ impl DeltaTable {
 
     /// The table with places at which a test may let it fail.
     #[must_use]
-    pub fn with_faults(mut self, faults: Faults) -> Self {
+    pub(crate) fn with_faults(mut self, faults: Faults) -> Self {
         self.faults = faults;
         self
     }
 
     /// The table with so many commits between checkpoints.
     #[must_use]
-    pub fn with_checkpoint_interval(mut self, commits: u64) -> Self {
+    pub(crate) fn with_checkpoint_interval(mut self, commits: u64) -> Self {
         self.checkpoint_interval = commits;
         self
     }
 
     /// The layout version that the table's properties name.
-    pub fn layout_version(&self) -> Option<u32> {
+    pub(crate) fn layout_version(&self) -> Option<u32> {
         self.snapshot
             .metadata_configuration()
             .get(LAYOUT_PROPERTY)?
@@ -152,43 +153,45 @@ impl DeltaTable {
             .ok()
     }
 
-    pub fn table(&self) -> Table {
+    pub(crate) fn table(&self) -> Table {
         self.table
     }
 
-    pub fn root(&self) -> &Root {
+    pub(crate) fn root(&self) -> &Root {
         &self.root
     }
 
     /// Where the table lies, for people.
-    pub fn place(&self) -> PathBuf {
+    pub(crate) fn place(&self) -> PathBuf {
         self.root.name(self.table.name())
     }
 
     /// Version of the log that was read last.
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.snapshot.version()
     }
 
     /// The last version that `writer` committed.
-    pub fn committed(&self, writer: &str) -> Result<Option<i64>, StoreError> {
+    pub(crate) fn committed(&self, writer: &str) -> Result<Option<i64>, StoreError> {
         self.snapshot
             .get_app_id_version(writer, self.engine.as_ref())
             .map_err(StoreError::table("read the transactions of", self.table))
     }
 
-    pub fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
+    pub(crate) fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
         self.list().map_err(StoreError::table("list the files of", self.table))
     }
 
-    /// Adds files as transaction `version` of `writer`; durable when it returns. `false` and nothing done when that version is committed already.
-    pub fn append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> Result<bool, StoreError> {
+    /// Adds files as transaction `version` of `writer`; durable when it returns. `false` and nothing done when that
+    /// version is committed already.
+    pub(crate) fn append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> Result<bool, StoreError> {
         self.try_append(writer, version, files)
             .map_err(StoreError::table("commit to", self.table))
     }
 
-    /// Writes a checkpoint when enough commits came since the last. A failure costs reading time only and is logged; one of the next commits tries again.
-    pub fn checkpoint_if_due(&mut self) {
+    /// Writes a checkpoint when enough commits came since the last. A failure costs reading time only and is logged;
+    /// one of the next commits tries again.
+    pub(crate) fn checkpoint_if_due(&mut self) {
         let version = self.snapshot.version();
         // First what costs no look at the log, which may be in a bucket.
         if version < self.checkpoint_interval || !version.is_multiple_of(CHECKPOINT_RETRY) {
@@ -249,9 +252,10 @@ impl DeltaTable {
         Err(KernelError::generic("other writers were first each time"))
     }
 
-    /// Takes files (paths as [`FileEntry`] has them) out of the table and puts others in, in one entry; durable when it returns. `changes_data`
-    /// tells readers of the log whether rows differ afterwards. An attempt that failed after its entry became visible is recognised by its files.
-    pub fn replace(
+    /// Takes files (paths as [`FileEntry`] has them) out of the table and puts others in, in one entry; durable when
+    /// it returns. `changes_data` tells readers of the log whether rows differ afterwards. An attempt that failed
+    /// after its entry became visible is recognised by its files.
+    pub(crate) fn replace(
         &mut self,
         remove: &HashSet<String>,
         add: &[NewFile],
@@ -346,7 +350,7 @@ impl DeltaTable {
     }
 
     /// Reads what other writers, or an attempt of ours that failed late, have committed since.
-    pub fn reload(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn reload(&mut self) -> Result<(), StoreError> {
         self.refresh().map_err(StoreError::table("read", self.table))
     }
 
@@ -425,7 +429,7 @@ impl DeltaTable {
 }
 
 /// Version of the last checkpoint that a table's log names.
-pub fn last_checkpoint(root: &Root, table: Table) -> Option<u64> {
+pub(crate) fn last_checkpoint(root: &Root, table: Table) -> Option<u64> {
     let text = root.read(&format!("{}/_last_checkpoint", log_of(table))).ok()?;
     log_files::version_of_hint(&text)
 }

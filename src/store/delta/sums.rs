@@ -1,8 +1,9 @@
-//! Checksums of a table's log on a local disk: beside each entry and checkpoint a file `.NAME.crc` in the form of Hadoop's local file system, which Spark
-//! reads too and other readers pass over.
+//! Checksums of a table's log on a local disk: beside each entry and checkpoint a file `.NAME.crc` in the form of
+//! Hadoop's local file system, which Spark reads too and other readers pass over.
 //!
-//! Delta has no checksum of an entry, and a flipped bit in one may still be JSON: a version that doubles profiles, statistics that hide them. A checksum
-//! that is missing or torn says nothing (it is written after the entry, and not synced); one that differs is damage.
+//! Delta has no checksum of an entry, and a flipped bit in one may still be JSON: a version that doubles profiles,
+//! statistics that hide them. A checksum that is missing or torn says nothing (it is written after the entry, and not
+//! synced); one that differs is damage.
 
 use std::fs;
 use std::io;
@@ -18,13 +19,13 @@ const MAGIC: [u8; 4] = *b"crc\0";
 const CHUNK_BYTES: usize = 512;
 
 /// The file of checksums of `path`.
-pub fn sums_path(path: &Path) -> PathBuf {
+pub(crate) fn sums_path(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.crc"))
 }
 
 /// The checksums of `bytes`.
-pub fn sums(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn sums(bytes: &[u8]) -> Vec<u8> {
     let mut sums = MAGIC.to_vec();
     sums.extend((CHUNK_BYTES as u32).to_be_bytes());
     sums.extend(
@@ -36,7 +37,7 @@ pub fn sums(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Writes the checksums of a file that is complete.
-pub fn write(path: &Path) -> io::Result<()> {
+pub(crate) fn write(path: &Path) -> io::Result<()> {
     fs::write(sums_path(path), sums(&fs::read(path)?))
 }
 
@@ -54,7 +55,7 @@ fn differing(bytes: &[u8], sums: &[u8]) -> Option<Vec<usize>> {
 }
 
 /// What is wrong with a file of the log, if anything is known to be.
-pub fn fault(path: &Path) -> io::Result<Option<String>> {
+pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
     let bytes = fs::read(path)?;
     let sums = match fs::read(sums_path(path)) {
         Ok(sums) => sums,
@@ -77,9 +78,9 @@ pub fn fault(path: &Path) -> io::Result<Option<String>> {
     })
 }
 
-/// Mends a file in which each damaged part has one flipped bit; false when there is more damage, or none. A checksum of 32 bits tells every single
-/// flipped bit of 512 bytes from every other and from any two.
-pub fn mend(path: &Path) -> io::Result<bool> {
+/// Mends a file in which each damaged part has one flipped bit; false when there is more damage, or none. A checksum
+/// of 32 bits tells every single flipped bit of 512 bytes from every other and from any two.
+pub(crate) fn mend(path: &Path) -> io::Result<bool> {
     let mut bytes = fs::read(path)?;
     let Ok(sums) = fs::read(sums_path(path)) else {
         return Ok(false);
@@ -109,26 +110,34 @@ pub fn mend(path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Files of a table's log that are read to open it: checkpoint and later entries, or all that is there; and damage that is known of them.
-pub struct LogFiles {
+/// Files of a table's log that are read to open it: checkpoint and later entries, or all that is there; and damage
+/// that is known of them.
+pub(crate) struct LogFiles {
     /// Entries and checkpoints, by version.
-    pub files: Vec<PathBuf>,
-    /// What is wrong.
-    pub faults: Vec<Fault>,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// What is wrong with a file of a table's log.
-pub struct Fault {
+pub(crate) struct Fault {
     /// The file; it may be missing.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub reason: String,
+    pub(crate) path: PathBuf,
+    pub(crate) reason: String,
     /// Whether readers of the table meet it.
-    pub matters: bool,
+    pub(crate) matters: bool,
 }
 
-/// Looks at the log of a table. `whole` also looks at what a checkpoint covers.
-pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
+/// How much of a log is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What is read to open the table.
+    Needed,
+    /// That, and what a checkpoint covers.
+    Whole,
+}
+
+/// Looks at the log of a table.
+pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
     let mut entries: Vec<(u64, PathBuf)> = Vec::new();
     let mut checkpoints: Vec<(u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(log).map_err(StoreError::io("list", log))? {
@@ -173,7 +182,8 @@ pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
     }
     let start = checkpoints.last().map(|(version, _)| *version);
     let from = start.map_or(0, |version| version + 1);
-    // Without a checkpoint the first entry is 0; after it no entry may be missing. One that came while the folder was listed is there now.
+    // Without a checkpoint the first entry is 0; after it no entry may be missing. One that came while the folder was
+    // listed is there now.
     let last = entries.last().map_or(from, |(version, _)| version + 1);
     for version in from..last {
         let path = log.join(format!("{version:020}.json"));
@@ -184,7 +194,7 @@ pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
             break;
         }
     }
-    let needed = |version: u64| whole || start.is_none_or(|start| version >= start);
+    let needed = |version: u64| extent == Extent::Whole || start.is_none_or(|start| version >= start);
     let files = entries.into_iter().chain(checkpoints);
     found.files = files
         .filter(|(version, _)| needed(*version))
@@ -203,8 +213,12 @@ pub fn look(log: &Path, whole: bool) -> Result<LogFiles, StoreError> {
 }
 
 /// Fails with the first file of the log that is damaged, of those that are read to open the table.
-pub fn check(log: &Path) -> Result<(), StoreError> {
-    match look(log, false)?.faults.into_iter().find(|fault| fault.matters) {
+pub(crate) fn check(log: &Path) -> Result<(), StoreError> {
+    match look(log, Extent::Needed)?
+        .faults
+        .into_iter()
+        .find(|fault| fault.matters)
+    {
         None => Ok(()),
         Some(fault) => Err(StoreError::Damaged {
             path: fault.path,
@@ -217,9 +231,9 @@ pub fn check(log: &Path) -> Result<(), StoreError> {
 }
 
 /// Puts a table's log in order where that loses nothing; says what it did to which file.
-pub fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
+pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
     let mut done = Vec::new();
-    for Fault { path, .. } in look(log, true)?.faults {
+    for Fault { path, .. } in look(log, Extent::Whole)?.faults {
         if path.ends_with("_last_checkpoint") {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             done.push((

@@ -1,8 +1,10 @@
-//! Tests of the tables: what is appended is listed with its statistics, once, also through a checkpoint and beside another writer.
+//! Tests of the tables: what is appended is listed with its statistics, once, also through a checkpoint and beside
+//! another writer.
 
 use super::*;
 use crate::base::file::temporary_name;
-use crate::store::head::sorted::FileStats;
+use crate::profile::{SeriesId, StackId};
+use crate::store::stats::{Bounds, FileStats};
 
 fn file(name: &str) -> NewFile {
     NewFile {
@@ -13,10 +15,10 @@ fn file(name: &str) -> NewFile {
         day: 20_778,
         stats: FileStats {
             rows: 17,
-            time: Some((1_800_000_000_000_001, 1_800_000_000_999_001)),
-            profile_type: Some(("a:b:c:d:e".into(), "z:b:c:d:e".into())),
-            series: Some((i64::MIN, -5)),
-            stack: Some((-1, i64::MAX)),
+            time: Some(Bounds::new(1_800_000_000_000_001, 1_800_000_000_999_001)),
+            profile_type: Some(Bounds::new("a:b:c:d:e".into(), "z:b:c:d:e".into())),
+            series: Some(Bounds::new(SeriesId(i64::MIN), SeriesId(-5))),
+            stack: Some(Bounds::new(StackId(-1), StackId(i64::MAX))),
         },
         checksum: Some(0xfedc_ba98_7654_3210),
     }
@@ -45,10 +47,10 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
         (one.size, one.rows, one.day, one.tenant.as_ref()),
         (1234, 17, 20_778, "t")
     );
-    assert_eq!(one.series, Some((i64::MIN, -5)));
+    assert_eq!(one.series, file("x").stats.series);
     assert_eq!(one.checksum, Some(0xfedc_ba98_7654_3210));
     assert_eq!(one.profile_type, file("x").stats.profile_type);
-    let (low, high) = one.time.unwrap();
+    let Bounds { least: low, most: high } = one.time.unwrap();
     assert!((1_799_999_999_998_000..=1_800_000_000_000_001).contains(&low));
     assert!((1_800_000_000_999_001..1_800_000_001_002_000).contains(&high));
 }

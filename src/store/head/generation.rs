@@ -13,7 +13,7 @@ use crate::store::head::partition::Partition;
 use crate::store::ingest::Prepared;
 
 /// One generation of profiles.
-pub struct Head {
+pub(crate) struct Head {
     pub(super) partitions: RwLock<BTreeMap<(Arc<str>, i32), Partition>>,
     known: Arc<KnownStacks>,
     /// Profiles applied so far; a view sees those below the number it was made with.
@@ -23,14 +23,14 @@ pub struct Head {
 }
 
 /// A head as it was at one moment.
-pub struct HeadView {
+pub(crate) struct HeadView {
     pub(super) head: Arc<Head>,
     pub(super) applied: u64,
 }
 
 impl Head {
     /// An empty generation that need not keep the frames of `known` stacks.
-    pub fn new(known: Arc<KnownStacks>) -> Self {
+    pub(crate) fn new(known: Arc<KnownStacks>) -> Self {
         Self {
             partitions: RwLock::default(),
             known,
@@ -41,7 +41,7 @@ impl Head {
     }
 
     /// Adds a profile. Returns the number of sample rows stored.
-    pub fn apply(&self, tenant: &Arc<str>, profile: &Prepared) -> u64 {
+    pub(crate) fn apply(&self, tenant: &Arc<str>, profile: &Prepared) -> u64 {
         self.first_applied.lock().get_or_insert_with(Instant::now);
         let day = day_of(profile.time_us);
         let mut partitions = self.partitions.write();
@@ -58,22 +58,22 @@ impl Head {
     }
 
     /// Memory held, in bytes, estimated from the capacities of the columns.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
     /// Number of profiles applied.
-    pub fn profiles(&self) -> u64 {
+    pub(crate) fn profiles(&self) -> u64 {
         self.applied.load(Ordering::Acquire)
     }
 
     /// When the first profile was applied.
-    pub fn first_applied(&self) -> Option<Instant> {
+    pub(crate) fn first_applied(&self) -> Option<Instant> {
         *self.first_applied.lock()
     }
 
     /// The head as of now: later profiles do not show.
-    pub fn view(self: &Arc<Self>) -> HeadView {
+    pub(crate) fn view(self: &Arc<Self>) -> HeadView {
         HeadView {
             head: self.clone(),
             applied: self.profiles(),
@@ -81,7 +81,7 @@ impl Head {
     }
 
     /// After the head's tables were committed and published: its stacks need not be written again.
-    pub fn remember_stacks(&self) {
+    pub(crate) fn remember_stacks(&self) {
         for ((tenant, day), partition) in self.partitions.read().iter() {
             self.known.add(tenant, *day, partition.own_stacks());
         }

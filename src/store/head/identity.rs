@@ -3,11 +3,11 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A hasher for keys that are hashes themselves.
-pub type Identity = BuildHasherDefault<IdentityHasher>;
+pub(crate) type Identity = BuildHasherDefault<IdentityHasher>;
 
 /// Passes a 64-bit key through.
 #[derive(Default, Clone, Copy)]
-pub struct IdentityHasher(u64);
+pub(crate) struct IdentityHasher(u64);
 
 impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {

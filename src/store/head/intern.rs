@@ -5,15 +5,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Distinct texts, numbered from 0 in the order of their arrival.
 #[derive(Default)]
-pub struct Texts {
+pub(crate) struct Texts {
     buffer: String,
     ends: Vec<u32>,
     table: HashTable<u32>,
 }
 
 impl Texts {
-    /// The number of `text`, which is stored if it is new. The buffer must stay below 4 GiB; the head's limit sees to it.
-    pub fn insert(&mut self, text: &str) -> u32 {
+    /// The number of `text`, which is stored if it is new. The buffer must stay below 4 GiB; the head's limit sees to
+    /// it.
+    pub(crate) fn insert(&mut self, text: &str) -> u32 {
         let hash = xxh3_64(text.as_bytes());
         let (buffer, ends) = (&self.buffer, &self.ends);
         if let Some(found) = self.table.find(hash, |index| slice(buffer, ends, *index) == text) {
@@ -29,12 +30,11 @@ impl Texts {
     }
 
     /// The text with this number.
-    pub fn get(&self, index: u32) -> &str {
+    pub(crate) fn get(&self, index: u32) -> &str {
         slice(&self.buffer, &self.ends, index)
     }
 
-    /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.buffer.capacity() + self.ends.capacity() * 4 + self.table.capacity() * 5
     }
 }

@@ -1,7 +1,8 @@
 //! Which stacks the tables hold already, so that a flush need not write them, nor a head keep their frames, again.
 //!
-//! A stack is written once a tenant and day by one process; after a restart it is written once more, which readers must expect
-//! anyway because several writers may share a table. The set is bounded; when it is full, new stacks are simply written again.
+//! A stack is written once a tenant and day by one process; after a restart it is written once more, which readers
+//! must expect anyway because several writers may share a table. The set is bounded; when it is full, new stacks are
+//! simply written again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,28 +10,29 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use parking_lot::{Mutex, RwLock};
 
+use crate::profile::StackId;
 use crate::store::head::identity::Identity;
 
 /// Ids kept over all tenants and days: at most some 20 MB.
 const LIMIT: usize = 1 << 20;
 
 /// Ids of the stacks of one tenant and day that are in a committed file.
-pub type DayStacks = Arc<RwLock<HashSet<u64, Identity>>>;
+pub(crate) type DayStacks = Arc<RwLock<HashSet<StackId, Identity>>>;
 
 /// Known stacks of all tenants and days.
 #[derive(Default)]
-pub struct KnownStacks {
+pub(crate) struct KnownStacks {
     days: Mutex<BTreeMap<(i32, Arc<str>), DayStacks>>,
 }
 
 impl KnownStacks {
     /// The set of a tenant's day.
-    pub fn day(&self, tenant: &Arc<str>, day: i32) -> DayStacks {
+    pub(crate) fn day(&self, tenant: &Arc<str>, day: i32) -> DayStacks {
         self.days.lock().entry((day, tenant.clone())).or_default().clone()
     }
 
     /// Adds stacks that were committed and published. Forgets the oldest days when there are too many.
-    pub fn add(&self, tenant: &Arc<str>, day: i32, ids: impl Iterator<Item = u64>) {
+    pub(crate) fn add(&self, tenant: &Arc<str>, day: i32, ids: impl Iterator<Item = StackId>) {
         let set = self.day(tenant, day);
         let mut days = self.days.lock();
         let mut total: usize = days.values().map(|set| set.read().len()).sum();

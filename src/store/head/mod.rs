@@ -1,22 +1,22 @@
 //! Profiles in memory, queryable at once: columns per series and profile type, stacks and series beside them.
 //!
-//! In: prepared profiles, applied by one thread at a time. Out: record batches for queries ([`scan`]) and sorted ones for the flush
-//! ([`sorted`]). A head is a generation: it is filled, frozen, written to tables and dropped. Applying a sample costs one lookup of
-//! its stack and no allocation beyond the growth of columns.
+//! In: prepared profiles, applied by one thread at a time. Out: record batches for queries ([`scan`]) and sorted ones
+//! for the flush ([`sorted`]). A head is a generation: it is filled, frozen, written to tables and dropped. Applying a
+//! sample costs one lookup of its stack and no allocation beyond the growth of columns.
 
 mod generation;
 mod identity;
 mod intern;
 mod known;
 mod partition;
-pub mod rows;
-pub mod scan;
-pub mod sorted;
+pub(crate) mod rows;
+pub(crate) mod scan;
+pub(crate) mod sorted;
 
-pub use generation::{Head, HeadView};
-pub use intern::Texts;
-pub use known::KnownStacks;
-pub use partition::{Frame, Frames};
+pub(crate) use generation::{Head, HeadView};
+pub(crate) use intern::Texts;
+pub(crate) use known::KnownStacks;
+pub(crate) use partition::{Frame, Frames};
 
 #[cfg(test)]
 mod tests;

@@ -3,42 +3,37 @@
 use hashbrown::{HashMap, HashTable};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::profile::Labels;
 use crate::profile::pprof::Location;
+use crate::profile::{Labels, SeriesId, StackId};
 use crate::store::head::identity::Identity;
 use crate::store::head::intern::Texts;
 use crate::store::head::known::DayStacks;
 use crate::store::ingest::{Prepared, Samples, Span, Symbols};
 
 /// Rows of a tenant's day.
-pub struct Partition {
+pub(crate) struct Partition {
     /// Names of functions, files, mappings, profile types and ids.
-    pub texts: Texts,
+    pub(crate) texts: Texts,
     frames: Frames,
     /// Stack id to index in `stacks`.
-    stack_index: HashMap<u64, u32, Identity>,
+    stack_index: HashMap<StackId, u32, Identity>,
     /// Distinct stacks in the order of their arrival.
-    pub stacks: Vec<Stack>,
+    pub(crate) stacks: Vec<Stack>,
     stack_frames: Vec<u32>,
     /// By stack: the row of the profile being applied that holds it, valid while the stamp is that of the column.
     stamps: Vec<(u32, u32)>,
     stamp: u32,
-    /// Labels of the series.
-    pub series: HashMap<i64, Labels, Identity64>,
+    pub(crate) series: HashMap<SeriesId, Labels, Identity>,
     /// Rows by series and profile type (a number of `texts`).
-    pub groups: HashMap<(i64, u32), Group>,
+    pub(crate) groups: HashMap<(SeriesId, u32), Group>,
     group_bytes: usize,
     known: DayStacks,
     scratch: Vec<u32>,
 }
 
-type Identity64 = Identity;
-
-/// A distinct stack.
 #[derive(Clone, Copy)]
-pub struct Stack {
-    /// Its content hash, bit for bit.
-    pub id: i64,
+pub(crate) struct Stack {
+    pub(crate) id: StackId,
     start: u32,
     /// Number of frames, [`Stack::KNOWN`] for a stack whose frames are in a committed file.
     length: u32,
@@ -50,68 +45,61 @@ impl Stack {
 
 /// Rows of one series and profile type.
 #[derive(Default)]
-pub struct Group {
+pub(crate) struct Group {
     /// Profiles in the order of their arrival; each owns the rows after those of the one before.
-    pub profiles: Vec<ProfileRow>,
+    pub(crate) profiles: Vec<ProfileRow>,
     /// Stack of each row, an index into [`Partition::stacks`].
-    pub stacks: Vec<u32>,
-    /// Value of each row.
-    pub values: Vec<i64>,
+    pub(crate) stacks: Vec<u32>,
+    pub(crate) values: Vec<i64>,
     /// Rows with a span or trace id, ascending: row, span, trace (numbers of texts, [`NO_TEXT`] for none).
-    pub links: Vec<(u32, u32, u32)>,
+    pub(crate) links: Vec<(u32, u32, u32)>,
 }
 
-/// No text.
-pub const NO_TEXT: u32 = u32::MAX;
+/// In place of the number of a text: there is none.
+pub(crate) const NO_TEXT: u32 = u32::MAX;
 
 /// A stored profile and type.
 #[derive(Clone, Copy)]
-pub struct ProfileRow {
+pub(crate) struct ProfileRow {
     /// Number of the profile in the head.
-    pub number: u64,
+    pub(crate) number: u64,
     /// Microseconds since 1970.
-    pub time_us: i64,
-    /// Sum of its values.
-    pub total: i64,
+    pub(crate) time_us: i64,
+    pub(crate) total: i64,
     /// Length of the collection in nanoseconds.
-    pub duration_ns: i64,
-    /// Period of the pprof.
-    pub period: i64,
+    pub(crate) duration_ns: i64,
+    pub(crate) period: i64,
     /// Profile id, a number of texts.
-    pub id: u32,
+    pub(crate) id: u32,
     /// End of its rows in the group.
-    pub rows_end: u32,
+    pub(crate) rows_end: u32,
 }
 
 /// A frame: numbers of texts.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Frame {
-    /// Function name.
-    pub function: u32,
-    /// Source file.
-    pub file: u32,
-    /// Line.
-    pub line: i64,
-    /// File of the binary.
-    pub mapping: u32,
+pub(crate) struct Frame {
+    pub(crate) function: u32,
+    pub(crate) file: u32,
+    pub(crate) line: i64,
+    pub(crate) mapping: u32,
     /// Build id of the binary.
-    pub build_id: u32,
+    pub(crate) build_id: u32,
     /// Address, 0 where the function is known: the identity of a stack does not hold it.
-    pub address: u64,
+    pub(crate) address: u64,
     /// Inlined into the next frame of the stack.
-    pub inlined: bool,
+    pub(crate) inlined: bool,
 }
 
 /// Distinct frames, numbered from 0 in the order of their arrival.
 #[derive(Default)]
-pub struct Frames {
+pub(crate) struct Frames {
     all: Vec<Frame>,
     table: HashTable<u32>,
 }
 
 impl Partition {
     /// Empty, leaving out the frames of `known` stacks.
-    pub fn new(known: DayStacks) -> Self {
+    pub(crate) fn new(known: DayStacks) -> Self {
         Self {
             texts: Texts::default(),
             frames: Frames::default(),
@@ -129,7 +117,7 @@ impl Partition {
     }
 
     /// Adds profile `number`; returns the number of sample rows.
-    pub fn apply(&mut self, number: u64, profile: &Prepared) -> u64 {
+    pub(crate) fn apply(&mut self, number: u64, profile: &Prepared) -> u64 {
         let width = profile.types.len();
         let mut stack_of = std::mem::take(&mut self.scratch);
         stack_of.clear();
@@ -201,7 +189,7 @@ impl Partition {
     }
 
     /// Memory held, estimated.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.texts.bytes()
             + self.frames.all.capacity() * size_of::<Frame>()
             + self.frames.table.capacity() * 5
@@ -215,7 +203,7 @@ impl Partition {
     }
 
     /// Frames of a stack, leaf first; `None` for a stack that is in a committed file.
-    pub fn frames(&self, stack: &Stack) -> Option<impl ExactSizeIterator<Item = &Frame>> {
+    pub(crate) fn frames(&self, stack: &Stack) -> Option<impl ExactSizeIterator<Item = &Frame>> {
         if stack.length == Stack::KNOWN {
             return None;
         }
@@ -224,14 +212,14 @@ impl Partition {
     }
 
     /// Ids of the stacks that this partition brings to the tables.
-    pub fn own_stacks(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn own_stacks(&self) -> impl Iterator<Item = StackId> {
         self.stacks
             .iter()
             .filter(|stack| stack.length != Stack::KNOWN)
-            .map(|stack| stack.id as u64)
+            .map(|stack| stack.id)
     }
 
-    fn stack(&mut self, id: u64, sample: u32, symbols: &Symbols) -> u32 {
+    fn stack(&mut self, id: StackId, sample: u32, symbols: &Symbols) -> u32 {
         if let Some(index) = self.stack_index.get(&id) {
             return *index;
         }
@@ -241,7 +229,7 @@ impl Partition {
         let start = self.stack_frames.len() as u32;
         if self.known.read().contains(&id) {
             self.stacks.push(Stack {
-                id: id as i64,
+                id,
                 start,
                 length: Stack::KNOWN,
             });
@@ -251,7 +239,7 @@ impl Partition {
             self.push_frames(&symbols.locations[*location as usize], symbols);
         }
         self.stacks.push(Stack {
-            id: id as i64,
+            id,
             start,
             length: self.stack_frames.len() as u32 - start,
         });
@@ -368,7 +356,7 @@ impl Group {
     }
 
     /// Rows of the profile at `index`.
-    pub fn rows_of(&self, index: usize) -> std::ops::Range<usize> {
+    pub(crate) fn rows_of(&self, index: usize) -> std::ops::Range<usize> {
         let start = match index {
             0 => 0,
             _ => self.profiles[index - 1].rows_end as usize,
@@ -379,17 +367,16 @@ impl Group {
 
 impl Frames {
     /// The frame with this number.
-    pub fn get(&self, index: u32) -> &Frame {
+    pub(crate) fn get(&self, index: u32) -> &Frame {
         &self.all[index as usize]
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
     /// The number of a frame, which is stored if it is new.
-    pub fn insert(&mut self, frame: Frame) -> u32 {
+    pub(crate) fn insert(&mut self, frame: Frame) -> u32 {
         let all = &self.all;
         let hash = frame.hash();
         if let Some(found) = self.table.find(hash, |index| all[*index as usize] == frame) {

@@ -1,6 +1,7 @@
 //! Rows on their way into record batches: plain columns per table, and the arrays made of them.
 //!
-//! Only the columns of the projection are built; the constant columns and runs of one text are written without a lookup a row.
+//! Only the columns of the projection are built; the constant columns and runs of one text are written without a
+//! lookup a row.
 
 use std::sync::Arc;
 
@@ -12,36 +13,33 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-use crate::profile::Labels;
 use crate::profile::labels::SERVICE_NAME;
+use crate::profile::{Labels, SeriesId, StackId};
 use crate::store::head::intern::Texts;
 use crate::store::head::partition::{Frame, NO_TEXT, ProfileRow};
-use crate::store::schema::{self, Table};
+use crate::store::schema::{self, Table, column};
 
-/// Most bytes of text in a batch, but for a single row that has more: Arrow's offsets end at 2 GiB, and a batch is in memory twice
-/// while it is written.
+/// Most bytes of text in a batch, but for a single row that has more: Arrow's offsets end at 2 GiB, and a batch is in
+/// memory twice while it is written.
 const BATCH_TEXT: usize = 32 << 20;
 
 /// What all rows of a partition share.
 #[derive(Clone, Copy)]
-pub struct Shared<'a> {
-    /// Tenant.
-    pub tenant: &'a str,
-    /// Days since 1970.
-    pub day: i32,
-    /// The partition's texts.
-    pub texts: &'a Texts,
+pub(crate) struct Shared<'a> {
+    pub(crate) tenant: &'a str,
+    pub(crate) day: i32,
+    pub(crate) texts: &'a Texts,
     /// Columns to build; `None` for all.
-    pub projection: Option<&'a [usize]>,
+    pub(crate) projection: Option<&'a [usize]>,
 }
 
 /// Rows of [`Table::Samples`].
 #[derive(Default)]
-pub struct SampleRows {
+pub(crate) struct SampleRows {
     time: Vec<i64>,
-    series: Vec<i64>,
+    series: Vec<SeriesId>,
     kinds: Runs,
-    stack: Vec<i64>,
+    stack: Vec<StackId>,
     value: Vec<i64>,
     /// Span and trace; empty while no row has them.
     links: Vec<(u32, u32)>,
@@ -49,36 +47,31 @@ pub struct SampleRows {
 }
 
 /// One row of [`Table::Samples`].
-pub struct SampleRow {
+pub(crate) struct SampleRow {
     /// Microseconds since 1970.
-    pub time: i64,
-    /// Series.
-    pub series: i64,
+    pub(crate) time: i64,
+    pub(crate) series: SeriesId,
     /// Profile type, a number of the texts.
-    pub kind: u32,
-    /// Stack id.
-    pub stack: i64,
-    /// Value.
-    pub value: i64,
+    pub(crate) kind: u32,
+    pub(crate) stack: StackId,
+    pub(crate) value: i64,
     /// Span and trace, numbers of the texts or [`NO_TEXT`].
-    pub link: (u32, u32),
+    pub(crate) link: (u32, u32),
 }
 
 impl SampleRows {
-    /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.value.len()
     }
 
     /// True when a batch of `rows` rows is full, or one of fewer by its text.
     #[inline]
-    pub fn is_full(&self, rows: usize) -> bool {
+    pub(crate) fn is_full(&self, rows: usize) -> bool {
         self.value.len() >= rows || self.text >= BATCH_TEXT
     }
 
-    /// Adds a row.
     #[inline]
-    pub fn push(&mut self, row: SampleRow, texts: &Texts) {
+    pub(crate) fn push(&mut self, row: SampleRow, texts: &Texts) {
         if row.link != (NO_TEXT, NO_TEXT) || !self.links.is_empty() {
             self.links.resize(self.value.len(), (NO_TEXT, NO_TEXT));
             self.links.push(row.link);
@@ -94,25 +87,28 @@ impl SampleRows {
     }
 
     /// Takes the rows as a batch.
-    pub fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
+    pub(crate) fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
         let mut rows = std::mem::take(self);
         let count = rows.len();
         // A projection names a column once.
-        batch(Table::Samples, shared, count, |column| match column {
-            2 => times(std::mem::take(&mut rows.time)),
-            3 => integers(std::mem::take(&mut rows.series)),
-            4 => rows.kinds.array(shared.texts),
-            5 => integers(std::mem::take(&mut rows.stack)),
-            6 => integers(std::mem::take(&mut rows.value)),
-            _ => rows.link_array(column == 7, count, shared.texts),
+        batch(Table::Samples, shared, count, |name| {
+            Ok(match name {
+                column::TIME => times(std::mem::take(&mut rows.time)),
+                column::SERIES => integers(std::mem::take(&mut rows.series).into_iter().map(|id| id.0).collect()),
+                column::PROFILE_TYPE => rows.kinds.array(shared.texts),
+                column::STACK => integers(std::mem::take(&mut rows.stack).into_iter().map(|id| id.0).collect()),
+                column::VALUE => integers(std::mem::take(&mut rows.value)),
+                column::SPAN_ID => rows.link_array(|link| link.0, count, shared.texts),
+                _ => rows.link_array(|link| link.1, count, shared.texts),
+            })
         })
     }
 
-    fn link_array(&self, span: bool, count: usize, texts: &Texts) -> ArrayRef {
+    fn link_array(&self, part: impl Fn(&(u32, u32)) -> u32, count: usize, texts: &Texts) -> ArrayRef {
         if self.links.is_empty() {
             return new_null_array(&DataType::Utf8, count);
         }
-        let text = |link: &(u32, u32)| match if span { link.0 } else { link.1 } {
+        let text = |link: &(u32, u32)| match part(link) {
             NO_TEXT => None,
             number => Some(texts.get(number)),
         };
@@ -122,58 +118,61 @@ impl SampleRows {
 
 /// Rows of [`Table::Profiles`].
 #[derive(Default)]
-pub struct ProfileRows {
-    rows: Vec<(i64, u32, ProfileRow, i64)>,
+pub(crate) struct ProfileRows {
+    /// Series, profile type, profile and number of samples.
+    rows: Vec<(SeriesId, u32, ProfileRow, i64)>,
     text: usize,
 }
 
 impl ProfileRows {
     /// True when there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// True when a batch of `rows` rows is full, or one of fewer by its text.
-    pub fn is_full(&self, rows: usize) -> bool {
+    pub(crate) fn is_full(&self, rows: usize) -> bool {
         self.rows.len() >= rows || self.text >= BATCH_TEXT
     }
 
     /// Adds a row: series, profile type, the profile and its number of samples.
-    pub fn push(&mut self, series: i64, kind: u32, profile: ProfileRow, samples: i64, texts: &Texts) {
+    pub(crate) fn push(&mut self, series: SeriesId, kind: u32, profile: ProfileRow, samples: i64, texts: &Texts) {
         self.text += texts.get(kind).len() + texts.get(profile.id).len();
         self.rows.push((series, kind, profile, samples));
     }
 
     /// Takes the rows as a batch.
-    pub fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
+    pub(crate) fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(self).rows;
-        let numbers = |value: fn(&(i64, u32, ProfileRow, i64)) -> i64| integers(rows.iter().map(value).collect());
-        batch(Table::Profiles, shared, rows.len(), |column| match column {
-            2 => times(rows.iter().map(|row| row.2.time_us).collect()),
-            3 => numbers(|row| row.0),
-            4 => {
-                let mut runs = Runs::default();
-                for (index, row) in rows.iter().enumerate() {
-                    runs.push(row.1, index + 1);
+        let numbers = |value: fn(&(SeriesId, u32, ProfileRow, i64)) -> i64| integers(rows.iter().map(value).collect());
+        batch(Table::Profiles, shared, rows.len(), |name| {
+            Ok(match name {
+                column::TIME => times(rows.iter().map(|row| row.2.time_us).collect()),
+                column::SERIES => numbers(|row| row.0.0),
+                column::PROFILE_TYPE => {
+                    let mut runs = Runs::default();
+                    for (index, row) in rows.iter().enumerate() {
+                        runs.push(row.1, index + 1);
+                    }
+                    runs.array(shared.texts)
                 }
-                runs.array(shared.texts)
-            }
-            5 => numbers(|row| row.2.total),
-            6 => numbers(|row| row.3),
-            7 => numbers(|row| row.2.duration_ns),
-            8 => numbers(|row| row.2.period),
-            _ => Arc::new(StringArray::from_iter_values(
-                rows.iter().map(|row| shared.texts.get(row.2.id)),
-            )),
+                column::TOTAL => numbers(|row| row.2.total),
+                column::SAMPLE_COUNT => numbers(|row| row.3),
+                column::DURATION_NS => numbers(|row| row.2.duration_ns),
+                column::PERIOD => numbers(|row| row.2.period),
+                _ => Arc::new(StringArray::from_iter_values(
+                    rows.iter().map(|row| shared.texts.get(row.2.id)),
+                )),
+            })
         })
     }
 }
 
 /// Splits series into batches of at most `rows` rows, or fewer by their text.
-pub fn series_chunks<'a, 'b>(
-    all: &'a [(i64, &'b Labels)],
+pub(crate) fn series_chunks<'a, 'b>(
+    all: &'a [(SeriesId, &'b Labels)],
     rows: usize,
-) -> impl Iterator<Item = &'a [(i64, &'b Labels)]> {
+) -> impl Iterator<Item = &'a [(SeriesId, &'b Labels)]> {
     let mut rest = all;
     std::iter::from_fn(move || {
         let mut text = 0;
@@ -192,41 +191,36 @@ pub fn series_chunks<'a, 'b>(
 }
 
 /// The batch of [`Table::Series`] with these series.
-pub fn series_batch(shared: Shared<'_>, rows: &[(i64, &Labels)]) -> Result<RecordBatch, ArrowError> {
-    let mut labels = labels_array(rows)?;
-    batch(Table::Series, shared, rows.len(), |column| match column {
-        2 => integers(rows.iter().map(|row| row.0).collect()),
-        3 => Arc::new(StringArray::from_iter_values(
+pub(crate) fn series_batch(shared: Shared<'_>, rows: &[(SeriesId, &Labels)]) -> Result<RecordBatch, ArrowError> {
+    batch(Table::Series, shared, rows.len(), |name| match name {
+        column::SERIES => Ok(integers(rows.iter().map(|row| row.0.0).collect())),
+        column::SERVICE_NAME => Ok(Arc::new(StringArray::from_iter_values(
             rows.iter().map(|row| row.1.get(SERVICE_NAME).unwrap_or_default()),
-        )),
-        _ => labels
-            .take()
-            .unwrap_or_else(|| new_null_array(&schema::labels(), rows.len())),
+        ))),
+        _ => labels_array(rows),
     })
 }
 
 /// Rows of [`Table::Stacks`].
 #[derive(Default)]
-pub struct StackRows {
-    ids: Vec<i64>,
+pub(crate) struct StackRows {
+    ids: Vec<StackId>,
     ends: Vec<i32>,
     frames: Vec<Frame>,
     text: usize,
 }
 
 impl StackRows {
-    /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 
     /// True when a batch of `frames` frames is full, or one of fewer by its text.
-    pub fn is_full(&self, frames: usize) -> bool {
+    pub(crate) fn is_full(&self, frames: usize) -> bool {
         self.frames.len() >= frames || self.text >= BATCH_TEXT
     }
 
-    /// Adds a stack.
-    pub fn push<'a>(&mut self, id: i64, frames: impl Iterator<Item = &'a Frame>, texts: &Texts) {
+    pub(crate) fn push<'a>(&mut self, id: StackId, frames: impl Iterator<Item = &'a Frame>, texts: &Texts) {
         self.ids.push(id);
         let text = &mut self.text;
         self.frames.extend(frames.inspect(|frame| {
@@ -237,19 +231,11 @@ impl StackRows {
     }
 
     /// Takes the rows as a batch.
-    pub fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
+    pub(crate) fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(self);
-        let wanted = shared.projection.is_none_or(|columns| columns.contains(&3));
-        let mut frames = if wanted {
-            Some(rows.frames_array(shared.texts)?)
-        } else {
-            None
-        };
-        batch(Table::Stacks, shared, rows.len(), |column| match column {
-            2 => integers(rows.ids.clone()),
-            _ => frames
-                .take()
-                .unwrap_or_else(|| new_null_array(Table::Stacks.schema().field(3).data_type(), rows.len())),
+        batch(Table::Stacks, shared, rows.len(), |name| match name {
+            column::STACK => Ok(integers(rows.ids.iter().map(|id| id.0).collect())),
+            _ => rows.frames_array(shared.texts),
         })
     }
 
@@ -318,12 +304,12 @@ impl Runs {
     }
 }
 
-/// A batch of the projected columns; `column` makes those after the partition columns.
+/// A batch of the projected columns; `make` makes those of the files by their name.
 fn batch(
     table: Table,
     shared: Shared<'_>,
     rows: usize,
-    mut column: impl FnMut(usize) -> ArrayRef,
+    mut make: impl FnMut(&str) -> Result<ArrayRef, ArrowError>,
 ) -> Result<RecordBatch, ArrowError> {
     let full = table.schema();
     let indices: Vec<usize> = match shared.projection {
@@ -331,14 +317,18 @@ fn batch(
         None => (0..full.fields().len()).collect(),
     };
     let schema = Arc::new(full.project(&indices)?);
-    let columns = indices
-        .into_iter()
-        .map(|index| match index {
-            0 => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(shared.tenant, rows))) as ArrayRef,
-            1 => Arc::new(Date32Array::from_value(shared.day, rows)),
-            index => column(index),
+    let columns = schema
+        .fields()
+        .iter()
+        .map(|field| match field.name().as_str() {
+            column::TENANT => {
+                let tenants = std::iter::repeat_n(shared.tenant, rows);
+                Ok(Arc::new(StringArray::from_iter_values(tenants)) as ArrayRef)
+            }
+            column::DAY => Ok(Arc::new(Date32Array::from_value(shared.day, rows)) as ArrayRef),
+            name => make(name),
         })
-        .collect();
+        .collect::<Result<_, ArrowError>>()?;
     RecordBatch::try_new_with_options(schema, columns, &RecordBatchOptions::new().with_row_count(Some(rows)))
 }
 
@@ -350,7 +340,7 @@ fn times(values: Vec<i64>) -> ArrayRef {
     Arc::new(TimestampMicrosecondArray::from(values).with_timezone("UTC"))
 }
 
-fn labels_array(rows: &[(i64, &Labels)]) -> Result<Option<ArrayRef>, ArrowError> {
+fn labels_array(rows: &[(SeriesId, &Labels)]) -> Result<ArrayRef, ArrowError> {
     let (mut keys, mut values) = (StringBuilder::new(), StringBuilder::new());
     let mut offsets = vec![0i32];
     for (_, labels) in rows {
@@ -368,5 +358,5 @@ fn labels_array(rows: &[(i64, &Labels)]) -> Result<Option<ArrayRef>, ArrowError>
     };
     let entries = StructArray::try_new(fields, vec![Arc::new(keys.finish()), Arc::new(values.finish())], None)?;
     let map = MapArray::try_new(field, OffsetBuffer::new(offsets.into()), entries, None, sorted)?;
-    Ok(Some(Arc::new(map)))
+    Ok(Arc::new(map))
 }

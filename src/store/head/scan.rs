@@ -6,8 +6,7 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use hashbrown::HashMap;
 
-use crate::profile::Labels;
-use crate::profile::time::DAY_US;
+use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
 use crate::store::head::generation::HeadView;
 use crate::store::head::identity::Identity;
 use crate::store::head::partition::{Group, NO_TEXT, Partition, ProfileRow};
@@ -15,7 +14,6 @@ use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared,
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, Receive, ScanFilter};
 
-/// Rows of a batch.
 const BATCH_ROWS: usize = 64 << 10;
 /// Frames of a batch of stacks: some megabytes of names.
 const BATCH_FRAMES: usize = 64 << 10;
@@ -69,8 +67,8 @@ impl HeadScan for HeadView {
         }
     }
 
-    fn sum_stacks(&self, filter: &ScanFilter) -> Option<Vec<(i64, i64)>> {
-        let mut all: HashMap<i64, i64, Identity> = HashMap::default();
+    fn sum_stacks(&self, filter: &ScanFilter) -> Option<Vec<(StackId, i64)>> {
+        let mut all: HashMap<StackId, i64, Identity> = HashMap::default();
         let mut sums: Vec<i64> = Vec::new();
         for ((tenant, day), partition) in self.head.partitions.read().iter() {
             if filter.tenant.as_ref().is_some_and(|wanted| wanted != tenant) || !day_matches(*day, filter) {
@@ -193,8 +191,8 @@ fn stacks(partition: &Partition, shared: Shared<'_>, filter: &ScanFilter, give: 
 }
 
 fn series(partition: &Partition, shared: Shared<'_>, filter: &ScanFilter, give: &mut Give<'_>) -> Result<(), Stop> {
-    let wanted = |id: &i64| filter.series.as_ref().is_none_or(|wanted| wanted.contains(id));
-    let rows: Vec<(i64, &Labels)> = partition
+    let wanted = |id: &SeriesId| filter.series.as_ref().is_none_or(|wanted| wanted.contains(id));
+    let rows: Vec<(SeriesId, &Labels)> = partition
         .series
         .iter()
         .filter(|(id, _)| wanted(id))
@@ -207,7 +205,7 @@ fn series(partition: &Partition, shared: Shared<'_>, filter: &ScanFilter, give: 
 }
 
 /// The groups that the filter lets through, as series, profile type and rows.
-fn groups<'a>(partition: &'a Partition, filter: &'a ScanFilter) -> impl Iterator<Item = (i64, u32, &'a Group)> {
+fn groups<'a>(partition: &'a Partition, filter: &'a ScanFilter) -> impl Iterator<Item = (SeriesId, u32, &'a Group)> {
     partition
         .groups
         .iter()
@@ -228,12 +226,12 @@ fn visible(group: &Group, applied: u64) -> impl Iterator<Item = (usize, &Profile
 }
 
 fn time_matches(time_us: i64, filter: &ScanFilter) -> bool {
-    filter.time.is_none_or(|(start, end)| (start..end).contains(&time_us))
+    filter.time.is_none_or(|span| span.contains(time_us))
 }
 
 fn day_matches(day: i32, filter: &ScanFilter) -> bool {
-    let start = i64::from(day).saturating_mul(DAY_US);
+    let day = TimeSpan::of_day(day);
     filter
         .time
-        .is_none_or(|(from, to)| from < start.saturating_add(DAY_US) && start < to)
+        .is_none_or(|span| span.start < day.end && day.start < span.end)
 }

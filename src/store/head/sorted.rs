@@ -1,56 +1,42 @@
-//! The head as files: the batches of one partition and table in the order of the file, and what the Delta log says about them.
+//! The head as files: the batches of one partition and table in the order of the file, and what the Delta log says
+//! about them.
 //!
-//! Samples are sorted by profile type, series, stack and time, so that equal stacks stand together and a query of one type reads one
-//! stretch of the file. Batches are small; a whole table is never in memory twice.
+//! Samples are sorted by profile type, series, stack and time, so that equal stacks stand together and a query of one
+//! type reads one stretch of the file. Batches are small; a whole table is never in memory twice.
 
 use std::sync::Arc;
 
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 
-use crate::profile::Labels;
+use crate::profile::{Labels, SeriesId};
 use crate::store::head::generation::Head;
 use crate::store::head::partition::{Group, NO_TEXT, Partition};
 use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
-use crate::store::schema::Table;
+use crate::store::schema::{PARTITION_COLUMNS, Table};
+use crate::store::stats::{FileStats, extend, extend_text};
 
 const BATCH_ROWS: usize = 16 << 10;
 const BATCH_FRAMES: usize = 32 << 10;
 
-/// What is known of the rows of a file: count, and smallest and largest value of the columns that prune.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FileStats {
-    /// Number of rows.
-    pub rows: u64,
-    /// `time` in microseconds.
-    pub time: Option<(i64, i64)>,
-    /// `profile_type`.
-    pub profile_type: Option<(Arc<str>, Arc<str>)>,
-    /// `series`.
-    pub series: Option<(i64, i64)>,
-    /// `stack`.
-    pub stack: Option<(i64, i64)>,
-}
-
-/// Why no batches came.
 #[derive(Debug, thiserror::Error)]
-pub enum BatchError<E> {
+pub(crate) enum BatchError<E> {
     /// Building a batch failed.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
-    /// The receiver failed.
     #[error("{0}")]
     Receiver(E),
 }
 
 impl Head {
     /// Tenants and days of the head.
-    pub fn days(&self) -> Vec<(Arc<str>, i32)> {
+    pub(crate) fn days(&self) -> Vec<(Arc<str>, i32)> {
         self.partitions.read().keys().cloned().collect()
     }
 
-    /// Hands the sorted batches of a partition's table to `receive`, without the partition columns. No rows: `receive` is not called.
-    pub fn sorted<E>(
+    /// Hands the sorted batches of a partition's table to `receive`, without the partition columns. No rows: `receive`
+    /// is not called.
+    pub(crate) fn sorted<E>(
         &self,
         table: Table,
         tenant: &Arc<str>,
@@ -61,7 +47,7 @@ impl Head {
         let Some(partition) = partitions.get(&(tenant.clone(), day)) else {
             return Ok(FileStats::default());
         };
-        let columns: Vec<usize> = (2..table.schema().fields().len()).collect();
+        let columns: Vec<usize> = (PARTITION_COLUMNS..table.schema().fields().len()).collect();
         let shared = Shared {
             tenant,
             day,
@@ -97,21 +83,22 @@ fn samples<E>(
         }
         order.sort(partition, group);
         stats.rows += order.rows.len() as u64;
-        extend(&mut stats.series, series);
+        extend(&mut stats.series, [series]);
         extend_text(&mut stats.profile_type, partition.texts.get(kind));
         for (index, profile) in group.profiles.iter().enumerate() {
             if !group.rows_of(index).is_empty() {
-                extend(&mut stats.time, profile.time_us);
+                extend(&mut stats.time, [profile.time_us]);
             }
         }
         for &stack in &order.stacks {
             let stack = &partition.stacks[stack as usize];
-            extend(&mut stats.stack, stack.id);
+            extend(&mut stats.stack, [stack.id]);
         }
         for &(row, time) in &order.rows {
-            let link = match group.links.is_empty() {
-                true => (NO_TEXT, NO_TEXT),
-                false => link_of(group, row),
+            let link = if group.links.is_empty() {
+                (NO_TEXT, NO_TEXT)
+            } else {
+                link_of(group, row)
             };
             let row = SampleRow {
                 time,
@@ -140,7 +127,8 @@ fn link_of(group: &Group, row: u32) -> (u32, u32) {
     }
 }
 
-/// Sorts the rows of groups by stack id and time: a counting sort over the stacks of the group, since rows stand by profile and so by time already.
+/// Sorts the rows of groups by stack id and time: a counting sort over the stacks of the group, since rows stand by
+/// profile and so by time already.
 struct Order {
     /// By stack of the partition: its place among all when sorted by id.
     ranks: Vec<u32>,
@@ -154,7 +142,7 @@ struct Order {
     rows: Vec<(u32, i64)>,
 }
 
-/// No place.
+/// The stack has not been met in this group.
 const UNSEEN: u32 = u32::MAX;
 
 impl Order {
@@ -229,11 +217,11 @@ fn profiles<E>(
         };
         let mut order: Vec<usize> = (0..group.profiles.len()).collect();
         order.sort_by_key(|index| group.profiles[*index].time_us);
-        extend(&mut stats.series, series);
+        extend(&mut stats.series, [series]);
         extend_text(&mut stats.profile_type, partition.texts.get(kind));
         for index in order {
             let profile = group.profiles[index];
-            extend(&mut stats.time, profile.time_us);
+            extend(&mut stats.time, [profile.time_us]);
             stats.rows += 1;
             let samples = group.rows_of(index).len() as i64;
             rows.push(series, kind, profile, samples, shared.texts);
@@ -264,7 +252,7 @@ fn stacks<E>(
         };
         rows.push(stack.id, frames, shared.texts);
         stats.rows += 1;
-        extend(&mut stats.stack, stack.id);
+        extend(&mut stats.stack, [stack.id]);
         if rows.is_full(BATCH_FRAMES) {
             receive(rows.take(shared))?;
         }
@@ -281,10 +269,10 @@ fn series<E>(
     stats: &mut FileStats,
     receive: &mut impl FnMut(Result<RecordBatch, ArrowError>) -> Result<(), BatchError<E>>,
 ) -> Result<(), BatchError<E>> {
-    let mut rows: Vec<(i64, &Labels)> = partition.series.iter().map(|(id, labels)| (*id, labels)).collect();
+    let mut rows: Vec<(SeriesId, &Labels)> = partition.series.iter().map(|(id, labels)| (*id, labels)).collect();
     rows.sort_unstable_by_key(|(id, _)| *id);
     for (id, _) in &rows {
-        extend(&mut stats.series, *id);
+        extend(&mut stats.series, [*id]);
     }
     stats.rows = rows.len() as u64;
     for rows in rows::series_chunks(&rows, BATCH_ROWS) {
@@ -294,29 +282,11 @@ fn series<E>(
 }
 
 /// Groups by the text of their profile type, then by series.
-fn group_order(partition: &Partition) -> Vec<(u32, i64)> {
-    let mut order: Vec<(u32, i64)> = partition.groups.keys().map(|(series, kind)| (*kind, *series)).collect();
+fn group_order(partition: &Partition) -> Vec<(u32, SeriesId)> {
+    let mut order: Vec<(u32, SeriesId)> = partition.groups.keys().map(|(series, kind)| (*kind, *series)).collect();
     order.sort_unstable_by(|left, right| {
         let text = |kind: u32| partition.texts.get(kind);
         text(left.0).cmp(text(right.0)).then(left.1.cmp(&right.1))
     });
     order
-}
-
-fn extend(range: &mut Option<(i64, i64)>, value: i64) {
-    *range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
-}
-
-fn extend_text(range: &mut Option<(Arc<str>, Arc<str>)>, value: &str) {
-    match range {
-        None => *range = Some((Arc::from(value), Arc::from(value))),
-        Some((low, high)) => {
-            if value < low.as_ref() {
-                *low = Arc::from(value);
-            }
-            if value > high.as_ref() {
-                *high = Arc::from(value);
-            }
-        }
-    }
 }

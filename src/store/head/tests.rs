@@ -12,7 +12,7 @@ use super::*;
 use crate::profile::pprof::{self, Profile, SampleLabel};
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::profile::time::day_of;
-use crate::profile::{Labels, RawProfile};
+use crate::profile::{Labels, RawProfile, TimeSpan};
 use crate::store::ingest::{self, Prepared};
 use crate::store::limits::Limits;
 use crate::store::schema::Table;
@@ -115,14 +115,14 @@ fn a_view_stands_still_and_filters_hold() {
     assert_eq!(sum(&now.scan(Table::Samples, &kind), 6), 3 * ticks);
     let time_us = profile.time_nanos / 1000;
     let time = ScanFilter {
-        time: Some((time_us + 1, i64::MAX)),
+        time: Some(TimeSpan::new(time_us + 1, i64::MAX)),
         ..filter()
     };
     assert!(now.scan(Table::Profiles, &time).is_empty());
     for filter in [filter(), tenant.clone(), kind.clone(), time.clone()] {
         for view in [&before, &now] {
             let sums = view.sum_stacks(&filter).unwrap();
-            let distinct: HashSet<i64> = sums.iter().map(|(stack, _)| *stack).collect();
+            let distinct: HashSet<_> = sums.iter().map(|(stack, _)| *stack).collect();
             assert_eq!(distinct.len(), sums.len());
             let all: i64 = sums.iter().map(|(_, value)| value).sum();
             assert_eq!(all, sum(&view.scan(Table::Samples, &filter), 6));
@@ -249,8 +249,11 @@ fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
                 rows.push((kind, series[row], stacks[row], times.value(row)));
             }
         }
-        assert_eq!(stats.stack.unwrap().0, rows.iter().map(|row| row.2).min().unwrap());
-        assert_eq!(stats.time.unwrap().1, rows.iter().map(|row| row.3).max().unwrap());
+        assert_eq!(
+            stats.stack.unwrap().least.0,
+            rows.iter().map(|row| row.2).min().unwrap()
+        );
+        assert_eq!(stats.time.unwrap().most, rows.iter().map(|row| row.3).max().unwrap());
     }
     assert!(rows.is_sorted());
     assert_eq!(sum(&batches, 4), total);

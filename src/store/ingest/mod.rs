@@ -19,7 +19,7 @@ use crate::base::segment::MAX_RECORD_BYTES;
 use crate::profile::decoded::Columns;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::pprof::{self, GzipError, Profile};
-use crate::profile::{Labels, ProfileType, RawProfile, SinkErrorKind};
+use crate::profile::{Labels, ProfileType, RawProfile, SinkErrorKind, StackId};
 use crate::store::ingest::go_names::GoNames;
 use crate::store::ingest::texts::Spans;
 use crate::store::limits::{Limits, Rejection, exceeds};
@@ -194,7 +194,7 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
         profile_id: raw.id.clone(),
         types,
         values,
-        stack_ids,
+        stack_ids: stack_ids.into_iter().map(|id| StackId(id as i64)).collect(),
         series,
         links,
         symbols,

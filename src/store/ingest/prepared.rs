@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::profile::Labels;
 use crate::profile::pprof::{Line, Location};
+use crate::profile::{Labels, SeriesId, StackId};
 
 /// An accepted profile: rows by series, and names.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Prepared {
     /// Values, row by row: sample `i` owns `values[i * types.len()..][..types.len()]`.
     pub values: Vec<i64>,
     /// Content hash of the stack of each sample.
-    pub stack_ids: Vec<u64>,
+    pub stack_ids: Vec<StackId>,
     /// The series, each with its samples. At least one.
     pub series: Vec<SeriesRows>,
     /// Span and trace of samples that have them, ascending by sample.
@@ -43,8 +43,8 @@ pub struct Prepared {
 /// The samples of a profile that belong to one series.
 #[derive(Debug)]
 pub struct SeriesRows {
-    /// Identity: the hash of `labels`, bit for bit.
-    pub id: i64,
+    /// Identity: the hash of `labels`.
+    pub id: SeriesId,
     /// Labels without those that start with `__`.
     pub labels: Labels,
     /// Indices of its samples.
@@ -137,7 +137,7 @@ impl Prepared {
         self.symbols.bytes()
             + series
             + self.values.capacity() * size_of::<i64>()
-            + self.stack_ids.capacity() * size_of::<u64>()
+            + self.stack_ids.capacity() * size_of::<StackId>()
             + self.links.capacity() * size_of::<Link>()
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::profile::Labels;
 use crate::profile::pprof::{Profile, SampleLabel};
+use crate::profile::{Labels, SeriesId};
 use crate::store::ingest::bounds;
 use crate::store::ingest::prepared::{Link, Samples, SeriesRows};
 use crate::store::ingest::texts::Spans;
@@ -25,7 +25,7 @@ pub fn split(
 ) -> Result<(Vec<SeriesRows>, Vec<Link>), Rejection> {
     let count = profile.sample_count() as u32;
     let whole = |labels: &Labels| SeriesRows {
-        id: labels.hash64() as i64,
+        id: SeriesId(labels.hash64() as i64),
         labels: labels.clone(),
         samples: Samples::All(count),
     };
@@ -85,7 +85,7 @@ pub fn split(
         let labels = Labels::from_pairs(base.pairs().iter().cloned().chain(own));
         limits.check_labels(&labels)?;
         series.push(SeriesRows {
-            id: labels.hash64() as i64,
+            id: SeriesId(labels.hash64() as i64),
             labels,
             samples: Samples::Some(samples),
         });

@@ -1,12 +1,14 @@
 //! What becomes of data as it gets older: coarser after a while, gone after its retention. Pure.
 //!
-//! Whole files go, so a profile may stay up to a day longer than its period. Where periods differ by profile type, files that hold several types
-//! are split first. Downsampling changes samples only: profiles, with their totals, stay as they are.
+//! Whole files go, so a profile may stay up to a day longer than its period. Where periods differ by profile type,
+//! files that hold several types are split first. Downsampling changes samples only: profiles, with their totals, stay
+//! as they are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::profile::TimeSpan;
 use crate::profile::time::DAY_US;
 use crate::store::maintenance::plan::{Policy, partitions};
 use crate::store::maintenance::rewrite::{Change, Job, MergedName};
@@ -20,7 +22,8 @@ pub struct Aging {
     pub retention: Duration,
     /// The same for single tenants.
     pub tenants: BTreeMap<String, Duration>,
-    /// The same for profile types, over that of the tenant. The name is a whole type id or its first part, such as `memory`.
+    /// The same for profile types, over that of the tenant. The name is a whole type id or its first part, such as
+    /// `memory`.
     pub types: BTreeMap<String, Duration>,
     /// The same for types of single tenants, over all else.
     pub tenant_types: BTreeMap<String, BTreeMap<String, Duration>>,
@@ -60,9 +63,10 @@ impl Aging {
 
     /// How long anything of a tenant may be kept; `None` for ever.
     fn longest(&self, tenant: &str) -> Option<Duration> {
-        match self.periods(tenant).any(|period| period.is_zero()) {
-            true => None,
-            false => self.periods(tenant).max(),
+        if self.periods(tenant).any(|period| period.is_zero()) {
+            None
+        } else {
+            self.periods(tenant).max()
         }
     }
 
@@ -87,20 +91,21 @@ pub fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
     let mut expired = Expired::default();
     let mut left: BTreeMap<(Arc<str>, i32), usize> = BTreeMap::new();
     for file in files {
-        let (Some((_, last)), Some((low, high))) = (file.time, &file.profile_type) else {
+        let (Some(time), Some(kinds)) = (file.time, &file.profile_type) else {
             continue;
         };
-        let whole = match low == high {
-            true => aging.period(&file.tenant, low),
-            false => aging.longest(&file.tenant),
+        let is_over = |period| time.most < before(period);
+        let whole = match kinds.single() {
+            Some(kind) => aging.period(&file.tenant, kind),
+            None => aging.longest(&file.tenant),
         };
-        if whole.is_some_and(|period| last < before(period)) {
+        if whole.is_some_and(is_over) {
             expired.files.entry(file.table).or_default().push(file.clone());
             continue;
         }
         *left.entry((file.tenant.clone(), file.day)).or_default() += 1;
-        let partly = aging.by_type() && low != high;
-        if partly && aging.shortest(&file.tenant).is_some_and(|period| last < before(period)) {
+        let partly = aging.by_type() && kinds.single().is_none();
+        if partly && aging.shortest(&file.tenant).is_some_and(is_over) {
             let name = MergedName::of(&file.path);
             expired.splits.push(Job {
                 table: file.table,
@@ -118,7 +123,7 @@ pub fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
     }
     // Names go with the last rows of a day, and only when no profile of that day can come to stay.
     for file in files {
-        let day_end = (i64::from(file.day) + 1).saturating_mul(DAY_US);
+        let day_end = TimeSpan::of_day(file.day).end;
         let over = aging
             .longest(&file.tenant)
             .is_some_and(|period| day_end.saturating_add(DAY_US) < before(period));
@@ -138,10 +143,10 @@ pub fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Pol
         }
         let mut groups: BTreeMap<u32, Vec<&FileEntry>> = BTreeMap::new();
         for file in files {
-            let Some((_, last)) = file.time else {
+            let Some(time) = file.time else {
                 continue;
             };
-            let age = Duration::from_micros(now_us.saturating_sub(last).max(0) as u64);
+            let age = Duration::from_micros(now_us.saturating_sub(time.most).max(0) as u64);
             let wanted = aging
                 .downsample
                 .iter()
@@ -181,6 +186,7 @@ pub fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Pol
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::stats::Bounds;
 
     const DAY: Duration = Duration::from_secs(86_400);
 
@@ -193,8 +199,8 @@ mod tests {
             rows: 1,
             tenant: "t".into(),
             day,
-            time: kinds.map(|_| (start, start + 1000)),
-            profile_type: kinds.map(|(low, high)| (low.into(), high.into())),
+            time: kinds.map(|_| Bounds::new(start, start + 1000)),
+            profile_type: kinds.map(|(least, most)| Bounds::new(least.into(), most.into())),
             series: None,
             checksum: None,
         }

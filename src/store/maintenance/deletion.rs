@@ -1,8 +1,9 @@
 //! Deletion of profiles by selector: the request, kept on disk until it is carried out, and the jobs that carry it out.
 //!
-//! A request covers what was acknowledged before it, and names the last segment of the log that it covers, so that an attempt after a crash takes
-//! nothing that came later. It is written and synced first: a crash in the middle ends in a deletion that is finished by the next start and
-//! never in half of one. Frames and labels stay until the retention of their day.
+//! A request covers what was acknowledged before it, and names the last segment of the log that it covers, so that an
+//! attempt after a crash takes nothing that came later. It is written and synced first: a crash in the middle ends in
+//! a deletion that is finished by the next start and never in half of one. Frames and labels stay until the retention
+//! of their day.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -14,6 +15,7 @@ use serde_json::json;
 
 use crate::base::file::{replace_by, sync_parent};
 use crate::profile::selector::{self, Matcher};
+use crate::profile::{SeriesId, TimeSpan};
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
 use crate::store::files::FileName;
@@ -27,7 +29,7 @@ use crate::store::snapshot::FileEntry;
 /// Which profiles to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
-    /// Of this tenant.
+    /// Only profiles of this tenant.
     pub tenant: String,
     /// `{label="value"}`, or with the id of a profile type before it.
     pub selector: String,
@@ -37,7 +39,8 @@ pub struct Deletion {
     pub until_us: i64,
     /// Last segment of the log whose profiles are covered; `None` until the store has taken the request.
     pub segment: Option<u64>,
-    /// The same for the flushes of other servers on the same tables; what those have not flushed is not covered. Empty until the store has taken the request.
+    /// The same for the flushes of other servers on the same tables; what those have not flushed is not covered. Empty
+    /// until the store has taken the request.
     pub others: BTreeMap<String, u64>,
 }
 
@@ -48,13 +51,13 @@ struct Parsed {
 }
 
 impl Deletion {
-    /// A request of the profiles of `tenant` that `selector` chooses, in [`from_us`, `until_us`).
-    pub fn new(tenant: impl Into<String>, selector: impl Into<String>, (from_us, until_us): (i64, i64)) -> Self {
+    /// A request of the profiles of `tenant` that `selector` chooses, from a span of time.
+    pub fn new(tenant: impl Into<String>, selector: impl Into<String>, span: TimeSpan) -> Self {
         Self {
             tenant: tenant.into(),
             selector: selector.into(),
-            from_us,
-            until_us,
+            from_us: span.start,
+            until_us: span.end,
             segment: None,
             others: BTreeMap::new(),
         }
@@ -68,8 +71,8 @@ impl Deletion {
         self
     }
 
-    /// Whether a file holds profiles that were acknowledged before the request. Merged files do: this server merges nothing before requests are carried out. Another
-    /// one may, and then what it has merged since is covered too.
+    /// Whether a file holds profiles that were acknowledged before the request. Merged files do: this server merges
+    /// nothing before requests are carried out. Another one may, and then what it has merged since is covered too.
     pub fn covers(&self, path: &str, writer: &str) -> bool {
         match (self.segment, FileName::parse(path)) {
             (Some(last), Some(flushed)) if flushed.writer == writer => flushed.segment <= last,
@@ -85,12 +88,13 @@ impl Deletion {
 
     fn parse(&self) -> Result<Parsed, String> {
         let text = self.selector.trim();
-        let parsed = match text.starts_with('{') {
-            true => selector::parse(text).map(|matchers| Parsed { kind: None, matchers }),
-            false => selector::parse_query(text).map(|(kind, matchers)| Parsed {
+        let parsed = if text.starts_with('{') {
+            selector::parse(text).map(|matchers| Parsed { kind: None, matchers })
+        } else {
+            selector::parse_query(text).map(|(kind, matchers)| Parsed {
                 kind: Some(Arc::from(kind.to_string())),
                 matchers,
-            }),
+            })
         };
         let parsed = parsed.map_err(|error| format!("the selector `{text}` cannot be read: {error}"))?;
         match parsed.matchers.iter().find(|matcher| matcher.name().starts_with("__")) {
@@ -103,30 +107,28 @@ impl Deletion {
     }
 
     /// The jobs that take the profiles out of `files`.
-    pub fn jobs(&self, root: &Root, files: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
+    pub(crate) fn jobs(&self, root: &Root, files: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
         let parsed = self.parse().map_err(StoreError::Request)?;
         let own = || files.iter().filter(|file| *file.tenant == *self.tenant);
-        let series = match parsed.matchers.is_empty() {
-            true => None,
-            false => {
-                let mut set = SeriesSet::default();
-                for file in own().filter(|file| file.table == Table::Series) {
-                    let path = root.name(&file.path);
-                    let mut input = Input::open(root, file)?;
-                    set.read(&mut input)
-                        .map_err(|reason| StoreError::Damaged { path, reason })?;
-                }
-                let chosen = set
-                    .labels()
-                    .iter()
-                    .filter(|(_, labels)| parsed.matchers.iter().all(|matcher| matcher.matches(labels)));
-                Some(Arc::new(chosen.map(|(id, _)| *id).collect::<HashSet<i64>>()))
+        let mut series = None;
+        if !parsed.matchers.is_empty() {
+            let mut set = SeriesSet::default();
+            for file in own().filter(|file| file.table == Table::Series) {
+                let path = root.name(&file.path);
+                let mut input = Input::open(root, file)?;
+                set.read(&mut input)
+                    .map_err(|reason| StoreError::Damaged { path, reason })?;
             }
-        };
+            let chosen = set
+                .labels()
+                .iter()
+                .filter(|(_, labels)| parsed.matchers.iter().all(|matcher| matcher.matches(labels)));
+            series = Some(Arc::new(chosen.map(|(id, _)| *id).collect::<HashSet<SeriesId>>()));
+        }
         let selection = Selection {
             series,
             kinds: parsed.kind.map(|kind| Arc::new(HashSet::from([kind]))),
-            time: Some((self.from_us, self.until_us)),
+            time: Some(TimeSpan::new(self.from_us, self.until_us)),
         };
         let jobs = own()
             .filter(|file| matches!(file.table, Table::Samples | Table::Profiles) && selection.touches(file))
@@ -173,7 +175,7 @@ impl Deletion {
         Ok(path)
     }
 
-    /// Reads a request.
+    /// Reads a request that was written down.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
         let parse = || {
@@ -231,7 +233,7 @@ mod tests {
         const NEW: &str = "0190a6a0-0000-7000-8000-000000000003";
         let dir = tempfile::tempdir().unwrap();
         let others = BTreeMap::from([(OTHER.to_owned(), 7)]);
-        let asked = Deletion::new("t", "{}", (0, 1));
+        let asked = Deletion::new("t", "{}", TimeSpan::new(0, 1));
         let taken = asked.clone().up_to(4, others);
         let path = taken.write(dir.path(), &Faults::default()).unwrap();
         let read = Deletion::read(&path).unwrap();

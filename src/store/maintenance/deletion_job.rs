@@ -1,6 +1,8 @@
-//! The jobs of deletions: taking a request, carrying it out, and finishing at the next round or start what a crash or an error has left.
+//! The jobs of deletions: taking a request, carrying it out, and finishing at the next round or start what a crash or
+//! an error has left.
 //!
-//! In: a [`Deletion`]. Out: files without such profiles, exchanged for the others of all tables in one step for readers.
+//! In: a [`Deletion`]. Out: files without such profiles, exchanged for the others of all tables in one step for
+//! readers.
 
 use std::fs;
 use std::path::Path;
@@ -64,7 +66,8 @@ fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
     }
 }
 
-/// Carries a request out: files with such profiles are written again without them, and all tables change in one step for readers.
+/// Carries a request out: files with such profiles are written again without them, and all tables change in one step
+/// for readers.
 fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
     let start = Instant::now();
     worker.tables.settle()?;

@@ -1,5 +1,5 @@
-//! Files for files: an exchange is committed to its table and published to queries in one step. After a commit of unknown outcome the
-//! table is read, and files of ours that it does not name are removed.
+//! Files for files: an exchange is committed to its table and published to queries in one step. After a commit of
+//! unknown outcome the table is read, and files of ours that it does not name are removed.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
@@ -168,8 +168,8 @@ impl Exchanger {
         Ok(())
     }
 
-    /// The cause of a failed job. A file that is not there, and that the table does not name any more, was replaced by another server whose readers
-    /// need it no longer.
+    /// The cause of a failed job. A file that is not there, and that the table does not name any more, was replaced by
+    /// another server whose readers need it no longer.
     pub(super) fn explained(&mut self, table: Table, error: StoreError) -> StoreError {
         let missing = match &error {
             StoreError::Io { path, source, .. } if source.kind() == io::ErrorKind::NotFound => path,
@@ -215,8 +215,9 @@ impl Exchanger {
     }
 }
 
-/// Removes merged files of `writer` that the table does not name and whose removal its log does not know either: what a crash left.
-pub fn remove_unnamed(
+/// Removes merged files of `writer` that the table does not name and whose removal its log does not know either: what
+/// a crash left.
+pub(crate) fn remove_unnamed(
     root: &Root,
     table: Table,
     writer: &str,

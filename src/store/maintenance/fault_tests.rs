@@ -1,8 +1,8 @@
-//! A fault at every operation on the disk in turn, for every job of the store: the disk fails at the nth operation and at all after it, heals, and in
-//! every second case the process has died in between. Then the job is done again.
+//! A fault at every operation on the disk in turn, for every job of the store: the disk fails at the nth operation and
+//! at all after it, heals, and in every second case the process has died in between. Then the job is done again.
 //!
-//! Guarantee: what was acknowledged is there once after the fault, after the start, and after the job that was repeated; the job ends as if nothing had
-//! happened, and no file is left over.
+//! Guarantee: what was acknowledged is there once after the fault, after the start, and after the job that was
+//! repeated; the job ends as if nothing had happened, and no file is left over.
 
 use std::io;
 use std::path::Path;
@@ -81,7 +81,8 @@ impl FaultHook for FailFrom {
     }
 }
 
-/// Every so many operations one fails; each in turn when `ALLUVIUM_ALL_FAULTS` is set (`make faults`), which takes several times as long.
+/// Every so many operations one fails; each in turn when `ALLUVIUM_ALL_FAULTS` is set (`make faults`), which takes
+/// several times as long.
 pub(super) fn step(usually: usize) -> usize {
     match std::env::var_os("ALLUVIUM_ALL_FAULTS") {
         Some(_) => 1,

@@ -1,7 +1,9 @@
-//! A fault at the operations on the disk of a flush with checkpoints, of a start, and of trimming the tables' logs: the disk fails at one operation and at
-//! all after it, heals, and in part of the cases the process has died in between.
+//! A fault at the operations on the disk of a flush with checkpoints, of a start, and of trimming the tables' logs:
+//! the disk fails at one operation and at all after it, heals, and in part of the cases the process has died in
+//! between.
 //!
-//! Guarantee: what was acknowledged is there once after the fault and after every start, and the work that failed is made up for.
+//! Guarantee: what was acknowledged is there once after the fault and after every start, and the work that failed is
+//! made up for.
 
 use std::io;
 use std::mem::{Discriminant, discriminant};
@@ -147,8 +149,8 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             "{wanted:?} is not among {kinds:?}"
         );
     }
-    // The four tables repeat the same operations: each kind fails once, of another table than the kind before, and every second time the process dies.
-    // When all are asked for, each of each kind fails.
+    // The four tables repeat the same operations: each kind fails once, of another table than the kind before, and
+    // every second time the process dies. When all are asked for, each of each kind fails.
     let cases: Vec<_> = kinds
         .iter()
         .enumerate()

@@ -1,7 +1,8 @@
-//! A server that is left alone: the clock is the test's, a flush every quarter of an hour, a round of maintenance after each.
+//! A server that is left alone: the clock is the test's, a flush every quarter of an hour, a round of maintenance
+//! after each.
 //!
-//! Guarantee: the numbers of live files, of files on disk and of entries of the tables' logs are the same from one period of retention to the next, with periods
-//! by type too; and the profiles of the period are all there.
+//! Guarantee: the numbers of live files, of files on disk and of entries of the tables' logs are the same from one
+//! period of retention to the next, with periods by type too; and the profiles of the period are all there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,7 +88,7 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
     let kept = snapshot
         .files
         .iter()
-        .filter(|file| file.table == Table::Profiles && file.time.is_some_and(|(_, last)| last >= oldest));
+        .filter(|file| file.table == Table::Profiles && file.time.is_some_and(|time| time.most >= oldest));
     let rows: u64 = kept.map(|file| file.rows).sum();
     // Each has two types.
     assert!(rows >= TURN * HOUR / 2 / STEP * 2 * 2, "{rows} rows");

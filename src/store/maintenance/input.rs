@@ -1,26 +1,30 @@
 //! Parquet files as sorted inputs of a rewrite: opened, checked for their order, read in small batches.
 //!
-//! A file says its order in its metadata ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose stacks stand by another order are sorted
-//! a series at a time. A file of an order that is not ours, as another program may have left it, is read whole and sorted in memory.
+//! A file says its order in its metadata ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose
+//! stacks stand by another order are sorted a series at a time. A file of an order that is not ours, as another
+//! program may have left it, is read whole and sorted in memory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{AsArray, DictionaryArray, RecordBatch, StringArray};
 use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
-use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::ParquetMetaData;
 
+use crate::profile::SeriesId;
 use crate::store::StoreError;
 use crate::store::root::Root;
-use crate::store::schema::Table;
+use crate::store::schema::column::{PROFILE_TYPE, SERIES};
+use crate::store::schema::{self, Table};
 use crate::store::snapshot::FileEntry;
 
 /// Key of the file metadata that names the order of the rows.
-pub const ORDER_KEY: &str = "alluvium.order";
+pub(crate) const ORDER_KEY: &str = "alluvium.order";
 /// Rows of a batch of an input: some dozens of inputs are open at once.
 const BATCH_ROWS: usize = 8 << 10;
 /// The same for stacks, whose rows are kilobytes, a megabyte at most.
@@ -29,7 +33,7 @@ const STACK_ROWS: usize = 256;
 const SERIES_ROWS: usize = 1 << 10;
 
 /// Batches of one file in the order of [`order`].
-pub struct Input {
+pub(crate) struct Input {
     path: PathBuf,
     batches: Batches,
 }
@@ -52,7 +56,7 @@ struct Stretches {
 const BY_SERIES: &str = "profile_type,series";
 
 /// The name of the order in which a table's files are written.
-pub fn order(table: Table) -> &'static str {
+pub(crate) fn order(table: Table) -> &'static str {
     match table {
         Table::Samples => "profile_type,series,stack,time",
         Table::Profiles => "profile_type,series,time",
@@ -63,7 +67,7 @@ pub fn order(table: Table) -> &'static str {
 
 impl Input {
     /// Opens a file; the profile type of its rows comes as a dictionary.
-    pub fn open(root: &Root, entry: &FileEntry) -> Result<Self, StoreError> {
+    pub(crate) fn open(root: &Root, entry: &FileEntry) -> Result<Self, StoreError> {
         let table = entry.table;
         let path = root.name(&entry.path);
         let failed = |reason: String| StoreError::Damaged {
@@ -103,8 +107,7 @@ impl Input {
         Ok(Self { path, batches })
     }
 
-    /// The next rows.
-    pub fn next(&mut self) -> Result<Option<RecordBatch>, StoreError> {
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         let batch = match &mut self.batches {
             Batches::Streamed(reader) => reader.next().transpose().map_err(|error| error.to_string()),
             Batches::BySeries(stretches) => stretches.next(),
@@ -115,6 +118,21 @@ impl Input {
             reason,
         })
     }
+
+    /// The error for a batch that has not the columns of the layout.
+    pub(crate) fn damaged(&self, error: &ArrowError) -> StoreError {
+        StoreError::Damaged {
+            path: self.path.clone(),
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// The profile types of a batch of samples or profiles.
+pub(crate) fn kinds(batch: &RecordBatch) -> Result<&DictionaryArray<Int32Type>, ArrowError> {
+    let column = batch.column_by_name(PROFILE_TYPE);
+    let kinds = column.and_then(|column| column.as_dictionary_opt::<Int32Type>());
+    kinds.ok_or_else(|| ArrowError::SchemaError("the profile types are no dictionary".to_owned()))
 }
 
 impl Stretches {
@@ -131,14 +149,16 @@ impl Stretches {
             if batch.num_rows() == 0 {
                 continue;
             }
+            let text = |error: ArrowError| error.to_string();
+            let keys = Keys::of(&batch).map_err(text)?;
+            let wanted = keys.at(0);
             if let Some(first) = parts.first()
-                && key(first, 0) != key(&batch, 0)
+                && Keys::of(first).map_err(text)?.at(0) != wanted
             {
                 self.rest = Some(batch);
                 break;
             }
-            let wanted = key(&batch, 0);
-            let end = (1..batch.num_rows()).find(|row| key(&batch, *row) != wanted);
+            let end = (1..batch.num_rows()).find(|row| keys.at(*row) != wanted);
             let Some(end) = end else {
                 parts.push(batch);
                 continue;
@@ -147,23 +167,38 @@ impl Stretches {
             self.rest = Some(batch.slice(end, batch.num_rows() - end));
             break;
         }
-        match parts.is_empty() {
-            true => Ok(None),
-            false => sort(&parts, self.table).map(Some),
+        if parts.is_empty() {
+            return Ok(None);
         }
+        sort(&parts, self.table).map(Some)
     }
 }
 
-/// Profile type and series of a row of samples, as [`read_schema`] has them.
-fn key(batch: &RecordBatch, row: usize) -> (&str, i64) {
-    let types = batch.column(2).as_dictionary::<Int32Type>();
-    let names = types.values().as_string::<i32>();
-    let name = types.key(row).map_or("", |key| names.value(key));
-    (name, batch.column(1).as_primitive::<Int64Type>().value(row))
+/// Profile types and series of a batch of samples, as [`read_schema`] has them.
+struct Keys<'a> {
+    kinds: &'a DictionaryArray<Int32Type>,
+    names: &'a StringArray,
+    series: &'a [i64],
+}
+
+impl<'a> Keys<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Self, ArrowError> {
+        let kinds = kinds(batch)?;
+        Ok(Self {
+            kinds,
+            names: kinds.values().as_string::<i32>(),
+            series: schema::integers(batch, SERIES)?,
+        })
+    }
+
+    fn at(&self, row: usize) -> (&'a str, SeriesId) {
+        let name = self.kinds.key(row).map_or("", |key| self.names.value(key));
+        (name, SeriesId(self.series[row]))
+    }
 }
 
 /// The order that a file claims to have.
-pub fn order_of(metadata: &ParquetMetaData) -> Option<String> {
+pub(crate) fn order_of(metadata: &ParquetMetaData) -> Option<String> {
     let file = metadata.file_metadata();
     if let Some(named) = file.key_value_metadata().and_then(|pairs| {
         let pair = pairs.iter().find(|pair| pair.key == ORDER_KEY)?;
@@ -190,20 +225,15 @@ pub fn order_of(metadata: &ParquetMetaData) -> Option<String> {
 
 /// The table's schema without the partition columns, the profile type as a dictionary.
 fn read_schema(table: Table) -> SchemaRef {
-    let schema = table.schema();
-    let fields: Vec<Field> = schema
-        .fields()
-        .iter()
-        .skip(2)
-        .map(|field| match field.name().as_str() {
-            "profile_type" => field.as_ref().clone().with_data_type(DataType::Dictionary(
-                Box::new(DataType::Int32),
-                Box::new(DataType::Utf8),
-            )),
-            _ => field.as_ref().clone(),
-        })
-        .collect();
-    Arc::new(Schema::new(fields))
+    let schema = table.file_schema();
+    let fields = schema.fields().iter().map(|field| {
+        if field.name() != PROFILE_TYPE {
+            return field.clone();
+        }
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        Arc::new(field.as_ref().clone().with_data_type(dictionary))
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 fn sort(batches: &[RecordBatch], table: Table) -> Result<RecordBatch, String> {

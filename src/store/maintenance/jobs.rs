@@ -1,5 +1,5 @@
-//! Jobs one after the other, and merges for as long as there are some. Files that cannot be read are left out for a while, so that the files
-//! beside them are still merged.
+//! Jobs one after the other, and merges for as long as there are some. Files that cannot be read are left out for a
+//! while, so that the files beside them are still merged.
 
 use std::collections::HashMap;
 use std::io;
@@ -53,8 +53,8 @@ impl Jobs {
         }
     }
 
-    /// Runs jobs that share no files, and says how many. One that fails does not stop the others; of their errors the first that is graver than giving
-    /// way is returned.
+    /// Runs jobs that share no files, and says how many. One that fails does not stop the others; of their errors the
+    /// first that is graver than giving way is returned.
     pub(super) fn run(
         &mut self,
         worker: &mut Worker,
@@ -90,8 +90,8 @@ impl Jobs {
         until.is_none_or(|until| Instant::now() >= *until)
     }
 
-    /// An input that cannot be read is left out of further jobs for a while, so that the files beside it are still merged. A bucket that does not answer says
-    /// nothing of the file.
+    /// An input that cannot be read is left out of further jobs for a while, so that the files beside it are still
+    /// merged. A bucket that does not answer says nothing of the file.
     fn leave_out(&mut self, worker: &Worker, job: &Job, error: &StoreError) {
         let path = match error {
             StoreError::Damaged { path, .. } => path,

@@ -1,10 +1,12 @@
-//! Maintenance: small files become large sorted ones, old data becomes coarser or goes, and what nobody needs is deleted.
+//! Maintenance: small files become large sorted ones, old data becomes coarser or goes, and what nobody needs is
+//! deleted.
 //!
-//! One thread works in rounds (`runner`): it looks at the live files ([`plan`]), rewrites some of them ([`rewrite`]), commits the exchange to the
-//! table in one entry and publishes it (`worker`, `exchange`). Readers keep the files of their view until [`vacuum`] deletes them after a grace period. A round that
-//! fails or is cut off leaves files that no table names; they are removed, and the next round plans anew.
+//! One thread works in rounds (`runner`): it looks at the live files ([`plan`]), rewrites some of them ([`rewrite`]),
+//! commits the exchange to the table in one entry and publishes it (`worker`, `exchange`). Readers keep the files of
+//! their view until [`vacuum`] deletes them after a grace period. A round that fails or is cut off leaves files that
+//! no table names; they are removed, and the next round plans anew.
 
-pub mod aging;
+pub(crate) mod aging;
 mod config;
 pub mod deletion;
 mod deletion_job;
@@ -13,25 +15,24 @@ mod input;
 mod jobs;
 mod names;
 mod parts;
-pub mod plan;
+pub(crate) mod plan;
 mod profiles;
 mod report;
 mod requests;
-pub mod rewrite;
+pub(crate) mod rewrite;
 mod runner;
 mod samples;
-pub mod vacuum;
+pub(crate) mod vacuum;
 mod vacuum_job;
 mod watch;
 mod worker;
 
 pub use config::MaintenanceConfig;
-pub use exchange::remove_unnamed;
-#[cfg(test)]
-pub use parts::file_schema;
+pub(crate) use exchange::remove_unnamed;
 pub use report::Report;
-pub use requests::{Requests, Work};
-pub use runner::Maintainer;
+pub(crate) use requests::Requests;
+pub use requests::Work;
+pub(crate) use runner::Maintainer;
 
 #[cfg(test)]
 mod clock_tests;

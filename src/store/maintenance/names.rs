@@ -1,43 +1,49 @@
 //! Stacks and series of many files, each once.
 //!
-//! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of them take some tens of megabytes; they come out in the order
-//! of their paths from the root, so that neighbours share most of their frames and the file compresses well. Series are few.
+//! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of them take some tens of
+//! megabytes; they come out in the order of their paths from the root, so that neighbours share most of their frames
+//! and the file compresses well. Series are few.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use hashbrown::HashSet;
 
-use crate::profile::Labels;
+use crate::profile::{Labels, SeriesId, StackId};
 use crate::store::StoreError;
 use crate::store::delta::NewFile;
 use crate::store::fault::Faults;
 use crate::store::files::{Effort, Output, Target};
 use crate::store::head::rows::{self, Shared, StackRows};
-use crate::store::head::sorted::FileStats;
 use crate::store::head::{Frame, Frames, Texts};
 use crate::store::maintenance::input::Input;
+use crate::store::schema::column::{FRAMES, LABELS, SERIES, STACK};
+use crate::store::schema::{self, PARTITION_COLUMNS, Table};
+use crate::store::stats::{Bounds, FileStats, extend};
 
 /// Frames of a batch that is written.
 const BATCH_FRAMES: usize = 32 << 10;
 /// Series of a batch that is written.
 const BATCH_SERIES: usize = 4 << 10;
 
-/// Distinct stacks.
 #[derive(Default)]
-pub struct StackSet {
+pub(crate) struct StackSet {
     texts: Texts,
     frames: Frames,
-    stacks: Vec<(i64, u32, u32)>,
-    known: HashSet<i64>,
+    /// Id, and start and end among `paths`.
+    stacks: Vec<(StackId, u32, u32)>,
+    known: HashSet<StackId>,
     paths: Vec<u32>,
 }
 
 impl StackSet {
     /// Takes in all stacks of a file.
-    pub fn read(&mut self, input: &mut Input, pace: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), String> {
+    pub(crate) fn read(
+        &mut self,
+        input: &mut Input,
+        pace: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(), String> {
         while let Some(batch) = input.next().map_err(|error| error.to_string())? {
             self.insert(&batch)?;
             pace().map_err(|error| error.to_string())?;
@@ -47,8 +53,8 @@ impl StackSet {
 
     fn insert(&mut self, batch: &RecordBatch) -> Result<(), String> {
         let lacks = |name: &str| format!("the frames have no column `{name}` of the layout's type");
-        let ids = batch.column(0).as_primitive::<Int64Type>().values();
-        let lists = batch.column(1).as_list::<i32>();
+        let ids = schema::integers(batch, STACK).map_err(|error| error.to_string())?;
+        let lists = schema::lists(batch, FRAMES).map_err(|error| error.to_string())?;
         let frames = lists.values().as_struct_opt().ok_or("the frames are no struct")?;
         let text = |name: &'static str| -> Result<&StringArray, String> {
             let column = frames
@@ -69,8 +75,8 @@ impl StackSet {
             .and_then(|column| column.as_boolean_opt())
             .ok_or_else(|| lacks("inlined"))?;
         let offsets = lists.value_offsets();
-        for (row, id) in ids.iter().enumerate() {
-            if !self.known.insert(*id) {
+        for (row, id) in ids.iter().map(|id| StackId(*id)).enumerate() {
+            if !self.known.insert(id) {
                 continue;
             }
             let start = self.paths.len() as u32;
@@ -86,13 +92,13 @@ impl StackSet {
                     inlined: inlined.value(at),
                 }));
             }
-            self.stacks.push((*id, start, self.paths.len() as u32));
+            self.stacks.push((id, start, self.paths.len() as u32));
         }
         Ok(())
     }
 
     /// Writes the stacks to a file; `None` when there are none.
-    pub fn write(
+    pub(crate) fn write(
         mut self,
         target: Target<'_>,
         name: &str,
@@ -105,14 +111,14 @@ impl StackSet {
         let ranks = self.ranks();
         let paths = &self.paths;
         self.stacks.sort_unstable_by(|left, right| {
-            let path = |stack: &(i64, u32, u32)| {
+            let path = |stack: &(StackId, u32, u32)| {
                 let frames = &paths[stack.1 as usize..stack.2 as usize];
                 frames.iter().rev().map(|frame| ranks[*frame as usize])
             };
             path(left).cmp(path(right)).then(left.0.cmp(&right.0))
         });
         let mut output = Output::create(target, name, effort, faults)?;
-        let columns = [2, 3];
+        let columns: Vec<usize> = (PARTITION_COLUMNS..Table::Stacks.schema().fields().len()).collect();
         let shared = Shared {
             tenant: target.tenant,
             day: target.day,
@@ -131,11 +137,7 @@ impl StackSet {
         for (id, start, end) in &self.stacks {
             let frames = &self.paths[*start as usize..*end as usize];
             rows.push(*id, frames.iter().map(|frame| self.frames.get(*frame)), &self.texts);
-            stats.stack = Some(
-                stats
-                    .stack
-                    .map_or((*id, *id), |(low, high)| (low.min(*id), high.max(*id))),
-            );
+            extend(&mut stats.stack, [*id]);
             if rows.is_full(BATCH_FRAMES) {
                 let batch = rows.take(shared).map_err(|error| failed(output.path(), error))?;
                 output.write(&batch)?;
@@ -172,23 +174,18 @@ impl StackSet {
     }
 }
 
-/// Distinct series.
 #[derive(Default)]
-pub struct SeriesSet(BTreeMap<i64, Labels>);
+pub(crate) struct SeriesSet(BTreeMap<SeriesId, Labels>);
 
 impl SeriesSet {
     /// Takes in all series of a file.
-    pub fn read(&mut self, input: &mut Input) -> Result<(), String> {
+    pub(crate) fn read(&mut self, input: &mut Input) -> Result<(), String> {
         while let Some(batch) = input.next().map_err(|error| error.to_string())? {
-            let ids = batch.column(0).as_primitive::<Int64Type>().values();
-            let maps = batch.column(2).as_map();
-            let text = |column: &Arc<dyn Array>| column.as_string_opt::<i32>().cloned();
-            let (Some(keys), Some(values)) = (text(maps.keys()), text(maps.values())) else {
-                return Err("the labels are not a map of text".to_owned());
-            };
+            let ids = schema::integers(&batch, SERIES).map_err(|error| error.to_string())?;
+            let (maps, keys, values) = schema::maps(&batch, LABELS).map_err(|error| error.to_string())?;
             let offsets = maps.value_offsets();
             for (row, id) in ids.iter().enumerate() {
-                self.0.entry(*id).or_insert_with(|| {
+                self.0.entry(SeriesId(*id)).or_insert_with(|| {
                     Labels::from_pairs(
                         (offsets[row] as usize..offsets[row + 1] as usize)
                             .filter(|at| values.is_valid(*at))
@@ -200,13 +197,12 @@ impl SeriesSet {
         Ok(())
     }
 
-    /// The labels by id.
-    pub fn labels(&self) -> &BTreeMap<i64, Labels> {
+    pub(crate) fn labels(&self) -> &BTreeMap<SeriesId, Labels> {
         &self.0
     }
 
     /// Writes the series to a file; `None` when there are none.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         target: Target<'_>,
         name: &str,
@@ -218,14 +214,14 @@ impl SeriesSet {
         };
         let mut output = Output::create(target, name, effort, faults)?;
         let texts = Texts::default();
-        let columns = [2, 3, 4];
+        let columns: Vec<usize> = (PARTITION_COLUMNS..Table::Series.schema().fields().len()).collect();
         let shared = Shared {
             tenant: target.tenant,
             day: target.day,
             texts: &texts,
             projection: Some(&columns),
         };
-        let all: Vec<(i64, &Labels)> = self.0.iter().map(|(id, labels)| (*id, labels)).collect();
+        let all: Vec<(SeriesId, &Labels)> = self.0.iter().map(|(id, labels)| (*id, labels)).collect();
         for chunk in rows::series_chunks(&all, BATCH_SERIES) {
             let batch = rows::series_batch(shared, chunk).map_err(|error| StoreError::Parquet {
                 path: output.path().to_owned(),
@@ -235,7 +231,7 @@ impl SeriesSet {
         }
         let stats = FileStats {
             rows: all.len() as u64,
-            series: Some((*first, *last)),
+            series: Some(Bounds::new(*first, *last)),
             ..FileStats::default()
         };
         output.finish(stats).map(Some)

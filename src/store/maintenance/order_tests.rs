@@ -1,4 +1,5 @@
-//! The order of operations: no acknowledgement before the sync of its record, no deletion before its request is durable, and none forgotten before it is.
+//! The order of operations: no acknowledgement before the sync of its record, no deletion before its request is
+//! durable, and none forgotten before it is.
 
 use std::io;
 use std::sync::Arc;

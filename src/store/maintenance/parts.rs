@@ -1,7 +1,8 @@
 //! The files that a rewrite of samples has open: one, or one an hour, and a new one for each profile type if asked.
 //!
-//! In: rows in the order of the merge. Out: files with their statistics. Columns are gathered per file and written in batches; where the effort asks for
-//! it, the stacks of a series are put in another order before (`Effort::stacks_by_rows`).
+//! In: rows in the order of the merge. Out: files with their statistics. Columns are gathered per file and written in
+//! batches; where the effort asks for it, the stacks of a series are put in another order before
+//! (`Effort::stacks_by_rows`).
 
 use std::sync::Arc;
 
@@ -11,29 +12,38 @@ use arrow::array::{
 use arrow::datatypes::{DataType, SchemaRef};
 
 use crate::profile::time::HOUR_US;
+use crate::profile::{SeriesId, StackId};
 use crate::store::StoreError;
 use crate::store::delta::NewFile;
 use crate::store::files::Output;
-use crate::store::head::sorted::FileStats;
 use crate::store::maintenance::samples::Row;
 use crate::store::schema::Table;
+use crate::store::stats::{Bounds, FileStats, extend};
 
 /// Rows of a batch that is written.
 const BATCH_ROWS: usize = 16 << 10;
 /// Rows of one series and type after which its stacks are put in order as far as they are there: some 30 MB.
 const STRETCH_ROWS: usize = 1 << 20;
 
-/// The open files.
-pub struct Parts {
-    by_hour: bool,
-    by_kind: bool,
-    stacks_by_rows: bool,
+pub(crate) struct Parts {
+    split: Split,
     open: Vec<Part>,
     /// Where the last row went.
     last: usize,
     kind: Option<Arc<str>>,
     schema: SchemaRef,
     files: Vec<NewFile>,
+}
+
+/// Which rows get a file of their own, and their order in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Split {
+    /// Those of an hour.
+    pub(crate) by_hour: bool,
+    /// Those of a profile type.
+    pub(crate) by_kind: bool,
+    /// Stacks with most rows come first in each series.
+    pub(crate) stacks_by_rows: bool,
 }
 
 struct Part {
@@ -46,8 +56,8 @@ struct Part {
 #[derive(Default)]
 struct Columns {
     time: Vec<i64>,
-    series: Vec<i64>,
-    stack: Vec<i64>,
+    series: Vec<SeriesId>,
+    stack: Vec<StackId>,
     value: Vec<i64>,
     /// Types, each with the end of its rows.
     kinds: Vec<(Arc<str>, usize)>,
@@ -58,28 +68,25 @@ struct Columns {
 }
 
 impl Parts {
-    /// No file yet.
-    pub fn new(by_hour: bool, by_kind: bool, stacks_by_rows: bool) -> Self {
+    pub(crate) fn new(split: Split) -> Self {
         Self {
-            by_hour,
-            by_kind,
-            stacks_by_rows,
+            split,
             open: Vec::new(),
             last: 0,
             kind: None,
-            schema: file_schema(Table::Samples),
+            schema: Table::Samples.file_schema(),
             files: Vec::new(),
         }
     }
 
     /// Adds a row of the type `kind`; `create` makes a file.
-    pub fn push(
+    pub(crate) fn push(
         &mut self,
         kind: &Arc<str>,
         row: &Row<'_>,
         create: &mut dyn FnMut() -> Result<Output, StoreError>,
     ) -> Result<(), StoreError> {
-        if self.by_kind
+        if self.split.by_kind
             && self
                 .kind
                 .as_ref()
@@ -88,9 +95,10 @@ impl Parts {
             self.close()?;
             self.kind = Some(kind.clone());
         }
-        let hour = match self.by_hour {
-            true => row.time.div_euclid(HOUR_US),
-            false => 0,
+        let hour = if self.split.by_hour {
+            row.time.div_euclid(HOUR_US)
+        } else {
+            0
         };
         if self.open.get(self.last).is_none_or(|part| part.hour != hour) {
             self.last = match self.open.iter().position(|part| part.hour == hour) {
@@ -107,7 +115,7 @@ impl Parts {
             };
         }
         let part = &mut self.open[self.last];
-        if self.stacks_by_rows {
+        if self.split.stacks_by_rows {
             let rows = &mut part.rows;
             if !rows.continues(kind, row) || rows.value.len() - rows.stretch >= STRETCH_ROWS {
                 rows.end_stretch();
@@ -120,21 +128,21 @@ impl Parts {
             return Ok(());
         }
         part.rows.push(kind, row);
-        match part.rows.value.len() >= BATCH_ROWS {
-            true => part.write(&self.schema),
-            false => Ok(()),
+        if part.rows.value.len() >= BATCH_ROWS {
+            part.write(&self.schema)?;
         }
+        Ok(())
     }
 
     /// Ends all files and returns them.
-    pub fn finish(mut self) -> Result<Vec<NewFile>, StoreError> {
+    pub(crate) fn finish(mut self) -> Result<Vec<NewFile>, StoreError> {
         self.close()?;
         Ok(self.files)
     }
 
     fn close(&mut self) -> Result<(), StoreError> {
         for mut part in self.open.drain(..) {
-            if self.stacks_by_rows {
+            if self.split.stacks_by_rows {
                 part.rows.end_stretch();
             }
             part.write(&self.schema)?;
@@ -167,7 +175,8 @@ impl Columns {
         self.series.last() == Some(&row.series) && self.kinds.last().is_some_and(same_kind)
     }
 
-    /// Puts the stacks of the series that ends here in order. Rows with span or trace ids are left as they are: they are few and of no dictionary.
+    /// Puts the stacks of the series that ends here in order. Rows with span or trace ids are left as they are: they
+    /// are few and of no dictionary.
     fn end_stretch(&mut self) {
         let start = std::mem::replace(&mut self.stretch, self.value.len());
         if self.links.is_some() {
@@ -181,13 +190,9 @@ impl Columns {
         }
         // Stable: the order of ids among stacks with as many rows.
         runs.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
-        for column in [&mut self.time, &mut self.stack, &mut self.value] {
-            let rows = column.split_off(start);
-            column.extend(
-                runs.iter()
-                    .flat_map(|(from, count)| &rows[from - start..from - start + count]),
-            );
-        }
+        reorder(&mut self.time, start, &runs);
+        reorder(&mut self.stack, start, &runs);
+        reorder(&mut self.value, start, &runs);
     }
 
     #[inline]
@@ -217,20 +222,14 @@ impl Columns {
 
     fn extend(&self, stats: &mut FileStats) {
         stats.rows += self.value.len() as u64;
-        for (range, values) in [
-            (&mut stats.time, &self.time),
-            (&mut stats.series, &self.series),
-            (&mut stats.stack, &self.stack),
-        ] {
-            for value in values {
-                *range = Some(range.map_or((*value, *value), |(low, high)| (low.min(*value), high.max(*value))));
-            }
-        }
+        extend(&mut stats.time, self.time.iter().copied());
+        extend(&mut stats.series, self.series.iter().copied());
+        extend(&mut stats.stack, self.stack.iter().copied());
         for (kind, _) in &self.kinds {
             // Types come in ascending order.
             match &mut stats.profile_type {
-                None => stats.profile_type = Some((kind.clone(), kind.clone())),
-                Some((_, high)) => *high = kind.clone(),
+                None => stats.profile_type = Some(Bounds::new(kind.clone(), kind.clone())),
+                Some(bounds) => bounds.most = kind.clone(),
             }
         }
     }
@@ -251,9 +250,9 @@ impl Columns {
         let kinds: StringArray = kinds.finish();
         vec![
             Arc::new(TimestampMicrosecondArray::from(self.time).with_timezone("UTC")),
-            Arc::new(Int64Array::from(self.series)),
+            Arc::new(Int64Array::from_iter_values(self.series.into_iter().map(|id| id.0))),
             Arc::new(kinds),
-            Arc::new(Int64Array::from(self.stack)),
+            Arc::new(Int64Array::from_iter_values(self.stack.into_iter().map(|id| id.0))),
             Arc::new(Int64Array::from(self.value)),
             span,
             trace,
@@ -261,12 +260,11 @@ impl Columns {
     }
 }
 
-/// The table's schema without the partition columns.
-pub fn file_schema(table: Table) -> SchemaRef {
-    let full = table.schema();
-    let columns: Vec<usize> = (2..full.fields().len()).collect();
-    // The indices are those of the schema itself.
-    Arc::new(full.project(&columns).unwrap_or_else(|_| full.as_ref().clone()))
+/// Puts the rows of a column from `start` on in the order of `runs`, each its first row and their number.
+fn reorder<T: Copy>(column: &mut Vec<T>, start: usize, runs: &[(usize, usize)]) {
+    let rows = column.split_off(start);
+    let run = |(from, count): &(usize, usize)| from - start..from - start + count;
+    column.extend(runs.iter().flat_map(|places| &rows[run(places)]));
 }
 
 #[cfg(test)]
@@ -294,8 +292,8 @@ mod tests {
         ] {
             let row = Row {
                 kind: 0,
-                series,
-                stack,
+                series: SeriesId(series),
+                stack: StackId(stack),
                 time,
                 value: stack * 10 + time,
                 span: None,
@@ -307,8 +305,8 @@ mod tests {
             rows.push(&kind, &row);
         }
         rows.end_stretch();
-        assert_eq!(rows.series, [1, 1, 1, 1, 2, 2, 2]);
-        assert_eq!(rows.stack, [7, 7, 5, 9, 8, 8, 3]);
+        assert_eq!(rows.series, [1, 1, 1, 1, 2, 2, 2].map(SeriesId));
+        assert_eq!(rows.stack, [7, 7, 5, 9, 8, 8, 3].map(StackId));
         assert_eq!(rows.time, [1, 2, 1, 3, 1, 2, 1]);
         assert_eq!(rows.value, [71, 72, 51, 93, 81, 82, 31]);
     }
@@ -325,14 +323,18 @@ mod tests {
         };
         let mut create = || Output::create(target, "a.parquet", SETTLED, &Faults::default());
         let kind: Arc<str> = "k".into();
-        let mut parts = Parts::new(false, false, true);
+        let mut parts = Parts::new(Split {
+            by_hour: false,
+            by_kind: false,
+            stacks_by_rows: true,
+        });
         // Two that share a group, two of their own, and the last.
         for (series, count) in [(1, 9_000), (2, 9_000), (3, 20_000), (4, 70_000), (5, 1)] {
             for time in 0..count {
                 let row = Row {
                     kind: 0,
-                    series,
-                    stack: 1,
+                    series: SeriesId(series),
+                    stack: StackId(1),
                     time,
                     value: 1,
                     span: None,

@@ -1,14 +1,16 @@
 //! Which files are worth merging: from the list of live files and the time to a list of jobs. Pure.
 //!
-//! Flushed files (level 0) are merged some at a time into files of an hour (level 1), the files of an hour that is over into one (level 2), and hours
-//! of a day that is over into files of the target size (level 3), so that a question of an hour reads little more than that hour and a
-//! quiet tenant has few files. Names are merged by size. Each row is written some three times in its life.
+//! Flushed files (level 0) are merged some at a time into files of an hour (level 1), the files of an hour that is
+//! over into one (level 2), and hours of a day that is over into files of the target size (level 3), so that a
+//! question of an hour reads little more than that hour and a quiet tenant has few files. Names are merged by size.
+//! Each row is written some three times in its life.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::profile::time::{DAY_US, HOUR_US};
+use crate::profile::TimeSpan;
+use crate::profile::time::HOUR_US;
 use crate::store::maintenance::rewrite::{Change, Job, MergedName};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -27,8 +29,8 @@ pub struct Policy {
     pub target_bytes: u64,
     /// From this size in bytes on each profile type gets a file of samples of its own.
     pub split_bytes: u64,
-    /// Profiles are split by type too: where types have retentions of their own. Otherwise the ids of profiles, which their types share, would be
-    /// in each file again.
+    /// Profiles are split by type too: where types have retentions of their own. Otherwise the ids of profiles, which
+    /// their types share, would be in each file again.
     pub split_profiles: bool,
     /// An hour is over so long after its end: until then profiles of it may be under way.
     pub settle: Duration,
@@ -115,7 +117,7 @@ pub fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> Vec<Job
                 reason,
             }
         };
-        let day_end = (i64::from(day) + 1).saturating_mul(DAY_US);
+        let day_end = TimeSpan::of_day(day).end;
         let day_over = day_end.saturating_add(HOUR_US) <= settled_us;
         match table {
             Table::Stacks | Table::Series => {
@@ -181,9 +183,9 @@ fn rows<'a>(
         return vec![(flushed, 1, true)];
     }
     let hour_of = |file: &FileEntry| {
-        let (low, high) = file.time?;
-        let hour = low.div_euclid(HOUR_US);
-        (hour == high.div_euclid(HOUR_US)).then_some(hour)
+        let time = file.time?;
+        let hour = time.least.div_euclid(HOUR_US);
+        (hour == time.most.div_euclid(HOUR_US)).then_some(hour)
     };
     let mut hours: BTreeMap<i64, Vec<&FileEntry>> = BTreeMap::new();
     for file in files {
@@ -216,9 +218,9 @@ fn of_day<'a>(files: &[&'a FileEntry], policy: &Policy) -> Vec<(Vec<&'a FileEntr
         _ => file.size,
     };
     // Files of one type each are merged by type: others would be as many afterwards as before.
-    let kind = |file: &'a FileEntry| match &file.profile_type {
-        Some((low, high)) if policy.split_profiles && low == high => Some(low),
-        _ => None,
+    let kind = |file: &'a FileEntry| {
+        let kinds = file.profile_type.as_ref().filter(|_| policy.split_profiles)?;
+        kinds.single()
     };
     let mut sorted = files.to_vec();
     sorted.sort_by_key(|file| (kind(file), file.time, file.path.clone()));
@@ -246,6 +248,8 @@ fn of_day<'a>(files: &[&'a FileEntry], policy: &Policy) -> Vec<(Vec<&'a FileEntr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::time::DAY_US;
+    use crate::store::stats::Bounds;
 
     fn file(table: Table, name: &str, minutes: (i64, i64), size: u64) -> FileEntry {
         FileEntry {
@@ -255,7 +259,7 @@ mod tests {
             rows: 1,
             tenant: "t".into(),
             day: 20_778,
-            time: Some((at(minutes.0), at(minutes.1))),
+            time: Some(Bounds::new(at(minutes.0), at(minutes.1))),
             profile_type: None,
             series: None,
             checksum: None,

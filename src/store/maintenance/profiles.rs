@@ -4,29 +4,34 @@
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{AsArray, DictionaryArray, RecordBatch};
+use arrow::buffer::ScalarBuffer;
 use arrow::compute::interleave_record_batch;
-use arrow::datatypes::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::Int32Type;
+use arrow::error::ArrowError;
 
+use crate::profile::SeriesId;
 use crate::store::StoreError;
-use crate::store::maintenance::input::Input;
+use crate::store::maintenance::input::{self, Input};
+use crate::store::schema;
+use crate::store::schema::column::{SERIES, TIME};
 
 /// Rows of a batch that goes out.
 const BATCH_ROWS: usize = 8 << 10;
 
 /// A row as the receiver decides on it.
-#[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
-    /// Profile type.
-    pub kind: &'a str,
-    /// Series.
-    pub series: i64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Row<'a> {
+    /// Text of the profile type.
+    pub(crate) kind: &'a str,
+    pub(crate) series: SeriesId,
     /// Microseconds since 1970.
-    pub time: i64,
+    pub(crate) time: i64,
 }
 
-/// Merges `inputs`. `choose` names the output of a row, `None` for a row that is left out; `receive` gets batches by output.
-pub fn merge<O: Copy + PartialEq>(
+/// Merges `inputs`. `choose` names the output of a row, `None` for a row that is left out; `receive` gets batches by
+/// output.
+pub(crate) fn merge<O: Copy + PartialEq>(
     inputs: Vec<Input>,
     mut choose: impl FnMut(Row<'_>) -> Option<O>,
     mut receive: impl FnMut(O, RecordBatch) -> Result<(), StoreError>,
@@ -36,7 +41,7 @@ pub fn merge<O: Copy + PartialEq>(
     for input in inputs {
         let mut cursor = Cursor {
             input,
-            batch: None,
+            rows: None,
             slot: 0,
             row: 0,
         };
@@ -46,9 +51,9 @@ pub fn merge<O: Copy + PartialEq>(
     }
     let mut gathered: Vec<(O, Vec<(usize, usize)>)> = Vec::new();
     let mut count = 0;
-    while let Some(first) = (0..cursors.len()).min_by(|left, right| cursors[*left].key().cmp(&cursors[*right].key())) {
+    while let Some(first) = (0..cursors.len()).min_by(|left, right| cursors[*left].row().cmp(&cursors[*right].row())) {
         let cursor = &mut cursors[first];
-        if let Some(output) = choose(cursor.key().into()) {
+        if let Some(output) = cursor.row().and_then(&mut choose) {
             let place = (cursor.slot, cursor.row);
             match gathered.iter_mut().find(|(other, _)| *other == output) {
                 Some((_, rows)) => rows.push(place),
@@ -68,7 +73,7 @@ pub fn merge<O: Copy + PartialEq>(
                 .enumerate()
                 .filter_map(|(slot, cursor)| {
                     cursor.slot = slot;
-                    cursor.batch.clone()
+                    cursor.rows.as_ref().map(|rows| rows.batch.clone())
                 })
                 .collect();
         }
@@ -92,18 +97,31 @@ fn flush<O: Copy>(
     Ok(())
 }
 
+/// A batch and its columns that decide on a row.
+struct Rows {
+    batch: Arc<RecordBatch>,
+    kinds: DictionaryArray<Int32Type>,
+    series: ScalarBuffer<i64>,
+    times: ScalarBuffer<i64>,
+}
+
+impl Rows {
+    fn new(batch: RecordBatch) -> Result<Self, ArrowError> {
+        Ok(Self {
+            kinds: input::kinds(&batch)?.clone(),
+            series: schema::integers(&batch, SERIES)?.clone(),
+            times: schema::times(&batch, TIME)?.clone(),
+            batch: Arc::new(batch),
+        })
+    }
+}
+
 struct Cursor {
     input: Input,
-    batch: Option<Arc<RecordBatch>>,
+    rows: Option<Rows>,
     /// Where the batch stands among the batches in use.
     slot: usize,
     row: usize,
-}
-
-impl<'a> From<(&'a str, i64, i64)> for Row<'a> {
-    fn from((kind, series, time): (&'a str, i64, i64)) -> Self {
-        Self { kind, series, time }
-    }
 }
 
 impl Cursor {
@@ -111,16 +129,16 @@ impl Cursor {
         loop {
             match self.input.next()? {
                 None => {
-                    self.batch = None;
+                    self.rows = None;
                     return Ok(false);
                 }
                 Some(batch) if batch.num_rows() == 0 => {}
                 Some(batch) => {
-                    let batch = Arc::new(batch);
+                    let rows = Rows::new(batch).map_err(|error| self.input.damaged(&error))?;
                     self.slot = batches.len();
                     self.row = 0;
-                    batches.push(batch.clone());
-                    self.batch = Some(batch);
+                    batches.push(rows.batch.clone());
+                    self.rows = Some(rows);
                     return Ok(true);
                 }
             }
@@ -129,26 +147,20 @@ impl Cursor {
 
     fn advance(&mut self, batches: &mut Vec<Arc<RecordBatch>>) -> Result<bool, StoreError> {
         self.row += 1;
-        match &self.batch {
-            Some(batch) if self.row < batch.num_rows() => Ok(true),
+        match &self.rows {
+            Some(rows) if self.row < rows.batch.num_rows() => Ok(true),
             _ => self.load(batches),
         }
     }
 
-    fn key(&self) -> (&str, i64, i64) {
-        let Some(batch) = &self.batch else {
-            return ("", 0, 0);
-        };
-        let kinds = batch.column(2).as_dictionary::<Int32Type>();
-        let kind = kinds
-            .values()
-            .as_string::<i32>()
-            .value(kinds.keys().value(self.row).max(0) as usize);
-        let series = batch.column(1).as_primitive::<Int64Type>().value(self.row);
-        let time = batch
-            .column(0)
-            .as_primitive::<TimestampMicrosecondType>()
-            .value(self.row);
-        (kind, series, time)
+    /// The row that it stands at; none at the end.
+    fn row(&self) -> Option<Row<'_>> {
+        let rows = self.rows.as_ref()?;
+        let names = rows.kinds.values().as_string::<i32>();
+        Some(Row {
+            kind: rows.kinds.key(self.row).map_or("", |key| names.value(key)),
+            series: SeriesId(rows.series[self.row]),
+            time: rows.times[self.row],
+        })
     }
 }

@@ -24,9 +24,9 @@ pub struct Report {
 /// What was, or would be, deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vacuumed {
-    /// Parquet files.
+    /// Parquet files that were deleted.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the files that were deleted.
     pub bytes: u64,
     /// Entries and checkpoints of the log.
     pub entries: u64,

@@ -12,19 +12,19 @@ use crate::store::maintenance::report::Report;
 /// What to do at once, without the bound on the CPU.
 #[derive(Debug, Clone)]
 pub enum Work {
-    /// What is due.
+    /// What a round of the thread would do.
     Due,
     /// Everything that can be merged, as if every hour and day were over.
     Compact,
     /// Delete files that left their table so long ago.
     Vacuum(Duration),
-    /// Delete profiles.
+    /// Delete the profiles that are named.
     Delete(Deletion),
 }
 
 /// Work and who waits for it, and what wakes the thread.
 #[derive(Default)]
-pub struct Requests {
+pub(crate) struct Requests {
     queue: Mutex<Queue>,
     wake: Condvar,
 }
@@ -37,16 +37,14 @@ struct Queue {
 }
 
 /// Work, and where its result goes.
-pub struct Request {
-    /// What to do.
-    pub work: Work,
+pub(crate) struct Request {
+    pub(crate) work: Work,
     /// Takes the result to whoever asked.
-    pub reply: oneshot::Sender<Result<Report, StoreError>>,
+    pub(crate) reply: oneshot::Sender<Result<Report, StoreError>>,
 }
 
 impl Requests {
-    /// Asks for work.
-    pub fn ask(&self, work: Work) -> oneshot::Receiver<Result<Report, StoreError>> {
+    pub(crate) fn ask(&self, work: Work) -> oneshot::Receiver<Result<Report, StoreError>> {
         let (reply, answer) = oneshot::channel();
         let mut queue = self.queue.lock();
         if !queue.closed {
@@ -58,21 +56,23 @@ impl Requests {
     }
 
     /// Takes no requests any more, and lets nobody wait for an answer.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut queue = self.queue.lock();
         queue.closed = true;
         queue.waiting.clear();
     }
 
     /// Wakes the thread, so that it sees that it must end.
-    pub fn wake(&self) {
-        // The thread looks whether it must end while it holds the lock. A call between that look and its wait would be lost, and the wait is long.
+    pub(crate) fn wake(&self) {
+        // The thread looks whether it must end while it holds the lock. A call between that look and its wait would be
+        // lost, and the wait is long.
         drop(self.queue.lock());
         self.wake.notify_one();
     }
 
-    /// For the thread: waits for requests for as long as `wait` says, which is asked anew after each wake-up. `None` when `must_end` says so.
-    pub fn next(&self, must_end: impl Fn() -> bool, wait: impl Fn() -> Duration) -> Option<Vec<Request>> {
+    /// For the thread: waits for requests for as long as `wait` says, which is asked anew after each wake-up. `None`
+    /// when `must_end` says so.
+    pub(crate) fn next(&self, must_end: impl Fn() -> bool, wait: impl Fn() -> Duration) -> Option<Vec<Request>> {
         let mut queue = self.queue.lock();
         loop {
             if must_end() {

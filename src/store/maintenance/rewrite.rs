@@ -1,122 +1,119 @@
 //! One rewrite: the live rows of some files of a partition, merged, perhaps thinned, in new files.
 //!
-//! In: [`Job`]. Out: files that are durable and not committed. Rows keep their order and their values; a job says which rows are left out and to which
-//! interval times are rounded. Nothing is read twice, and memory is bounded by the number of inputs.
+//! In: [`Job`]. Out: files that are durable and not committed. Rows keep their order and their values; a job says
+//! which rows are left out and to which interval times are rounded. Nothing is read twice, and memory is bounded by
+//! the number of inputs.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{Int64Type, SchemaRef, TimestampMicrosecondType};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 
 use crate::profile::time::HOUR_US;
+use crate::profile::{SeriesId, TimeSpan};
 use crate::store::StoreError;
 use crate::store::delta::NewFile;
 use crate::store::fault::Faults;
 use crate::store::files::{Effort, Output, Target, name_of};
-use crate::store::head::sorted::FileStats;
 use crate::store::maintenance::input::Input;
 use crate::store::maintenance::names::{SeriesSet, StackSet};
-use crate::store::maintenance::parts::{Parts, file_schema};
+use crate::store::maintenance::parts::{Parts, Split};
 use crate::store::maintenance::profiles;
 use crate::store::maintenance::samples::{self, Row};
 use crate::store::root::Root;
-use crate::store::schema::Table;
+use crate::store::schema::column::{PROFILE_TYPE, SERIES, TIME};
+use crate::store::schema::{self, Table};
 use crate::store::snapshot::FileEntry;
+use crate::store::stats::{FileStats, extend, extend_text};
 
 /// Rows between two looks at the clock.
 const PACE_ROWS: usize = 16 << 10;
 
 /// What becomes of the rows.
 #[derive(Debug, Clone, Default)]
-pub struct Change {
+pub(crate) struct Change {
     /// Rows that this selects are left out.
-    pub drop: Option<Selection>,
-    /// Times are rounded down to this many microseconds and equal rows summed; span and trace ids are lost. 0 for no change.
-    pub interval_us: i64,
+    pub(crate) drop: Option<Selection>,
+    /// Times are rounded down to this many microseconds and equal rows summed; span and trace ids are lost. 0 for no
+    /// change.
+    pub(crate) interval_us: i64,
 }
 
 /// Rows of samples or profiles: every condition must hold.
 #[derive(Debug, Clone, Default)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// Of these series; `None` for all.
-    pub series: Option<Arc<HashSet<i64>>>,
+    pub(crate) series: Option<Arc<HashSet<SeriesId>>>,
     /// Of profile types for which this is true.
-    pub kinds: Option<Arc<HashSet<Arc<str>>>>,
-    /// `start <= time < end`, microseconds.
-    pub time: Option<(i64, i64)>,
+    pub(crate) kinds: Option<Arc<HashSet<Arc<str>>>>,
+    /// Of times in this span; `None` for all.
+    pub(crate) time: Option<TimeSpan>,
 }
 
 impl Selection {
     /// Whether it selects a row.
-    pub fn selects(&self, kind: &str, series: i64, time: i64) -> bool {
+    pub(crate) fn selects(&self, kind: &str, series: SeriesId, time: i64) -> bool {
         self.series.as_ref().is_none_or(|set| set.contains(&series))
             && self.kinds.as_ref().is_none_or(|set| set.contains(kind))
-            && self.time.is_none_or(|(start, end)| (start..end).contains(&time))
+            && self.time.is_none_or(|span| span.contains(time))
     }
 
     /// Whether it may select a row of a file.
-    pub fn touches(&self, file: &FileEntry) -> bool {
-        let overlaps = |wanted: (i64, i64), (low, high): (i64, i64)| wanted.0 <= high && low < wanted.1;
-        self.time
-            .is_none_or(|wanted| file.time.is_none_or(|range| overlaps(wanted, range)))
+    pub(crate) fn touches(&self, file: &FileEntry) -> bool {
+        let touches = |span: TimeSpan| file.time.is_none_or(|time| span.touches(time.least, time.most));
+        self.time.is_none_or(touches)
             && self.series.as_ref().is_none_or(|set| {
                 file.series
-                    .is_none_or(|(low, high)| set.iter().any(|id| (low..=high).contains(id)))
+                    .is_none_or(|bounds| set.iter().any(|id| bounds.contains(id)))
             })
             && self.kinds.as_ref().is_none_or(|set| {
                 file.profile_type
                     .as_ref()
-                    .is_none_or(|(low, high)| set.iter().any(|kind| low <= kind && kind <= high))
+                    .is_none_or(|bounds| set.iter().any(|kind| bounds.contains(kind)))
             })
     }
 }
 
 /// A rewrite of files of one partition.
 #[derive(Debug, Clone)]
-pub struct Job {
-    /// The table.
-    pub table: Table,
-    /// Partition: tenant.
-    pub tenant: Arc<str>,
+pub(crate) struct Job {
+    pub(crate) table: Table,
+    pub(crate) tenant: Arc<str>,
     /// Partition: days since 1970.
-    pub day: i32,
-    /// The files.
-    pub inputs: Vec<FileEntry>,
+    pub(crate) day: i32,
+    pub(crate) inputs: Vec<FileEntry>,
     /// What becomes of the rows.
-    pub change: Change,
-    /// Level of the output.
-    pub level: u8,
+    pub(crate) change: Change,
+    pub(crate) level: u8,
     /// Resolution of the output in seconds, 0 for that of the profiles.
-    pub resolution: u32,
-    /// One file an hour.
-    pub by_hour: bool,
+    pub(crate) resolution: u32,
+    pub(crate) by_hour: bool,
     /// One file a profile type.
-    pub by_kind: bool,
+    pub(crate) by_kind: bool,
     /// Why: for logs and metrics.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
 }
 
 /// Name of a file that maintenance writes: `c<level>-<resolution>-<uuid>-<writer>.parquet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MergedName {
+pub(crate) struct MergedName {
     /// 1 for files merged from flushes, then upwards.
-    pub level: u8,
+    pub(crate) level: u8,
     /// Seconds to which times are rounded, 0 for none.
-    pub resolution: u32,
+    pub(crate) resolution: u32,
 }
 
 impl MergedName {
-    /// A new name.
-    pub fn text(&self, writer: &str) -> String {
+    pub(crate) fn text(&self, writer: &str) -> String {
         let id = uuid::Uuid::new_v4().simple();
         format!("c{}-{}-{id}-{writer}.parquet", self.level, self.resolution)
     }
 
     /// What the path of a file says; flushed files and those of other programs have level 0.
-    pub fn of(path: &str) -> Self {
+    pub(crate) fn of(path: &str) -> Self {
         let parse = || {
             let name = name_of(path).strip_suffix(".parquet")?.strip_prefix('c')?;
             let (level, rest) = name.split_once('-')?;
@@ -133,7 +130,7 @@ impl MergedName {
     }
 
     /// Whether `writer` wrote the merged file.
-    pub fn is_of(path: &str, writer: &str) -> bool {
+    pub(crate) fn is_of(path: &str, writer: &str) -> bool {
         let name = name_of(path);
         name.starts_with('c')
             && name
@@ -144,21 +141,19 @@ impl MergedName {
 }
 
 /// Where and how a rewrite happens.
-pub struct Bench<'a> {
-    /// Root of the tables.
-    pub root: &'a Root,
+pub(crate) struct Bench<'a> {
+    pub(crate) root: &'a Root,
     /// Identity in file names.
-    pub writer: &'a str,
+    pub(crate) writer: &'a str,
     /// How the files are written.
-    pub effort: Effort,
-    /// For tests.
-    pub faults: &'a Faults,
+    pub(crate) effort: Effort,
+    pub(crate) faults: &'a Faults,
     /// Called every some thousand rows: waits to keep within the budget, fails when the work must end.
-    pub pace: &'a mut dyn FnMut() -> Result<(), StoreError>,
+    pub(crate) pace: &'a mut dyn FnMut() -> Result<(), StoreError>,
 }
 
 /// Writes the files of a job. On an error they are removed again.
-pub fn run(job: &Job, bench: &mut Bench<'_>) -> Result<Vec<NewFile>, StoreError> {
+pub(crate) fn run(job: &Job, bench: &mut Bench<'_>) -> Result<Vec<NewFile>, StoreError> {
     let mut written = Written::default();
     let result = match job.table {
         Table::Samples => write_samples(job, bench, &mut written),
@@ -177,11 +172,10 @@ pub fn run(job: &Job, bench: &mut Bench<'_>) -> Result<Vec<NewFile>, StoreError>
     }
 }
 
-/// Files of a job so far.
 #[derive(Default)]
 struct Written {
     files: Vec<NewFile>,
-    /// Relative to the root.
+    /// Their paths, relative to the root.
     paths: Vec<String>,
 }
 
@@ -253,7 +247,7 @@ fn file_path(job: &Job, name: &str) -> String {
 
 fn write_profiles(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
     let inputs = bench.inputs(job)?;
-    let (schema, root) = (file_schema(job.table), bench.root);
+    let (schema, root) = (job.table.file_schema(), bench.root);
     let mut open: Vec<((i64, usize), Output, FileStats)> = Vec::new();
     let change = &job.change;
     let mut kinds: Vec<String> = Vec::new();
@@ -284,8 +278,12 @@ fn write_profiles(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Re
                 }
             };
             let (_, output, stats) = &mut open[place];
-            let batch = plain(&batch, &schema, output.path())?;
-            extend_stats(stats, &batch);
+            let failed = |error: ArrowError| StoreError::Parquet {
+                path: output.path().to_owned(),
+                reason: error.to_string(),
+            };
+            let batch = plain(&batch, &schema).map_err(failed)?;
+            extend_stats(stats, &batch).map_err(failed)?;
             output.write(&batch)
         },
     )?;
@@ -296,61 +294,34 @@ fn write_profiles(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Re
 }
 
 /// The batch with the profile type as text.
-fn plain(batch: &RecordBatch, schema: &SchemaRef, path: &Path) -> Result<RecordBatch, StoreError> {
-    let failed = |error: arrow::error::ArrowError| StoreError::Parquet {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    };
-    let columns: Vec<ArrayRef> = batch
-        .columns()
-        .iter()
-        .zip(schema.fields())
-        .map(|(column, field)| match column.data_type() == field.data_type() {
-            true => Ok(column.clone()),
-            false => cast(column, field.data_type()).map_err(failed),
-        })
-        .collect::<Result<_, _>>()?;
-    RecordBatch::try_new(schema.clone(), columns).map_err(failed)
+fn plain(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = std::iter::zip(batch.columns(), schema.fields());
+    let columns = columns.map(|(column, field)| cast(column, field.data_type()));
+    RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
 }
 
-fn extend_stats(stats: &mut FileStats, batch: &RecordBatch) {
+fn extend_stats(stats: &mut FileStats, batch: &RecordBatch) -> Result<(), ArrowError> {
     stats.rows += batch.num_rows() as u64;
-    let times = batch.column(0).as_primitive::<TimestampMicrosecondType>().values();
-    let series = batch.column(1).as_primitive::<Int64Type>().values();
-    extend(&mut stats.time, times);
-    extend(&mut stats.series, series);
-    let kinds = batch.column(2).as_string::<i32>();
+    extend(&mut stats.time, schema::times(batch, TIME)?.iter().copied());
+    let series = schema::integers(batch, SERIES)?;
+    extend(&mut stats.series, series.iter().map(|id| SeriesId(*id)));
+    let kinds = schema::texts(batch, PROFILE_TYPE)?;
     // Sorted by type: the first and the last row have the smallest and the largest.
     for row in [0, kinds.len().saturating_sub(1)] {
         if row < kinds.len() {
             extend_text(&mut stats.profile_type, kinds.value(row));
         }
     }
-}
-
-fn extend(range: &mut Option<(i64, i64)>, values: &[i64]) {
-    for value in values {
-        *range = Some(range.map_or((*value, *value), |(low, high)| (low.min(*value), high.max(*value))));
-    }
-}
-
-fn extend_text(range: &mut Option<(Arc<str>, Arc<str>)>, text: &str) {
-    match range {
-        None => *range = Some((Arc::from(text), Arc::from(text))),
-        Some((low, high)) => {
-            if text < low.as_ref() {
-                *low = Arc::from(text);
-            }
-            if text > high.as_ref() {
-                *high = Arc::from(text);
-            }
-        }
-    }
+    Ok(())
 }
 
 fn write_samples(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
     let inputs = bench.inputs(job)?;
-    let mut parts = Parts::new(job.by_hour, job.by_kind, bench.effort.stacks_by_rows);
+    let mut parts = Parts::new(Split {
+        by_hour: job.by_hour,
+        by_kind: job.by_kind,
+        stacks_by_rows: bench.effort.stacks_by_rows,
+    });
     let change = &job.change;
     let (mut pending, mut rows): (Option<Pending>, usize) = (None, 0);
     let (effort, faults, writer, root) = (bench.effort, bench.faults, bench.writer, bench.root);
@@ -455,8 +426,8 @@ mod tests {
         let kind: Arc<str> = "k".into();
         let row = |value| Row {
             kind: 0,
-            series: 1,
-            stack: 2,
+            series: SeriesId(1),
+            stack: crate::profile::StackId(2),
             time: 3,
             value,
             span: None,

@@ -23,7 +23,7 @@ use crate::store::published::Published;
 const FAILURE_WAIT: Duration = Duration::from_secs(30);
 
 /// What the thread works with.
-pub struct Maintainer {
+pub(crate) struct Maintainer {
     worker: Worker,
     requests: Arc<Requests>,
     flushes: Arc<Flushes>,
@@ -34,8 +34,7 @@ pub struct Maintainer {
 }
 
 impl Maintainer {
-    /// Opens the tables.
-    pub fn open(
+    pub(crate) fn open(
         config: Arc<StoreConfig>,
         metrics: Metrics,
         published: Arc<Published>,
@@ -62,7 +61,7 @@ impl Maintainer {
     }
 
     /// Body of the thread; ends when the store stops.
-    pub fn run(mut self) {
+    pub(crate) fn run(mut self) {
         let (requests, lifecycle) = (self.requests.clone(), self.worker.lifecycle.clone());
         let config = self.worker.config.clone();
         let config = &config.maintenance;
@@ -118,7 +117,8 @@ impl Maintainer {
         self.worker.tables.settle()?;
         let may_delete = self.watch.look(&config.clock, &self.worker.metrics);
         let config = &config.maintenance;
-        // What fails must not keep the rest from its turn: a file that cannot be read would let all others grow without end.
+        // What fails must not keep the rest from its turn: a file that cannot be read would let all others grow
+        // without end.
         let deleted = deletion_job::finish(&mut self.worker, &mut report);
         let mut retired = Ok(());
         if may_delete {

@@ -1,44 +1,42 @@
 //! Samples of many sorted files as one sorted sequence of rows, merged by runs.
 //!
-//! In: [`Input`]s. Out: rows, in order, to a receiver. The cursors stand in a short list sorted by their next row; the first one gives rows as long as
-//! they come before the next cursor's, so a run of one stack costs one comparison a row.
+//! In: [`Input`]s. Out: rows, in order, to a receiver. The cursors stand in a short list sorted by their next row; the
+//! first one gives rows as long as they come before the next cursor's, so a run of one stack costs one comparison a
+//! row.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::buffer::ScalarBuffer;
-use arrow::datatypes::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow::error::ArrowError;
 
+use crate::profile::{SeriesId, StackId};
 use crate::store::StoreError;
-use crate::store::maintenance::input::Input;
+use crate::store::maintenance::input::{self, Input};
+use crate::store::schema;
+use crate::store::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
 
 /// One row of the samples table.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
+pub(crate) struct Row<'a> {
     /// Profile type, a number of the merge's [`Kinds`].
-    pub kind: u32,
-    /// Series.
-    pub series: i64,
-    /// Stack.
-    pub stack: i64,
+    pub(crate) kind: u32,
+    pub(crate) series: SeriesId,
+    pub(crate) stack: StackId,
     /// Microseconds since 1970.
-    pub time: i64,
-    /// Value.
-    pub value: i64,
-    /// Span id.
-    pub span: Option<&'a str>,
-    /// Trace id.
-    pub trace: Option<&'a str>,
+    pub(crate) time: i64,
+    pub(crate) value: i64,
+    pub(crate) span: Option<&'a str>,
+    pub(crate) trace: Option<&'a str>,
 }
 
 /// The profile types that a merge met.
 #[derive(Debug, Default)]
-pub struct Kinds(Vec<Arc<str>>);
+pub(crate) struct Kinds(Vec<Arc<str>>);
 
 impl Kinds {
-    /// The text of a type.
-    pub fn text(&self, kind: u32) -> &Arc<str> {
+    pub(crate) fn text(&self, kind: u32) -> &Arc<str> {
         &self.0[kind as usize]
     }
 
@@ -56,17 +54,18 @@ impl Kinds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     kind: u32,
-    series: i64,
-    stack: i64,
+    series: SeriesId,
+    stack: StackId,
     time: i64,
 }
 
 impl Key {
     #[inline]
     fn compare(&self, other: &Self, kinds: &Kinds) -> Ordering {
-        let by_kind = match self.kind == other.kind {
-            true => Ordering::Equal,
-            false => kinds.text(self.kind).cmp(kinds.text(other.kind)),
+        let by_kind = if self.kind == other.kind {
+            Ordering::Equal
+        } else {
+            kinds.text(self.kind).cmp(kinds.text(other.kind))
         };
         by_kind
             .then_with(|| self.series.cmp(&other.series))
@@ -76,7 +75,7 @@ impl Key {
 }
 
 /// Merges `inputs`; `receive` gets every row.
-pub fn merge(
+pub(crate) fn merge(
     inputs: Vec<Input>,
     mut receive: impl FnMut(&Kinds, Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
@@ -143,7 +142,9 @@ impl Cursor {
                         links: None,
                         row: 0,
                     };
-                    cursor.load(&batch, kinds);
+                    cursor
+                        .load(&batch, kinds)
+                        .map_err(|error| cursor.input.damaged(&error))?;
                     return Ok(Some(cursor));
                 }
             }
@@ -151,26 +152,22 @@ impl Cursor {
     }
 
     /// Takes the columns of a batch, which has the schema that [`Input`] reads with.
-    fn load(&mut self, batch: &RecordBatch, kinds: &mut Kinds) {
-        let integers = |column: usize| batch.column(column).as_primitive::<Int64Type>().values().clone();
-        let types = batch.column(2).as_dictionary::<Int32Type>();
+    fn load(&mut self, batch: &RecordBatch, kinds: &mut Kinds) -> Result<(), ArrowError> {
+        let types = input::kinds(batch)?;
         self.kinds = types.keys().values().clone();
         self.numbers.clear();
         let names = types.values().as_string::<i32>();
         self.numbers
             .extend((0..names.len()).map(|index| kinds.number(names.value(index))));
-        self.time = batch
-            .column(0)
-            .as_primitive::<TimestampMicrosecondType>()
-            .values()
-            .clone();
-        self.series = integers(1);
-        self.stack = integers(3);
-        self.value = integers(4);
-        let (spans, traces) = (batch.column(5).as_string::<i32>(), batch.column(6).as_string::<i32>());
+        self.time = schema::times(batch, TIME)?.clone();
+        self.series = schema::integers(batch, SERIES)?.clone();
+        self.stack = schema::integers(batch, STACK)?.clone();
+        self.value = schema::integers(batch, VALUE)?.clone();
+        let (spans, traces) = (schema::texts(batch, SPAN_ID)?, schema::texts(batch, TRACE_ID)?);
         let linked = spans.null_count() < spans.len() || traces.null_count() < traces.len();
         self.links = linked.then(|| (spans.clone(), traces.clone()));
         self.row = 0;
+        Ok(())
     }
 
     fn advance(&mut self, kinds: &mut Kinds) -> Result<bool, StoreError> {
@@ -178,7 +175,7 @@ impl Cursor {
         while self.row >= self.value.len() {
             match self.input.next()? {
                 None => return Ok(false),
-                Some(batch) => self.load(&batch, kinds),
+                Some(batch) => self.load(&batch, kinds).map_err(|error| self.input.damaged(&error))?,
             }
         }
         Ok(true)
@@ -193,33 +190,30 @@ impl Cursor {
     fn key(&self) -> Key {
         Key {
             kind: self.kind(),
-            series: self.series[self.row],
-            stack: self.stack[self.row],
+            series: SeriesId(self.series[self.row]),
+            stack: StackId(self.stack[self.row]),
             time: self.time[self.row],
         }
     }
 
     #[inline]
     fn row(&self) -> Row<'_> {
-        let link = |column: &StringArray| match column.is_valid(self.row) {
-            true => Some(self.row),
-            false => None,
-        };
         let (span, trace) = match &self.links {
             None => (None, None),
-            Some((spans, traces)) => (
-                link(spans).map(|row| spans.value(row)),
-                link(traces).map(|row| traces.value(row)),
-            ),
+            Some((spans, traces)) => (text(spans, self.row), text(traces, self.row)),
         };
         Row {
             kind: self.kind(),
-            series: self.series[self.row],
-            stack: self.stack[self.row],
+            series: SeriesId(self.series[self.row]),
+            stack: StackId(self.stack[self.row]),
             time: self.time[self.row],
             value: self.value[self.row],
             span,
             trace,
         }
     }
+}
+
+fn text(texts: &StringArray, row: usize) -> Option<&str> {
+    texts.is_valid(row).then(|| texts.value(row))
 }

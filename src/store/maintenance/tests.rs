@@ -1,4 +1,5 @@
-//! Tests of maintenance on a whole store: contents stay, files become fewer, and a failure at any write loses and repeats nothing.
+//! Tests of maintenance on a whole store: contents stay, files become fewer, and a failure at any write loses and
+//! repeats nothing.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,11 +17,12 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use super::*;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::profile::time::HOUR_US;
-use crate::profile::{Labels, RawProfile, pprof};
+use crate::profile::{Labels, RawProfile, TimeSpan, pprof};
 use crate::store::fault::{FaultHook, Faults, Place};
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::{ScanFilter, Snapshot, SnapshotSource};
+use crate::store::stats::Bounds;
 use crate::store::tests::scratch;
 use crate::store::{Limits, Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
@@ -240,7 +242,7 @@ async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
         .iter()
         .filter(|file| file.table == Table::Samples && file.rows > 0)
     {
-        let (low, high) = file.time.unwrap();
+        let Bounds { least: low, most: high } = file.time.unwrap();
         let merged = rewrite::MergedName::of(&file.path).level > 0;
         assert!(!merged || low / HOUR_US == high / HOUR_US, "{file:?}");
     }
@@ -264,9 +266,10 @@ pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let (path, target) = entry.map(|entry| (entry.path(), to.join(entry.file_name()))).unwrap();
-        match path.is_dir() {
-            true => copy(&path, &target),
-            false => drop(std::fs::copy(&path, &target).unwrap()),
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
         }
     }
 }
@@ -412,7 +415,7 @@ async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
 }
 
 pub(super) fn deletion(selector: &str) -> deletion::Deletion {
-    deletion::Deletion::new("t", selector, (i64::MIN, i64::MAX))
+    deletion::Deletion::new("t", selector, TimeSpan::ALL)
 }
 
 fn without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
@@ -528,9 +531,10 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
         store.maintain(Work::Due).await.unwrap();
         let after = contents(&store.snapshot(), "t").samples;
         // Answered or written down: it is carried out. Neither: nothing has happened.
-        match deleted.is_ok() || pending {
-            true => assert_eq!(after, expected, "{fails_at}: {deleted:?}"),
-            false => assert_eq!(after, before.samples, "{fails_at}: {deleted:?}"),
+        if deleted.is_ok() || pending {
+            assert_eq!(after, expected, "{fails_at}: {deleted:?}");
+        } else {
+            assert_eq!(after, before.samples, "{fails_at}: {deleted:?}");
         }
         assert_eq!(deletion::pending(dir.path()).unwrap().len(), 0);
         if !failed {
@@ -593,8 +597,8 @@ async fn syncs_come_before_what_relies_on_them() {
     };
     let deleted = position(0, Place::LogDelete).unwrap();
     let mut last = 0;
-    // Of each table: file, its sync, its folders; when all have them, of each the entry, its sync, its name, the folder of the log; names before
-    // what refers to them.
+    // Of each table: file, its sync, its folders; when all have them, of each the entry, its sync, its name, the
+    // folder of the log; names before what refers to them.
     let files = Table::ALL.map(|table| {
         [
             Place::FileCreate(table),

@@ -1,6 +1,8 @@
-//! Deletes what no reader can need: files that left a table longer ago than the grace period, files that never were in one, old entries of the log.
+//! Deletes what no reader can need: files that left a table longer ago than the grace period, files that never were in
+//! one, old entries of the log.
 //!
-//! When a file left its table stands in the table's log. A reader that opened the table within the grace period finds all its files.
+//! When a file left its table stands in the table's log. A reader that opened the table within the grace period finds
+//! all its files.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -17,26 +19,24 @@ use crate::store::root::Root;
 use crate::store::schema::Table;
 
 /// A file that is in no table and no log must be so old: another program may be about to commit it.
-pub const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
 /// Entries of the log that a checkpoint covers are kept so long, for readers of older versions.
 const LOG_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A Parquet file in the folder of a table that is not live.
 #[derive(Debug, Clone)]
-pub struct Dead {
+pub(crate) struct Dead {
     /// Where it is, relative to the root.
-    pub path: String,
-    /// Bytes.
-    pub size: u64,
+    pub(crate) path: String,
+    pub(crate) size: u64,
     /// When it left the table; `None` for a file that the log does not know.
-    pub removed: Option<SystemTime>,
-    /// When it was written.
-    pub modified: SystemTime,
+    pub(crate) removed: Option<SystemTime>,
+    pub(crate) modified: SystemTime,
 }
 
 impl Dead {
     /// Whether it may be deleted at `now`.
-    pub fn is_due(&self, now: SystemTime, grace: Duration) -> bool {
+    pub(crate) fn is_due(&self, now: SystemTime, grace: Duration) -> bool {
         let age = |since: SystemTime| now.duration_since(since).unwrap_or(Duration::ZERO);
         match self.removed {
             Some(removed) => age(removed) >= grace,
@@ -45,17 +45,18 @@ impl Dead {
     }
 }
 
-/// When files left a table, by path relative to the root, as far as its log was read. Each entry is read once: a log of a week has tens of thousands,
-/// and a bucket takes money for each look.
+/// When files left a table, by path relative to the root, as far as its log was read. Each entry is read once: a log
+/// of a week has tens of thousands, and a bucket takes money for each look.
 #[derive(Default)]
-pub struct Removals {
+pub(crate) struct Removals {
     /// Entries below this version were read.
     next: u64,
     left: HashMap<String, SystemTime>,
 }
 
-/// The files of a table that are not in `live` (paths relative to `root`). Reads what is new in its log into `removals`.
-pub fn dead_files(
+/// The files of a table that are not in `live` (paths relative to `root`). Reads what is new in its log into
+/// `removals`.
+pub(crate) fn dead_files(
     root: &Root,
     table: Table,
     live: &HashSet<&str>,
@@ -81,7 +82,7 @@ pub fn dead_files(
 }
 
 /// Deletes dead files that are due at `now`.
-pub fn delete(
+pub(crate) fn delete(
     root: &Root,
     dead: &[Dead],
     table: Table,
@@ -106,8 +107,9 @@ pub fn delete(
     Ok(())
 }
 
-/// Deletes entries of the log that a checkpoint covers and that are old at `now`, and unfinished writes that a crash has left.
-pub fn trim_log(
+/// Deletes entries of the log that a checkpoint covers and that are old at `now`, and unfinished writes that a crash
+/// has left.
+pub(crate) fn trim_log(
     root: &Root,
     table: Table,
     now: SystemTime,

@@ -1,8 +1,9 @@
 //! Whether the clock may be believed by those who delete what is old.
 //!
-//! A clock that is set wrong for an hour (an empty battery, a bad time server, a slip of the hand) makes everything look old, and what is deleted then is gone. So the
-//! wall clock is compared with the one that nobody sets, and after a start with the time at which an earlier process saw it, kept in the file `CLOCK` of the data
-//! folder. After a jump forward nothing is deleted by age until the clock is back, or has run evenly for a day.
+//! A clock that is set wrong for an hour (an empty battery, a bad time server, a slip of the hand) makes everything
+//! look old, and what is deleted then is gone. So the wall clock is compared with the one that nobody sets, and after
+//! a start with the time at which an earlier process saw it, kept in the file `CLOCK` of the data folder. After a jump
+//! forward nothing is deleted by age until the clock is back, or has run evenly for a day.
 
 use std::fs;
 use std::io;
@@ -26,8 +27,7 @@ const SETTLE: Duration = DAY;
 /// How often the time is kept.
 const KEEP: Duration = HOUR;
 
-/// Watches the clock.
-pub struct Watch {
+pub(crate) struct Watch {
     file: PathBuf,
     /// When the clock was believed last.
     believed: Option<Seen>,
@@ -37,7 +37,6 @@ pub struct Watch {
     kept: Option<Duration>,
 }
 
-/// What the clock showed.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     wall: SystemTime,
@@ -75,7 +74,7 @@ impl Seen {
 
 impl Watch {
     /// Reads when an earlier process saw the clock. Without a file that says so it is believed as it is.
-    pub fn open(dir: &Path, clock: &Clock) -> Self {
+    pub(crate) fn open(dir: &Path, clock: &Clock) -> Self {
         let file = dir.join("CLOCK");
         let kept = match fs::read_to_string(&file) {
             Ok(text) => DateTime::parse_from_rfc3339(text.trim())
@@ -102,7 +101,7 @@ impl Watch {
     }
 
     /// Looks at the clock: whether what is old by it may be deleted.
-    pub fn look(&mut self, clock: &Clock, metrics: &Metrics) -> bool {
+    pub(crate) fn look(&mut self, clock: &Clock, metrics: &Metrics) -> bool {
         let now = Seen {
             wall: clock.now(),
             running: clock.running(),

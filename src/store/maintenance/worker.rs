@@ -21,7 +21,6 @@ const STRETCH: Duration = Duration::from_millis(20);
 /// Attempts of work that was asked for and had to give way to another server.
 const GIVE_WAY_ATTEMPTS: usize = 10;
 
-/// What all work needs.
 pub(super) struct Worker {
     pub(super) config: Arc<StoreConfig>,
     pub(super) metrics: Metrics,
@@ -142,7 +141,8 @@ impl Worker {
     }
 }
 
-/// Of two results that which must be told: an error rather than that work gave way to another server, and that rather than success.
+/// Of two results that which must be told: an error rather than that work gave way to another server, and that rather
+/// than success.
 pub(super) fn graver<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
     match (one, other) {
         (one @ Err(StoreError::Closed), _) => one,

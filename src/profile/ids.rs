@@ -1,0 +1,43 @@
+//! Identities that are hashes of contents, so that writers need not coordinate.
+//!
+//! They are unsigned 64-bit hashes, held and stored bit for bit as signed numbers: tables have no unsigned ones, and
+//! their order is that of the tables.
+
+/// A series: the hash of its labels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct SeriesId(pub i64);
+
+/// A stack: the hash of its frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct StackId(pub i64);
+
+/// An identity as columns hold it.
+pub trait Id: Copy + Ord + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
+    /// The identity with these bits.
+    fn from_bits(bits: i64) -> Self;
+
+    /// The number that columns hold.
+    fn bits(self) -> i64;
+}
+
+impl Id for SeriesId {
+    fn from_bits(bits: i64) -> Self {
+        Self(bits)
+    }
+
+    fn bits(self) -> i64 {
+        self.0
+    }
+}
+
+impl Id for StackId {
+    fn from_bits(bits: i64) -> Self {
+        Self(bits)
+    }
+
+    fn bits(self) -> i64 {
+        self.0
+    }
+}
