@@ -59,7 +59,7 @@ fn numbers_with_a_point_enumerations_bytes_and_fields_with_presence_have_their_f
         text(&SelectSeriesResponse { series: vec![series] }),
         concat!(
             r#"{"series":[{"points":[{"value":1.0,"timestamp":"7"},{"value":0.5,"timestamp":"7"},"#,
-            r#"{"value":1e300,"timestamp":"7"},{"value":"NaN","timestamp":"7"},"#,
+            r#"{"value":1e+300,"timestamp":"7"},{"value":"NaN","timestamp":"7"},"#,
             r#"{"value":"Infinity","timestamp":"7"},{"value":"-Infinity","timestamp":"7"},{"timestamp":"7"}]}]}"#
         )
     );

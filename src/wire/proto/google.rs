@@ -1,4 +1,4 @@
-// Generated from `proto/google/v1/profile.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
+//! Generated from `proto/google/v1/profile.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
 
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Profile {

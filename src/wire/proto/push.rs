@@ -1,4 +1,4 @@
-// Generated from `proto/push/v1/push.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
+//! Generated from `proto/push/v1/push.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
 
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PushRequest {

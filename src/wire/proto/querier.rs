@@ -1,4 +1,4 @@
-// Generated from `proto/querier/v1/querier.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
+//! Generated from `proto/querier/v1/querier.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProfileTypesRequest {

@@ -1,4 +1,4 @@
-// Generated from `proto/types/v1/types.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
+//! Generated from `proto/types/v1/types.proto` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
 
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LabelPair {
