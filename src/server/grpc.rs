@@ -73,7 +73,8 @@ where
         Ok::<_, Infallible>(answered.unwrap_or_else(|error| refusal(&error)))
     });
     let Ok(response) = GrpcWebLayer::new().layer(service).oneshot(request).await;
-    response.map(Body::new)
+    // Its trailers are data now. The length that tonic-web still tells is that without them: hyper would cut them off.
+    response.map(|body| Body::from_stream(body.into_data_stream()))
 }
 
 async fn run<Ask, Reply, Work>(
