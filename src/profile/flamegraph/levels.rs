@@ -9,6 +9,9 @@ use std::cmp::Reverse;
 use crate::profile::flamegraph::tree::Tree;
 use crate::profile::flamegraph::{OTHER, TOTAL};
 
+/// Stands in place of a line at a node that holds what was folded.
+pub const FOLDED: i64 = -1;
+
 /// What a flame graph shows, level 0 the single node "total".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlameGraph {
@@ -24,7 +27,8 @@ pub struct FlameGraph {
     pub files: Vec<String>,
     /// Binaries, parallel to `names`; empty where unknown.
     pub mappings: Vec<String>,
-    /// For each level one number a node: the line with the largest value in that node, 0 where unknown.
+    /// For each level one number a node: the line with the largest value in that node, 0 where unknown, [`FOLDED`] for
+    /// what was too small. A function may be called "other" as well, so the name does not tell.
     pub lines: Vec<Vec<i64>>,
 }
 
@@ -68,7 +72,7 @@ impl FlameGraph {
                     name_index: name,
                     file: self.files.get(name).map_or("", String::as_str),
                     mapping: self.mappings.get(name).map_or("", String::as_str),
-                    line: lines.get(position).copied().unwrap_or(0),
+                    line: lines.get(position).map_or(0, |line| (*line).max(0)),
                     x,
                     total,
                     own,
@@ -104,7 +108,7 @@ impl Tree {
             let mut end = 0i64;
             for &(place, x) in &level {
                 let (total, own, name, line) = match place {
-                    Place::Other(total) => (total, total, names.other(&mut graph), 0),
+                    Place::Other(total) => (total, total, names.other(&mut graph), FOLDED),
                     Place::Node(index) => {
                         let node = &self.nodes[index as usize];
                         let name = names.of_frame(node.frame, self, &mut graph);
@@ -257,6 +261,14 @@ mod tests {
                 vec![0, 90, 90, 3, 0, 7, 7, 2],
             ]
         );
+    }
+
+    #[test]
+    fn what_was_folded_is_told_from_a_function_called_other() {
+        let graph = tree(&[("other", 90), ("b", 2), ("c", 3)]).to_flamegraph(1);
+        assert_eq!(graph.names, ["total", "other", "other"]);
+        assert_eq!(graph.lines, [vec![0], vec![0, FOLDED]]);
+        assert!(graph.blocks(1).all(|block| block.line == 0));
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod tree;
 
 pub use diff::{DiffGraph, diff};
 pub use from_profile::address_name;
-pub use levels::{Block, FlameGraph};
+pub use levels::{Block, FOLDED, FlameGraph};
 pub use paths::Paths;
 pub use svg::{SvgOptions, svg};
 pub use tree::{FrameId, FrameRef, Tree};

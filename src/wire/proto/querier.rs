@@ -188,7 +188,7 @@ pub struct FlameGraph {
     /// Ours, only with frame_details: source file of each name.
     #[prost(string, repeated, tag = "1001")]
     pub files: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Ours, only with frame_details: the line of each node, one value a node.
+    /// Ours, only with frame_details: the line of each node, one value a node; -1 at a node that holds what was folded.
     #[prost(message, repeated, tag = "1002")]
     pub lines: ::prost::alloc::vec::Vec<Level>,
     /// Ours, only with frame_details: binary of each name.
