@@ -533,6 +533,18 @@ async fn flush(http: &reqwest::Client, url: &str) {
     assert_eq!(status, 204, "flush");
 }
 
+/// How many profiles of honest clients there are.
+async fn stored(http: &reqwest::Client, url: &str) -> u64 {
+    let honest = "SELECT series FROM series WHERE service_name LIKE 'client-%'";
+    let rows = sql(
+        http,
+        url,
+        &format!("SELECT count(*) FROM profiles WHERE series IN ({honest})"),
+    )
+    .await;
+    rows[0][0].parse().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_small_profile_stops_the_server_or_its_honest_clients() {
     let folder = tempfile::tempdir().unwrap();
@@ -545,11 +557,11 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
 
     let mut server = Limited::start(&arguments, &log);
     server.program.ready(&http, &format!("{url}/ready")).await;
-    // Each for itself: the answer, a flush, and a start after SIGKILL.
+    // Each for itself: the answer, and a start after SIGKILL, every other time with all of it in the log.
     let next = AtomicU64::new(1);
     let mut honest = 0u64;
     let all = cases();
-    for case in &all {
+    for (index, case) in all.iter().enumerate() {
         let (status, text) = send(&http, &url, case.body.clone()).await;
         let shown: String = text.chars().take(300).collect();
         if let Some(words) = case.refused {
@@ -566,14 +578,16 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
             .await
             .unwrap();
         honest += 1;
+        if index.is_multiple_of(2) {
+            flush(&http, &url).await;
+        }
+        let peak = server.peak();
+        assert!(peak < LIMIT_BYTES, "{}: {peak} bytes", case.name);
+        drop(server);
+        server = Limited::start(&arguments, &log);
+        server.program.ready(&http, &format!("{url}/ready")).await;
+        assert_eq!(stored(&http, &url).await, honest, "honest profiles after {}", case.name);
     }
-    flush(&http, &url).await;
-    let peak = server.peak();
-    assert!(peak < LIMIT_BYTES, "one after the other: {peak} bytes");
-    drop(server);
-
-    let mut server = Limited::start(&arguments, &log);
-    server.program.ready(&http, &format!("{url}/ready")).await;
     // All at once, many times, beside a client that pushes one profile after the other.
     let all = Arc::new(all);
     let stop = Arc::new(AtomicBool::new(false));
@@ -622,13 +636,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
     let mut server = Limited::start(&arguments, &log);
     server.program.ready(&http, &format!("{url}/ready")).await;
     flush(&http, &url).await;
-    let rows = sql(
-        &http,
-        &url,
-        "SELECT count(*) FROM profiles WHERE series IN (SELECT series FROM series WHERE service_name LIKE 'client-%')",
-    )
-    .await;
-    assert_eq!(rows, [[honest.to_string()]], "honest profiles");
+    assert_eq!(stored(&http, &url).await, honest, "honest profiles");
     assert_eq!(server.program.terminate().code(), Some(0));
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "", "errors in the log");
 }
