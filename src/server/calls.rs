@@ -13,8 +13,7 @@ use crate::server::perform::Bounds;
 use crate::server::state::ServerState;
 use crate::server::{connect, grpc};
 use crate::wire::grpc::Protocol;
-use crate::wire::json::{FromJson, ToJson};
-use crate::wire::service::{Call, CallResult, Routes};
+use crate::wire::service::{AskMessage, Call, CallResult, ReplyMessage, Routes};
 
 /// Routes of the calls of one service.
 pub(super) struct Calls {
@@ -43,8 +42,8 @@ impl Routes for Calls {
         route: &'static str,
         work: impl Fn(Call<Ask>) -> Work + Clone + Send + Sync + 'static,
     ) where
-        Ask: prost::Message + Default + FromJson + 'static,
-        Reply: prost::Message + Default + ToJson + 'static,
+        Ask: AskMessage,
+        Reply: ReplyMessage,
         Work: Future<Output = CallResult<Reply>> + Send + 'static,
     {
         let bounds = self.bounds;
@@ -75,8 +74,8 @@ impl<R: Routes> Routes for Admitted<'_, R> {
         route: &'static str,
         work: impl Fn(Call<Ask>) -> Work + Clone + Send + Sync + 'static,
     ) where
-        Ask: prost::Message + Default + FromJson + 'static,
-        Reply: prost::Message + Default + ToJson + 'static,
+        Ask: AskMessage,
+        Reply: ReplyMessage,
         Work: Future<Output = CallResult<Reply>> + Send + 'static,
     {
         let engine = self.engine.clone();

@@ -10,8 +10,7 @@ use crate::server::sending::sending;
 use crate::server::state::ServerState;
 use crate::server::tenant::tenant;
 use crate::wire::connect::{CallHeaders, ConnectError};
-use crate::wire::json::{FromJson, ToJson};
-use crate::wire::service::{Call, CallResult};
+use crate::wire::service::{AskMessage, Call, CallResult, ReplyMessage};
 
 /// Answers a Connect call, by a message or by an error as JSON.
 pub(super) async fn answer<Ask, Reply, Work>(
@@ -21,8 +20,8 @@ pub(super) async fn answer<Ask, Reply, Work>(
     request: Request<Body>,
 ) -> Response
 where
-    Ask: prost::Message + Default + FromJson + 'static,
-    Reply: prost::Message + Default + ToJson + 'static,
+    Ask: AskMessage,
+    Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
     run(state, bounds, work, request)
@@ -37,8 +36,8 @@ async fn run<Ask, Reply, Work>(
     request: Request<Body>,
 ) -> Result<Response, ConnectError>
 where
-    Ask: prost::Message + Default + FromJson + 'static,
-    Reply: prost::Message + Default + ToJson + 'static,
+    Ask: AskMessage,
+    Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
     let (parts, body) = request.into_parts();

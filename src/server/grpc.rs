@@ -8,7 +8,6 @@ use std::convert::Infallible;
 
 use axum::body::Body;
 use axum::response::Response;
-use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Request, Version};
 use http_body_util::BodyExt as _;
@@ -24,8 +23,7 @@ use crate::server::tenant::tenant;
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::{Prefix, call_headers};
 use crate::wire::grpc_status;
-use crate::wire::json::{FromJson, ToJson};
-use crate::wire::service::{Call, CallResult};
+use crate::wire::service::{AskMessage, Call, CallResult, ReplyMessage};
 
 /// Longest message of an error in bytes. It goes out as a header, where a byte may take three, and some clients (hyper)
 /// take 16 KiB of headers.
@@ -42,8 +40,8 @@ pub(super) async fn answer<Ask, Reply, Work>(
     request: Request<Body>,
 ) -> Response
 where
-    Ask: prost::Message + Default + FromJson + 'static,
-    Reply: prost::Message + Default + ToJson + 'static,
+    Ask: AskMessage,
+    Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
     if request.version() != Version::HTTP_2 {
@@ -64,8 +62,8 @@ pub(super) async fn answer_web<Ask, Reply, Work>(
     request: Request<Body>,
 ) -> Response
 where
-    Ask: prost::Message + Default + FromJson + 'static,
-    Reply: prost::Message + Default + ToJson + 'static,
+    Ask: AskMessage,
+    Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
     let service = service_fn(|request: Request<tonic::body::Body>| async {
@@ -84,8 +82,8 @@ async fn run<Ask, Reply, Work>(
     request: Request<Body>,
 ) -> Result<Response, ConnectError>
 where
-    Ask: prost::Message + Default + FromJson + 'static,
-    Reply: prost::Message + Default + ToJson + 'static,
+    Ask: AskMessage,
+    Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
     let (parts, body) = request.into_parts();
@@ -117,13 +115,9 @@ pub(super) fn refusal(error: &ConnectError) -> Response {
     let code = tonic::Code::from_i32(error.code.grpc_number());
     let mut short = error.clone();
     short.message.truncate(error.message.floor_char_boundary(MESSAGE_BYTES));
-    let mut details = Bytes::new();
-    if !short.details.is_empty() {
-        details = grpc_status::encode(&short);
-    }
-    if details.len() > STATUS_BYTES {
-        details = Bytes::new();
-    }
+    let has_details = !short.details.is_empty();
+    let details = has_details.then(|| grpc_status::encode(&short));
+    let details = details.filter(|bytes| bytes.len() <= STATUS_BYTES).unwrap_or_default();
     let status = tonic::Status::with_details(code, short.message, details);
     let mut response = status.into_http::<Body>();
     response.extensions_mut().insert(CallStatus(error.status));

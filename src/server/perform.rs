@@ -12,8 +12,7 @@ use crate::server::body::TakenBody;
 use crate::server::limits::BodyLimit;
 use crate::server::state::ServerState;
 use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, compress, decode, encode};
-use crate::wire::json::{FromJson, ToJson};
-use crate::wire::service::{Answer, Call, CallResult};
+use crate::wire::service::{Answer, AskMessage, Call, CallResult, ReplyMessage};
 
 /// What the calls of a service may take.
 #[derive(Clone, Copy)]
@@ -41,8 +40,8 @@ pub(super) async fn perform<Ask, Reply, Work>(
     work: impl Fn(Call<Ask>) -> Work,
 ) -> Result<Written, ConnectError>
 where
-    Ask: prost::Message + Default + FromJson + 'static,
-    Reply: prost::Message + Default + ToJson + 'static,
+    Ask: AskMessage,
+    Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
     let (codec, length) = (headers.codec, body.bytes.len());
@@ -88,7 +87,7 @@ async fn in_time<T>(
 /// Encodes an answer as its caller wants it.
 async fn write<Reply>(state: &ServerState, headers: CallHeaders, answer: Answer<Reply>) -> Result<Written, ConnectError>
 where
-    Reply: prost::Message + Default + ToJson + 'static,
+    Reply: ReplyMessage,
 {
     let size = match &answer {
         Answer::Message(message) => message.encoded_len(),

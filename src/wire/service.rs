@@ -41,6 +41,16 @@ impl<Reply> From<Reply> for Answer<Reply> {
     }
 }
 
+/// A message that a call may bring, in any form.
+pub trait AskMessage: prost::Message + Default + FromJson + 'static {}
+
+impl<T: prost::Message + Default + FromJson + 'static> AskMessage for T {}
+
+/// A message that may be an answer, in any form.
+pub trait ReplyMessage: prost::Message + Default + ToJson + 'static {}
+
+impl<T: prost::Message + Default + ToJson + 'static> ReplyMessage for T {}
+
 /// Where a service hands its calls over, each with its route, such as `push.v1.PusherService/Push`.
 pub trait Routes {
     /// A call of one message that has one message as its answer.
@@ -49,7 +59,7 @@ pub trait Routes {
         route: &'static str,
         work: impl Fn(Call<Ask>) -> Work + Clone + Send + Sync + 'static,
     ) where
-        Ask: prost::Message + Default + FromJson + 'static,
-        Reply: prost::Message + Default + ToJson + 'static,
+        Ask: AskMessage,
+        Reply: ReplyMessage,
         Work: Future<Output = CallResult<Reply>> + Send + 'static;
 }
