@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds and runs `store_flush` with coverage counters in our own code only: fuzz/store.sh CORPUS [libFuzzer options]
 #
-# cargo-fuzz puts counters into every dependency, DataFusion too, which takes an hour and finds other people's branches. Here the script
-# is the compiler's wrapper as well: it adds counters and traced comparisons to our crate and to the target, and leaves the rest as it is.
+# cargo-fuzz puts counters into every dependency, DataFusion too: all of that is built anew, and other people's branches count. Here the
+# script is the compiler's wrapper as well: it adds counters and traced comparisons to our crate and to the target, and leaves the rest.
 set -eu
 if [ "${STORE_FUZZ_WRAPS:-}" ]; then
     case " $* " in
