@@ -1,0 +1,134 @@
+//! The constants of a chunk: what events refer to by number.
+//!
+//! They stand in a chain of events, each of which points back to the one before. Only where each constant is, is kept:
+//! it is read when something refers to it. Positions of a pool fill it without order; it is sorted once.
+
+use crate::profile::jfr::budget::Budget;
+use crate::profile::jfr::chunk::Chunk;
+use crate::profile::jfr::error::{JfrError, JfrErrorKind};
+use crate::profile::jfr::types::{Form, Types};
+
+/// Type of the events that hold them.
+const CHECKPOINT: u64 = 1;
+
+/// Pools of constants that are of interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pool {
+    Class,
+    Method,
+    StackTrace,
+    String,
+    Symbol,
+    ThreadState,
+}
+
+/// Names of the types of the pools, in the order of [`Pool`].
+const NAMES: [&str; 6] = [
+    "java.lang.Class",
+    "jdk.types.Method",
+    "jdk.types.StackTrace",
+    "java.lang.String",
+    "jdk.types.Symbol",
+    "jdk.types.ThreadState",
+];
+
+/// Where the constants of each pool are.
+#[derive(Default)]
+pub(super) struct Constants {
+    /// Number and position of each, sorted by number.
+    pools: [Vec<(u64, u32)>; NAMES.len()],
+    /// Number of the type of each pool; `None` when the metadata has none.
+    types: [Option<u64>; NAMES.len()],
+}
+
+impl Constants {
+    /// Reads all constants of a chunk.
+    pub(super) fn read(file: &[u8], chunk: &Chunk, types: &Types, budget: &mut Budget) -> Result<Self, JfrError> {
+        let mut constants = Self::default();
+        for (id, class) in types.iter() {
+            if let Some(pool) = NAMES.iter().position(|name| **name == *class.name) {
+                constants.types[pool] = Some(id);
+            }
+        }
+        let mut at = chunk.constants;
+        loop {
+            let delta = constants.read_event(file, chunk, at, types, budget)?;
+            if delta == 0 {
+                break;
+            }
+            // Each is before the other, so that no byte is read twice.
+            let before = i64::try_from(at - chunk.start)
+                .ok()
+                .and_then(|at| at.checked_add(delta));
+            at = before
+                .and_then(|before| usize::try_from(before).ok())
+                .map(|before| chunk.start + before)
+                .filter(|before| *before < at && *before > chunk.start)
+                .ok_or_else(|| chunk.reader(file, at).error(JfrErrorKind::PreviousConstants(delta)))?;
+        }
+        for pool in &mut constants.pools {
+            pool.sort_unstable();
+        }
+        Ok(constants)
+    }
+
+    /// Reads the event at `at`. The answer is how far from it the one before is, 0 for none.
+    fn read_event(
+        &mut self,
+        file: &[u8],
+        chunk: &Chunk,
+        at: usize,
+        types: &Types,
+        budget: &mut Budget,
+    ) -> Result<i64, JfrError> {
+        let here = chunk.reader(file, at);
+        let mut reader = here;
+        let size = reader.number()?;
+        let mut event = here.at(at).part(size)?.at(reader.position());
+        let found = event.number()?;
+        if found != CHECKPOINT {
+            let expected = CHECKPOINT;
+            return Err(here.error(JfrErrorKind::EventType { found, expected }));
+        }
+        let (_start, _duration) = (event.number()?, event.number()?);
+        // Written as a number without sign.
+        let delta = event.number()? as i64;
+        let _kind = event.byte()?;
+        for _ in 0..event.number()? {
+            let pool_start = event;
+            let id = event.number()?;
+            let count = event.number()?;
+            let form = types.form(id);
+            if form == Form::Unknown {
+                return Err(pool_start.error(JfrErrorKind::UnknownType(id)));
+            }
+            let pool = self.types.iter().position(|known| *known == Some(id));
+            for _ in 0..count {
+                let key = event.number()?;
+                if let Some(pool) = pool {
+                    let pool = &mut self.pools[pool];
+                    // Room for twice as many.
+                    let bytes = 2 * size_of::<(u64, u32)>();
+                    budget.take(bytes).map_err(|kind| event.error(kind))?;
+                    pool.push((key, event.position() as u32));
+                }
+                types.pass_one(&mut event, form, budget)?;
+            }
+        }
+        Ok(delta)
+    }
+
+    /// Where a constant is in the file; `None` when it is not there.
+    pub(super) fn position(&self, pool: Pool, key: u64) -> Option<usize> {
+        let pool = &self.pools[pool as usize];
+        // Of several with one number the last wins, which is any: they say the same.
+        let after = pool.partition_point(|(known, _)| *known <= key);
+        let (known, position) = pool.get(after.checked_sub(1)?)?;
+        (*known == key).then_some(*position as usize)
+    }
+
+    /// The number of the type of a pool.
+    pub(super) fn type_id(&self, pool: Pool) -> Option<u64> {
+        self.types[pool as usize]
+    }
+}

@@ -1,0 +1,208 @@
+//! The events of a chunk: those that are samples are added to the sums, settings that matter are kept.
+
+use hashbrown::HashMap;
+
+use crate::profile::jfr::budget::Budget;
+use crate::profile::jfr::chunk::{Chunk, HEADER_BYTES};
+use crate::profile::jfr::constants::Constants;
+use crate::profile::jfr::error::{JfrError, JfrErrorKind};
+use crate::profile::jfr::kinds::Kind;
+use crate::profile::jfr::lookup::{Lookup, State};
+use crate::profile::jfr::reader::Reader;
+use crate::profile::jfr::samples::{Correlation, Samples};
+use crate::profile::jfr::settings::{Of, Settings};
+use crate::profile::jfr::types::{Pick, Types};
+
+/// What an event is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    /// A thread that was found at a stack, or some that were found there in a row.
+    Execution,
+    WallClock,
+    /// One of a kind, with what is to be added to the second value.
+    One(Kind, Amount),
+    Setting,
+}
+
+/// What the second value of an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Amount {
+    None,
+    Bytes,
+    Ticks,
+}
+
+/// Name of the type of an event, what it is, and the field with its amount.
+const EVENTS: [(&str, Event, &str); 10] = [
+    (EXECUTION, Event::Execution, ""),
+    ("profiler.WallClockSample", Event::WallClock, "samples"),
+    (
+        "jdk.ObjectAllocationInNewTLAB",
+        Event::One(Kind::AllocInNewTlab, Amount::Bytes),
+        "tlabSize",
+    ),
+    (
+        "jdk.ObjectAllocationOutsideTLAB",
+        Event::One(Kind::AllocOutsideTlab, Amount::Bytes),
+        "allocationSize",
+    ),
+    (
+        "jdk.ObjectAllocationSample",
+        Event::One(Kind::AllocSample, Amount::Bytes),
+        "weight",
+    ),
+    (
+        "jdk.JavaMonitorEnter",
+        Event::One(Kind::MonitorEnter, Amount::Ticks),
+        "duration",
+    ),
+    (
+        "jdk.ThreadPark",
+        Event::One(Kind::ThreadPark, Amount::Ticks),
+        "duration",
+    ),
+    ("profiler.LiveObject", Event::One(Kind::LiveObject, Amount::None), ""),
+    ("profiler.Malloc", Event::One(Kind::Malloc, Amount::Bytes), "size"),
+    ("jdk.ActiveSetting", Event::Setting, ""),
+];
+
+/// Name of the type whose settings tell the interval of samples.
+const EXECUTION: &str = "jdk.ExecutionSample";
+
+/// Fields of an event whose numbers are read; in place of the last stands the one of its amount.
+const FIELDS: [&str; 8] = [
+    "stackTrace",
+    "state",
+    "contextId",
+    "spanId",
+    "spanName",
+    "traceIdHi",
+    "traceIdLo",
+    "",
+];
+
+/// Fields of a setting, as text or number.
+const SETTING: [&str; 3] = ["id", "name", "value"];
+
+/// What is read of all chunks.
+pub(super) struct Sums {
+    pub samples: Samples,
+    pub settings: Settings,
+    /// For what stays behind a chunk.
+    pub budget: Budget,
+}
+
+/// Adds the samples of a chunk to `sums`. `passing` is for what is free again behind it.
+pub(super) fn read(
+    file: &[u8],
+    chunk: &Chunk,
+    types: &Types,
+    constants: &Constants,
+    sums: &mut Sums,
+    passing: &mut Budget,
+) -> Result<(), JfrError> {
+    let Sums {
+        samples,
+        settings,
+        budget: kept,
+    } = sums;
+    let mut known: HashMap<u64, (Event, Pick)> = HashMap::new();
+    let mut execution = None;
+    for (id, class) in types.iter() {
+        let Some((_, event, amount)) = EVENTS.iter().find(|(name, ..)| **name == *class.name) else {
+            continue;
+        };
+        if &*class.name == EXECUTION {
+            execution = Some(id);
+        }
+        let mut fields = FIELDS;
+        fields[FIELDS.len() - 1] = amount;
+        let fields: &[&str] = if *event == Event::Setting { &SETTING } else { &fields };
+        if let Some(pick) = types.pick(id, fields) {
+            known.insert(id, (*event, pick));
+        }
+    }
+    let mut lookup = Lookup::new(file, chunk, types, constants);
+    let mut reader = chunk.reader(file, chunk.start + HEADER_BYTES);
+    while reader.left() > 0 {
+        let here = reader;
+        let size = reader.number()?;
+        if size < 2 {
+            return Err(here.error(JfrErrorKind::EventSize(size)));
+        }
+        let mut next = here;
+        let mut event = next.part(size)?.at(reader.position());
+        reader = next;
+        let id = event.number()?;
+        let Some((kind, pick)) = known.get(&id) else {
+            continue;
+        };
+        let mut numbers = [0; FIELDS.len()];
+        types.read(&mut event, pick, passing, &mut numbers)?;
+        if *kind == Event::Setting {
+            setting(&here, numbers, execution, &lookup, settings, passing)?;
+            continue;
+        }
+        let [stack, state, context, span, span_name, high, low, amount] = numbers;
+        let correlation = Correlation {
+            context,
+            span,
+            span_name,
+            trace: [high, low],
+        };
+        let Some(stack) = lookup.stack(stack, samples, kept, passing)? else {
+            settings.lost += 1;
+            continue;
+        };
+        let mut add = |kind, values| {
+            samples
+                .add(kind, stack, correlation, values, kept)
+                .map_err(|kind| here.error(kind))
+        };
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        match *kind {
+            Event::Execution => {
+                if !matches!(lookup.state(state, passing)?, State::Sleeping | State::Unknown) {
+                    add(Kind::Cpu, [1, 0])?;
+                }
+                if settings.is_wall() {
+                    add(Kind::Wall, [1, 0])?;
+                }
+            }
+            Event::WallClock => {
+                if settings.is_wall() && lookup.state(state, passing)? == State::Runnable {
+                    add(Kind::Cpu, [number(amount), 0])?;
+                }
+                add(Kind::Wall, [number(amount), 0])?;
+            }
+            Event::One(kind, Amount::None) => add(kind, [1, 0])?,
+            Event::One(kind, Amount::Bytes) => add(kind, [1, number(amount)])?,
+            Event::One(kind, Amount::Ticks) => add(kind, [1, chunk.nanos(amount)])?,
+            Event::Setting => {}
+        }
+    }
+    Ok(())
+}
+
+/// Keeps a setting that matters.
+fn setting(
+    here: &Reader<'_>,
+    numbers: [u64; FIELDS.len()],
+    execution: Option<u64>,
+    lookup: &Lookup<'_>,
+    settings: &mut Settings,
+    passing: &mut Budget,
+) -> Result<(), JfrError> {
+    let [id, name, value, ..] = numbers;
+    let mut text = |at: u64| match at {
+        0 => Ok(String::new()),
+        at => lookup.short_text(here.at(at as usize).text()?, passing),
+    };
+    let of = if execution == Some(id) {
+        Of::Execution
+    } else {
+        Of::Other
+    };
+    settings.set(of, &text(name)?, &text(value)?);
+    Ok(())
+}

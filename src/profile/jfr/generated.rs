@@ -1,0 +1,139 @@
+//! Names of classes and libraries that are made anew in every process: what differs between processes is left out, so
+//! that their frames are the same everywhere.
+//!
+//! In: a symbol. Out: the same with `_` for numbers, addresses and hashes, as Pyroscope writes it.
+
+use std::borrow::Cow;
+
+/// The hash in the name of the library that Pyroscope's agent unpacks, in the one version whose frames Pyroscope
+/// settles.
+const AGENT_LIBRARY: &str = "17b9a1d8156277a98ccc871afa9a8f69215f92";
+
+/// The symbol without what differs between processes.
+pub(super) fn settled(symbol: &str) -> Cow<'_, str> {
+    if let Some(library) = library(symbol) {
+        return Cow::Borrowed(library);
+    }
+    match class(symbol) {
+        Some(known) => Cow::Owned(format!("{known}_")),
+        None => Cow::Borrowed(symbol),
+    }
+}
+
+/// What of a generated class is the same everywhere.
+fn class(symbol: &str) -> Option<&str> {
+    const ACCESSOR: &str = "jdk/internal/reflect/GeneratedMethodAccessor";
+    const LAMBDA: &str = "$$Lambda";
+    const ENHANCER: &str = "$$EnhancerBySpringCGLIB$$";
+    if symbol.strip_prefix(ACCESSOR).is_some_and(is_digits) {
+        return Some(ACCESSOR);
+    }
+    // The last mark of a lambda with only a number or an address behind it; and something before it.
+    if let Some(at) = symbol.rfind(LAMBDA)
+        && at > 0
+        && is_lambda(&symbol[at + LAMBDA.len()..])
+    {
+        return Some(&symbol[..at + LAMBDA.len()]);
+    }
+    let at = symbol.rfind(ENHANCER).filter(|at| *at > 0)?;
+    Some(&symbol[..at + ENHANCER.len()])
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_hex(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// `$669/0x0000000800fd7318`, `$4/1283928880`, `.0x00007ffa600c4da0`, or a number alone.
+fn is_lambda(rest: &str) -> bool {
+    if is_digits(rest) {
+        return true;
+    }
+    let rest = rest.strip_prefix('$').unwrap_or(rest);
+    let rest = rest.trim_start_matches(|character: char| character.is_ascii_digit());
+    let Some(address) = rest.strip_prefix(['.', '/']) else {
+        return false;
+    };
+    is_hex(address.strip_prefix("0x").unwrap_or(address))
+}
+
+/// The name of a library that its users unpack to a temporary file.
+fn library(symbol: &str) -> Option<&'static str> {
+    let name = symbol
+        .strip_suffix(" (deleted)")
+        .unwrap_or(symbol)
+        .strip_suffix(".so")?;
+    let name = name
+        .strip_prefix("./tmp/")
+        .or(name.strip_prefix("/tmp/"))
+        .unwrap_or(name);
+    if let Some(rest) = name.strip_prefix("libzstd-jni-") {
+        let (version, random) = rest.split_once('-')?;
+        let is_version = version.split('.').count() == 3 && version.split('.').all(is_digits);
+        return (is_version && is_digits(random)).then_some("libzstd-jni-_.so");
+    }
+    if let Some(rest) = name.strip_prefix("libasyncProfiler-") {
+        let (platform, random) = rest.rsplit_once('-')?;
+        let is_platform = matches!(platform, "linux-arm64" | "linux-musl-x64" | "linux-x64" | "macos");
+        return (is_platform && random == AGENT_LIBRARY).then_some("libasyncProfiler-_.so");
+    }
+    let name = name.strip_prefix("lib").unwrap_or(name);
+    let rest = name.strip_prefix("amazonCorrettoCryptoProvider")?;
+    let rest = rest.strip_prefix("NativeLibraries.").unwrap_or(rest);
+    let (random, file) = rest.split_at_checked(16)?;
+    let is_file = matches!(file, "" | "/libcrypto" | "/libamazonCorrettoCryptoProvider");
+    (is_hex(random) && is_file).then_some("libamazonCorrettoCryptoProvider_.so")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_between_processes_is_left_out_of_names() {
+        for (symbol, name) in [
+            ("shop/Cart$$Lambda$4/1283928880", "shop/Cart$$Lambda_"),
+            ("shop/Cart$$Lambda$8/0x0000000800c01220", "shop/Cart$$Lambda_"),
+            ("Cart$$Lambda.0x00007ffa600c4da0", "Cart$$Lambda_"),
+            ("Cart$$Lambda14", "Cart$$Lambda_"),
+            ("Cart$$Lambda$14", "Cart$$Lambda$14"),
+            ("Cart$$Lambda$run", "Cart$$Lambda$run"),
+            ("$$Lambda14", "$$Lambda14"),
+            ("shop/Cart$Item", "shop/Cart$Item"),
+            (
+                "jdk/internal/reflect/GeneratedMethodAccessor31",
+                "jdk/internal/reflect/GeneratedMethodAccessor_",
+            ),
+            (
+                "jdk/internal/reflect/GeneratedMethodAccessor",
+                "jdk/internal/reflect/GeneratedMethodAccessor",
+            ),
+            (
+                "shop/Cart$$EnhancerBySpringCGLIB$$1f2e",
+                "shop/Cart$$EnhancerBySpringCGLIB$$_",
+            ),
+            ("/tmp/libzstd-jni-1.5.1-16931311898.so (deleted)", "libzstd-jni-_.so"),
+            ("./tmp/libzstd-jni-1.5-169.so", "./tmp/libzstd-jni-1.5-169.so"),
+            (
+                "libasyncProfiler-linux-x64-17b9a1d8156277a98ccc871afa9a8f69215f92.so",
+                "libasyncProfiler-_.so",
+            ),
+            ("libasyncProfiler-macos-17b9.so", "libasyncProfiler-macos-17b9.so"),
+            ("libasyncProfiler.so", "libasyncProfiler.so"),
+            (
+                "./tmp/libamazonCorrettoCryptoProvider109b39cf33c563eb.so",
+                "libamazonCorrettoCryptoProvider_.so",
+            ),
+            (
+                "/tmp/amazonCorrettoCryptoProviderNativeLibraries.7382c2f79097f415/libcrypto.so (deleted)",
+                "libamazonCorrettoCryptoProvider_.so",
+            ),
+            ("libjvm.so", "libjvm.so"),
+        ] {
+            assert_eq!(settled(symbol), name, "{symbol}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The profiles that a recording holds, and which event is a sample of which: Pyroscope's names.
+
+use crate::profile::pprof::ValueType;
+
+/// A kind of profile, by what its samples are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Cpu,
+    Wall,
+    AllocInNewTlab,
+    AllocOutsideTlab,
+    AllocSample,
+    MonitorEnter,
+    ThreadPark,
+    LiveObject,
+    Malloc,
+}
+
+/// What a profile of a kind says of itself.
+pub(super) struct Form {
+    /// Value of the label `__name__`.
+    pub name: &'static str,
+    pub sample_types: &'static [ValueType<'static>],
+    pub period_type: ValueType<'static>,
+}
+
+impl Kind {
+    /// All kinds, in the order of their profiles.
+    pub(super) const ALL: [Self; 9] = [
+        Self::Cpu,
+        Self::Wall,
+        Self::AllocInNewTlab,
+        Self::AllocOutsideTlab,
+        Self::AllocSample,
+        Self::MonitorEnter,
+        Self::ThreadPark,
+        Self::LiveObject,
+        Self::Malloc,
+    ];
+
+    /// True when values are time of the clock, so that each sample stands for a period.
+    pub(super) fn is_time(self) -> bool {
+        matches!(self, Self::Cpu | Self::Wall)
+    }
+
+    /// What its profiles say of themselves.
+    pub(super) fn form(self) -> &'static Form {
+        match self {
+            Self::Cpu => &CPU,
+            Self::Wall => &WALL,
+            Self::AllocInNewTlab => &ALLOC_IN_NEW_TLAB,
+            Self::AllocOutsideTlab => &ALLOC_OUTSIDE_TLAB,
+            Self::AllocSample => &ALLOC_SAMPLE,
+            Self::MonitorEnter => &MONITOR_ENTER,
+            Self::ThreadPark => &THREAD_PARK,
+            Self::LiveObject => &LIVE_OBJECT,
+            Self::Malloc => &MALLOC,
+        }
+    }
+}
+
+const fn of(kind: &'static str, unit: &'static str) -> ValueType<'static> {
+    ValueType { kind, unit }
+}
+
+const CONTENTIONS: &[ValueType<'static>] = &[of("contentions", "count"), of("delay", "nanoseconds")];
+
+static CPU: Form = Form {
+    name: "process_cpu",
+    sample_types: &[of("cpu", "nanoseconds")],
+    period_type: of("cpu", "nanoseconds"),
+};
+static WALL: Form = Form {
+    name: "wall",
+    sample_types: &[of("wall", "nanoseconds")],
+    period_type: of("wall", "nanoseconds"),
+};
+static ALLOC_IN_NEW_TLAB: Form = Form {
+    name: "memory",
+    sample_types: &[
+        of("alloc_in_new_tlab_objects", "count"),
+        of("alloc_in_new_tlab_bytes", "bytes"),
+    ],
+    period_type: of("space", "bytes"),
+};
+static ALLOC_OUTSIDE_TLAB: Form = Form {
+    name: "memory",
+    sample_types: &[
+        of("alloc_outside_tlab_objects", "count"),
+        of("alloc_outside_tlab_bytes", "bytes"),
+    ],
+    period_type: of("space", "bytes"),
+};
+static ALLOC_SAMPLE: Form = Form {
+    name: "memory",
+    sample_types: &[of("alloc_sample_objects", "count"), of("alloc_sample_bytes", "bytes")],
+    period_type: of("space", "bytes"),
+};
+static MONITOR_ENTER: Form = Form {
+    name: "mutex",
+    sample_types: CONTENTIONS,
+    period_type: of("mutex", "count"),
+};
+static THREAD_PARK: Form = Form {
+    name: "block",
+    sample_types: CONTENTIONS,
+    period_type: of("block", "count"),
+};
+static LIVE_OBJECT: Form = Form {
+    name: "memory",
+    sample_types: &[of("live", "count")],
+    period_type: of("objects", "count"),
+};
+static MALLOC: Form = Form {
+    name: "memory",
+    sample_types: &[of("malloc_objects", "count"), of("malloc_bytes", "bytes")],
+    period_type: of("", ""),
+};

@@ -1,0 +1,239 @@
+//! From the numbers of constants to what they stand for, each read once: stacks, their frames, names, states of
+//! threads.
+
+use hashbrown::HashMap;
+
+use crate::profile::jfr::budget::Budget;
+use crate::profile::jfr::chunk::Chunk;
+use crate::profile::jfr::constants::{Constants, Pool};
+use crate::profile::jfr::error::JfrError;
+use crate::profile::jfr::generated::settled;
+use crate::profile::jfr::reader::{Reader, Text};
+use crate::profile::jfr::samples::{Place, Samples};
+use crate::profile::jfr::texts::TextId;
+use crate::profile::jfr::types::{Pick, Types};
+
+/// What a thread did when it was sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// The number is no state of the recording.
+    Unknown,
+    Sleeping,
+    Runnable,
+    Other,
+}
+
+/// Constants of a chunk as what they stand for.
+pub(super) struct Lookup<'a> {
+    /// The file up to the end of the chunk.
+    chunk: Reader<'a>,
+    types: &'a Types,
+    constants: &'a Constants,
+    picks: Picks,
+    stacks: HashMap<u64, Option<u32>>,
+    functions: HashMap<u64, Option<TextId>>,
+    states: HashMap<u64, State>,
+}
+
+/// Fields of the types of constants.
+struct Picks {
+    stack: Option<Pick>,
+    frame: Option<Pick>,
+    method: Option<Pick>,
+    class: Option<Pick>,
+    symbol: Option<Pick>,
+    state: Option<Pick>,
+}
+
+/// Longest name of a state or of a setting that is looked at, in bytes.
+const MAX_SHORT_BYTES: usize = 64;
+
+/// Bytes of memory of an entry in a table of constants, with room for twice as many.
+const ENTRY_BYTES: usize = 2 * size_of::<(u64, Option<TextId>)>() + 2;
+
+impl<'a> Lookup<'a> {
+    /// The constants of a chunk of `file`.
+    pub(super) fn new(file: &'a [u8], chunk: &Chunk, types: &'a Types, constants: &'a Constants) -> Self {
+        let pick = |pool, names: &[&str]| types.pick(constants.type_id(pool)?, names);
+        let frame = types
+            .iter()
+            .find(|(_, class)| &*class.name == "jdk.types.StackFrame")
+            .map(|(id, _)| id);
+        Self {
+            chunk: chunk.reader(file, chunk.start),
+            types,
+            constants,
+            picks: Picks {
+                stack: pick(Pool::StackTrace, &["frames"]),
+                frame: frame.and_then(|id| types.pick_all(id, &["method", "lineNumber"])),
+                method: pick(Pool::Method, &["type", "name"]),
+                class: pick(Pool::Class, &["name"]),
+                symbol: pick(Pool::Symbol, &["string"]),
+                state: pick(Pool::ThreadState, &["name"]),
+            },
+            stacks: HashMap::new(),
+            functions: HashMap::new(),
+            states: HashMap::new(),
+        }
+    }
+
+    /// The index of a stack in `samples`; `None` when the recording does not have it. Frames without a name are left
+    /// out.
+    pub(super) fn stack(
+        &mut self,
+        key: u64,
+        samples: &mut Samples,
+        kept: &mut Budget,
+        passing: &mut Budget,
+    ) -> Result<Option<u32>, JfrError> {
+        if let Some(known) = self.stacks.get(&key) {
+            return Ok(*known);
+        }
+        let stack = self.read_stack(key, samples, kept, passing)?;
+        passing.take(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        self.stacks.insert(key, stack);
+        Ok(stack)
+    }
+
+    fn read_stack(
+        &mut self,
+        key: u64,
+        samples: &mut Samples,
+        kept: &mut Budget,
+        passing: &mut Budget,
+    ) -> Result<Option<u32>, JfrError> {
+        let [frames] = self.fields(Pool::StackTrace, key, |picks| picks.stack.as_ref(), passing)?;
+        if frames == 0 {
+            return Ok(None);
+        }
+        let mut reader = self.chunk.at(frames as usize);
+        let start = samples.frames.len();
+        for _ in 0..reader.number()? {
+            let here = reader;
+            let mut numbers = [0; 2];
+            let Some(pick) = &self.picks.frame else {
+                return Ok(None);
+            };
+            passing.step().map_err(|kind| here.error(kind))?;
+            self.types.read(&mut reader, pick, passing, &mut numbers)?;
+            let [method, line] = numbers;
+            if let Some(function) = self.function(method, samples, kept, passing)? {
+                let line = u32::try_from(line).unwrap_or(0);
+                let place = samples.place(Place { function, line }, kept);
+                place
+                    .and_then(|place| samples.push_frame(place, kept))
+                    .map_err(|kind| here.error(kind))?;
+            }
+        }
+        let stack = samples.stack(start, kept);
+        stack.map(Some).map_err(|kind| reader.error(kind))
+    }
+
+    /// The name of a method: that of its class, a point, its own. `None` when one of them is not there.
+    fn function(
+        &mut self,
+        key: u64,
+        samples: &mut Samples,
+        kept: &mut Budget,
+        passing: &mut Budget,
+    ) -> Result<Option<TextId>, JfrError> {
+        if let Some(known) = self.functions.get(&key) {
+            return Ok(*known);
+        }
+        let mut function = None;
+        if self.constants.position(Pool::Method, key).is_some() {
+            let [class, name] = self.fields(Pool::Method, key, |picks| picks.method.as_ref(), passing)?;
+            if self.constants.position(Pool::Class, class).is_some() {
+                let [class] = self.fields(Pool::Class, class, |picks| picks.class.as_ref(), passing)?;
+                let (class, name) = (self.symbol(class, passing)?, self.symbol(name, passing)?);
+                let (class, name) = (class.characters(), name.characters());
+                let text = samples.texts.add(&[&settled(&class), ".", &settled(&name)], kept);
+                function = Some(text.map_err(|kind| self.chunk.error(kind))?);
+            }
+        }
+        passing.take(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        self.functions.insert(key, function);
+        Ok(function)
+    }
+
+    /// The state of a thread by its number.
+    pub(super) fn state(&mut self, key: u64, passing: &mut Budget) -> Result<State, JfrError> {
+        if let Some(known) = self.states.get(&key) {
+            return Ok(*known);
+        }
+        let state = if self.constants.position(Pool::ThreadState, key).is_none() {
+            State::Unknown
+        } else {
+            let [at] = self.fields(Pool::ThreadState, key, |picks| picks.state.as_ref(), passing)?;
+            let name = self.text(at, passing)?;
+            match &*self.short_text(name, passing)? {
+                "STATE_SLEEPING" => State::Sleeping,
+                "STATE_RUNNABLE" => State::Runnable,
+                _ => State::Other,
+            }
+        };
+        passing.take(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        self.states.insert(key, state);
+        Ok(state)
+    }
+
+    /// The characters of a string; none of one that is longer than any that we look for.
+    pub(super) fn short_text(&self, text: Text<'_>, passing: &mut Budget) -> Result<String, JfrError> {
+        let text = self.resolved(text, passing)?;
+        let is_short = text.length() <= MAX_SHORT_BYTES;
+        Ok(if is_short {
+            text.characters().into()
+        } else {
+            String::new()
+        })
+    }
+
+    /// The string that a number of the pool of strings means. One string may have many numbers: each use costs its
+    /// length.
+    fn resolved<'t>(&self, text: Text<'t>, passing: &mut Budget) -> Result<Text<'t>, JfrError>
+    where
+        'a: 't,
+    {
+        let Text::Constant(key) = text else {
+            return Ok(text);
+        };
+        let Some(position) = self.constants.position(Pool::String, key) else {
+            return Ok(Text::Empty);
+        };
+        let mut reader = self.chunk.at(position);
+        let text = reader.text()?;
+        passing.take(text.length()).map_err(|kind| reader.error(kind))?;
+        Ok(text)
+    }
+
+    /// The string at a position, 0 for none.
+    fn text(&self, position: u64, passing: &mut Budget) -> Result<Text<'a>, JfrError> {
+        match position {
+            0 => Ok(Text::Empty),
+            position => self.resolved(self.chunk.at(position as usize).text()?, passing),
+        }
+    }
+
+    fn symbol(&self, key: u64, passing: &mut Budget) -> Result<Text<'a>, JfrError> {
+        let [at] = self.fields(Pool::Symbol, key, |picks| picks.symbol.as_ref(), passing)?;
+        self.text(at, passing)
+    }
+
+    /// The picked fields of a constant; zeros when it is not there.
+    fn fields<const N: usize>(
+        &self,
+        pool: Pool,
+        key: u64,
+        pick: impl Fn(&Picks) -> Option<&Pick>,
+        passing: &mut Budget,
+    ) -> Result<[u64; N], JfrError> {
+        let mut numbers = [0; N];
+        if let Some(position) = self.constants.position(pool, key)
+            && let Some(pick) = pick(&self.picks)
+        {
+            self.types
+                .read(&mut self.chunk.at(position), pick, passing, &mut numbers)?;
+        }
+        Ok(numbers)
+    }
+}

@@ -1,0 +1,165 @@
+//! The metadata of a chunk: a tree of elements that describes its types.
+//!
+//! An element has a name, attributes and children; names, keys and values are strings of a table before the tree. Of
+//! interest are elements `class` with `name` and `id`, and in them elements `field`.
+
+use std::sync::Arc;
+
+use crate::profile::jfr::budget::Budget;
+use crate::profile::jfr::error::{JfrError, JfrErrorKind};
+use crate::profile::jfr::reader::Reader;
+use crate::profile::jfr::types::{Class, Count, Field, Form, Types};
+
+/// Type of the event that holds it.
+const METADATA: u64 = 0;
+/// Bytes in memory for a string, beyond its characters: pointers in a table with room for twice as many, and counters.
+const TEXT_BYTES: usize = 48;
+/// Deepest nesting of elements: root, metadata, class, field, annotation.
+const MAX_DEPTH: usize = 16;
+
+/// The types that the event at the reader describes.
+pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types, JfrError> {
+    let here = reader;
+    let size = reader.number()?;
+    let mut event = reader.at(here.position()).part(size)?;
+    event = event.at(reader.position());
+    let found = event.number()?;
+    if found != METADATA {
+        let expected = METADATA;
+        return Err(here.error(JfrErrorKind::EventType { found, expected }));
+    }
+    for _start_duration_id in 0..3 {
+        event.number()?;
+    }
+    let count = event.number()?;
+    // Every string takes a byte at least.
+    if count > event.left() as u64 {
+        let left = event.left();
+        return Err(event.error(JfrErrorKind::Truncated { needed: count, left }));
+    }
+    let mut texts: Vec<Arc<str>> = Vec::new();
+    for _ in 0..count {
+        let text = event.text()?.characters();
+        let bytes = text.len() + TEXT_BYTES;
+        budget.take(bytes).map_err(|kind| event.error(kind))?;
+        texts.push(text.into());
+    }
+    let mut tree = Tree {
+        texts,
+        none: "".into(),
+        budget,
+        types: Types::default(),
+    };
+    tree.element(&mut event, 0, None)?;
+    tree.types.link();
+    Ok(tree.types)
+}
+
+/// The tree while it is read.
+struct Tree<'b> {
+    texts: Vec<Arc<str>>,
+    none: Arc<str>,
+    budget: &'b mut Budget,
+    types: Types,
+}
+
+/// The attributes of an element that say something of a type or a field, as indices of strings.
+#[derive(Default)]
+struct Attributes {
+    id: Option<u64>,
+    name: Option<u64>,
+    class: Option<u64>,
+    constant_pool: Option<u64>,
+    dimension: Option<u64>,
+}
+
+impl Tree<'_> {
+    /// Reads an element with all that is in it. A field is added to `class`, the class that it stands in.
+    fn element(&mut self, reader: &mut Reader<'_>, depth: usize, class: Option<&mut Class>) -> Result<(), JfrError> {
+        if depth > MAX_DEPTH {
+            return Err(reader.error(JfrErrorKind::Nesting(MAX_DEPTH)));
+        }
+        let here = *reader;
+        let name = reader.number()?;
+        let attributes = self.attributes(reader)?;
+        let children = reader.number()?;
+        let name = self.text(name, &here)?.clone();
+        match (&*name, class) {
+            ("class", _) => {
+                self.budget
+                    .take(2 * size_of::<(u64, Class)>())
+                    .map_err(|kind| here.error(kind))?;
+                let mut class = Class {
+                    name: self.given(attributes.name, &here)?.clone(),
+                    fields: Vec::new(),
+                };
+                for _ in 0..children {
+                    self.element(reader, depth + 1, Some(&mut class))?;
+                }
+                self.types.add(self.number("id", attributes.id, &here)?, class);
+            }
+            ("field", Some(class)) => {
+                self.budget
+                    .take(2 * size_of::<Field>())
+                    .map_err(|kind| here.error(kind))?;
+                class.fields.push(Field {
+                    name: self.given(attributes.name, &here)?.clone(),
+                    type_id: self.number("class", attributes.class, &here)?,
+                    is_constant: &**self.given(attributes.constant_pool, &here)? == "true",
+                    count: match &**self.given(attributes.dimension, &here)? {
+                        "" | "0" => Count::One,
+                        _ => Count::Array,
+                    },
+                    form: Form::Unknown,
+                });
+                for _ in 0..children {
+                    self.element(reader, depth + 1, None)?;
+                }
+            }
+            _ => {
+                for _ in 0..children {
+                    self.element(reader, depth + 1, None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn attributes(&self, reader: &mut Reader<'_>) -> Result<Attributes, JfrError> {
+        let mut attributes = Attributes::default();
+        for _ in 0..reader.number()? {
+            let here = *reader;
+            let key = reader.number()?;
+            let value = reader.number()?;
+            let place = match &**self.text(key, &here)? {
+                "id" => &mut attributes.id,
+                "name" => &mut attributes.name,
+                "class" => &mut attributes.class,
+                "constantPool" => &mut attributes.constant_pool,
+                "dimension" => &mut attributes.dimension,
+                _ => continue,
+            };
+            *place = Some(value);
+        }
+        Ok(attributes)
+    }
+
+    /// The string of an index.
+    fn text(&self, index: u64, here: &Reader<'_>) -> Result<&Arc<str>, JfrError> {
+        let text = usize::try_from(index).ok().and_then(|index| self.texts.get(index));
+        text.ok_or_else(|| {
+            let count = self.texts.len();
+            here.error(JfrErrorKind::TextIndex { index, count })
+        })
+    }
+
+    /// The value of an attribute, the empty string when it is not there.
+    fn given(&self, index: Option<u64>, here: &Reader<'_>) -> Result<&Arc<str>, JfrError> {
+        index.map_or(Ok(&self.none), |index| self.text(index, here))
+    }
+
+    fn number(&self, name: &'static str, index: Option<u64>, here: &Reader<'_>) -> Result<u64, JfrError> {
+        let text = self.given(index, here)?;
+        text.parse().map_err(|_| here.error(JfrErrorKind::Attribute(name)))
+    }
+}

@@ -1,0 +1,118 @@
+//! Recordings of Java Flight Recorder, of the Java Development Kit and of async-profiler, read as profiles.
+//!
+//! In: the uncompressed bytes of a recording, and the labels that may come beside it. Out: a profile for each kind of
+//! event that is a sample, with Pyroscope's names of types and frames. The bytes are not trusted: each part is bounded
+//! before memory is taken for it, and work grows with the size of the file, whatever is in it.
+//!
+//! A recording is a row of chunks; a chunk has a header, events, constants that events refer to by number, and
+//! metadata that says which fields events and constants have. The format is what the recorder of OpenJDK writes
+//! (`jdk.jfr.internal`).
+
+mod budget;
+mod chunk;
+mod constants;
+mod error;
+mod events;
+mod generated;
+mod kinds;
+mod lookup;
+mod metadata;
+mod profiles;
+mod reader;
+mod samples;
+mod settings;
+mod snapshot;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod types;
+
+pub(crate) use budget::max_bytes;
+pub use error::{JfrError, JfrErrorKind};
+pub use profiles::{About, JfrProfile};
+
+use budget::Budget;
+use chunk::Chunk;
+use constants::Constants;
+use events::Sums;
+use profiles::Parts;
+use samples::Samples;
+use settings::Settings;
+use snapshot::Snapshot;
+
+/// A recording that was read.
+pub struct Recording {
+    parts: Parts,
+    settings: Settings,
+    start_nanos: i64,
+    end_nanos: i64,
+}
+
+impl Recording {
+    /// Reads a recording. `labels` is the snapshot of labels that came with it, empty for none.
+    pub fn read(file: &[u8], labels: &[u8]) -> Result<Self, JfrError> {
+        let at_start = |kind| JfrError { offset: 0, kind };
+        if file.is_empty() {
+            return Err(at_start(JfrErrorKind::Empty));
+        }
+        if u32::try_from(file.len()).is_err() {
+            return Err(at_start(JfrErrorKind::TooLarge(file.len())));
+        }
+        let mut sums = Sums {
+            samples: Samples::default(),
+            settings: Settings::default(),
+            budget: Budget::of_recording(file.len() + labels.len()),
+        };
+        let snapshot = Snapshot::read(labels, &mut sums.budget)?;
+        let (mut start_nanos, mut end_nanos) = (i64::MAX, i64::MIN);
+        let mut at = 0;
+        while at < file.len() {
+            let chunk = Chunk::read(file, at)?;
+            let mut passing = Budget::of_chunk(chunk.end - chunk.start);
+            let types = metadata::read(chunk.reader(file, chunk.metadata), &mut passing)?;
+            let constants = Constants::read(file, &chunk, &types, &mut passing)?;
+            events::read(file, &chunk, &types, &constants, &mut sums, &mut passing)?;
+            start_nanos = start_nanos.min(chunk.start_nanos);
+            end_nanos = end_nanos.max(chunk.start_nanos.saturating_add(chunk.duration_nanos));
+            at = chunk.end;
+        }
+        Ok(Self {
+            parts: Parts::new(sums.samples, &snapshot, sums.budget, file.len())?,
+            settings: sums.settings,
+            start_nanos,
+            end_nanos,
+        })
+    }
+
+    /// Start of the first chunk, Unix nanoseconds.
+    pub fn start_nanos(&self) -> i64 {
+        self.start_nanos
+    }
+
+    /// Time from the start of the first chunk to the end of the last, nanoseconds.
+    pub fn duration_nanos(&self) -> i64 {
+        self.end_nanos.saturating_sub(self.start_nanos).max(0)
+    }
+
+    /// Time from one sample of execution to the next, nanoseconds; `None` when the recording does not say.
+    pub fn interval_nanos(&self) -> Option<i64> {
+        self.settings.interval_nanos
+    }
+
+    /// What async-profiler sampled by (`cpu`, `itimer`, `wall`, ...); empty for a recording of something else.
+    pub fn event(&self) -> &str {
+        &self.settings.event
+    }
+
+    /// Number of samples that have no stack, and so are in no profile.
+    pub fn lost(&self) -> u64 {
+        self.settings.lost
+    }
+
+    /// A profile for each kind of sample that there is, in a fixed order.
+    pub fn profiles(&self, about: &About) -> Vec<JfrProfile> {
+        self.parts.profiles(about)
+    }
+}

@@ -1,0 +1,206 @@
+//! From the sums of a recording to a profile a kind.
+//!
+//! Memory of all profiles together is counted before the first is made.
+
+use bytes::Bytes;
+
+use crate::profile::decoded::Columns;
+use crate::profile::jfr::budget::Budget;
+use crate::profile::jfr::error::{JfrError, JfrErrorKind};
+use crate::profile::jfr::kinds::Kind;
+use crate::profile::jfr::samples::{Correlation, Row, Samples};
+use crate::profile::jfr::snapshot::Snapshot;
+use crate::profile::jfr::texts::{Ends, TextId};
+use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel};
+
+/// A profile of a recording.
+#[derive(Debug)]
+pub struct JfrProfile {
+    /// Value of the label `__name__`.
+    pub name: &'static str,
+    /// Stacks, labels and values.
+    pub columns: Columns,
+}
+
+/// What is known of a recording beside its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct About {
+    /// Start of the collection, Unix nanoseconds.
+    pub time_nanos: i64,
+    /// Length of the collection in nanoseconds.
+    pub duration_nanos: i64,
+    /// Time that a sample of a clock stands for, nanoseconds.
+    pub period_nanos: i64,
+}
+
+/// What profiles are made of.
+pub(super) struct Parts {
+    texts: Bytes,
+    ends: Ends,
+    samples: Samples,
+    /// Labels of all sets of labels.
+    labels: Vec<(TextId, TextId)>,
+    /// The set of each index of what a sample was taken in ends here in `labels`.
+    label_ends: Vec<u32>,
+}
+
+/// Bytes of memory for a place in a profile: location, line, function and their rows in indices, room for twice as
+/// many.
+const PLACE_BYTES: usize = 2 * (size_of::<Location>() + size_of::<Line>() + size_of::<Function<'_>>() + 16);
+/// The same for a sample without its stack: starts of stack and labels, two values.
+const SAMPLE_BYTES: usize = 2 * (8 + 16);
+/// The same for a label and for a frame of a sample.
+const LABEL_BYTES: usize = 2 * size_of::<SampleLabel<'_>>();
+const FRAME_BYTES: usize = 2 * size_of::<u32>();
+
+impl Parts {
+    /// Puts names to the labels, and rows in the order of kinds.
+    pub(super) fn new(
+        mut samples: Samples,
+        snapshot: &Snapshot<'_>,
+        mut budget: Budget,
+        end: usize,
+    ) -> Result<Self, JfrError> {
+        samples.forget_indices();
+        let error = |kind| JfrError { offset: end, kind };
+        let mut labels = Vec::new();
+        let mut label_ends = Vec::new();
+        for correlation in std::mem::take(&mut samples.correlations) {
+            correlation_labels(correlation, snapshot, &mut samples, &mut budget, &mut labels).map_err(error)?;
+            label_ends.push(labels.len() as u32);
+        }
+        samples.rows.sort_by_key(|row| row.kind);
+        let (texts, ends) = std::mem::take(&mut samples.texts).finish();
+        let parts = Self {
+            texts: texts.into(),
+            ends,
+            samples,
+            labels,
+            label_ends,
+        };
+        parts.charge(&mut budget).map_err(error)?;
+        Ok(parts)
+    }
+
+    /// Takes the memory of all profiles.
+    fn charge(&self, budget: &mut Budget) -> Result<(), JfrErrorKind> {
+        let mut last_kind = vec![None; self.samples.places.len()];
+        for row in &self.samples.rows {
+            let stack = self.stack(row);
+            let labels = self.labels_of(row.correlation);
+            budget.take(SAMPLE_BYTES + stack.len() * FRAME_BYTES + labels.len() * LABEL_BYTES)?;
+            for place in stack {
+                let last = &mut last_kind[*place as usize];
+                if *last != Some(row.kind) {
+                    budget.take(PLACE_BYTES)?;
+                    *last = Some(row.kind);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Indices of places of the stack of a row, leaf first.
+    fn stack(&self, row: &Row) -> &[u32] {
+        let stack = self.samples.stacks.get(row.stack as usize).cloned().unwrap_or_default();
+        let stack = stack.start as usize..stack.end as usize;
+        self.samples.frames.get(stack).unwrap_or_default()
+    }
+
+    fn labels_of(&self, correlation: u32) -> &[(TextId, TextId)] {
+        let end = |index: Option<usize>| index.and_then(|index| self.label_ends.get(index)).copied().unwrap_or(0);
+        let index = correlation as usize;
+        let range = end(index.checked_sub(1)) as usize..end(Some(index)) as usize;
+        self.labels.get(range).unwrap_or_default()
+    }
+
+    /// A profile a kind that has samples.
+    pub(super) fn profiles(&self, about: &About) -> Vec<JfrProfile> {
+        let of_kind = |kind| {
+            let rows = &self.samples.rows;
+            let start = rows.partition_point(|row| row.kind < kind);
+            let end = rows.partition_point(|row| row.kind <= kind);
+            let rows = rows.get(start..end).filter(|rows| !rows.is_empty())?;
+            let columns = Columns::read(self.texts.clone(), |texts| {
+                let texts = std::str::from_utf8(texts)?;
+                Ok::<_, std::str::Utf8Error>(self.profile(kind, rows, about, texts))
+            });
+            let name = kind.form().name;
+            // The buffer was a string.
+            columns.ok().map(|columns| JfrProfile { name, columns })
+        };
+        Kind::ALL.into_iter().filter_map(of_kind).collect()
+    }
+
+    fn profile<'a>(&self, kind: Kind, rows: &[Row], about: &About, texts: &'a str) -> Profile<'a> {
+        let form = kind.form();
+        let period = if kind.is_time() { about.period_nanos } else { 0 };
+        let mut builder = Builder::new(Profile {
+            sample_types: form.sample_types.to_vec(),
+            period_type: form.period_type,
+            period,
+            time_nanos: about.time_nanos,
+            duration_nanos: about.duration_nanos,
+            ..Profile::default()
+        });
+        let mapping = builder.mapping(Mapping {
+            has: [true, false, true, false],
+            ..Mapping::default()
+        });
+        let text = |id| self.ends.text(texts, id);
+        let mut locations = vec![None; self.samples.places.len()];
+        let mut stack = Vec::new();
+        for row in rows {
+            stack.clear();
+            for index in self.stack(row) {
+                let location = &mut locations[*index as usize];
+                let known = *location.get_or_insert_with(|| {
+                    let place = self.samples.places[*index as usize];
+                    let function = builder.function(Function {
+                        name: text(place.function),
+                        ..Function::default()
+                    });
+                    let line = i64::from(place.line);
+                    builder.location(mapping, 0, &[Line { function, line }])
+                });
+                stack.push(known);
+            }
+            let labels = self.labels_of(row.correlation).iter();
+            let labels = labels.map(|(name, value)| SampleLabel::Text(text(*name), text(*value)));
+            let scale = if kind.is_time() { about.period_nanos } else { 1 };
+            let values = row.values.map(|value| value.saturating_mul(scale));
+            builder.sample(stack.iter().copied(), labels, &values[..form.sample_types.len()]);
+        }
+        builder.finish()
+    }
+}
+
+/// Adds the labels of what a sample was taken in: those of its context, its span, its trace.
+fn correlation_labels(
+    correlation: Correlation,
+    snapshot: &Snapshot<'_>,
+    samples: &mut Samples,
+    budget: &mut Budget,
+    labels: &mut Vec<(TextId, TextId)>,
+) -> Result<(), JfrErrorKind> {
+    let mut add = |name: &str, value: &str| {
+        budget.take(2 * size_of::<(TextId, TextId)>())?;
+        let name = samples.texts.add(&[name], budget)?;
+        labels.push((name, samples.texts.add(&[value], budget)?));
+        Ok(())
+    };
+    for (name, value) in snapshot.labels(correlation.context) {
+        add(name, value)?;
+    }
+    if correlation.span != 0 {
+        add("profile_id", &format!("{:016x}", correlation.span))?;
+    }
+    if let Some(name) = snapshot.string(correlation.span_name) {
+        add("span_name", name)?;
+    }
+    if correlation.trace != [0, 0] {
+        let [high, low] = correlation.trace;
+        add("trace_id", &format!("{high:016x}{low:016x}"))?;
+    }
+    Ok(())
+}

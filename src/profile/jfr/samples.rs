@@ -1,0 +1,143 @@
+//! What the events of all chunks add up to: values by kind, stack and labels.
+//!
+//! Functions, places in them and stacks stand here once for the whole recording, whatever numbers the chunks give them.
+
+use std::ops::Range;
+
+use hashbrown::HashMap;
+
+use crate::profile::jfr::budget::Budget;
+use crate::profile::jfr::error::JfrErrorKind;
+use crate::profile::jfr::kinds::Kind;
+use crate::profile::jfr::texts::{TextId, Texts};
+
+/// What a sample was taken in: the numbers that the recorder noted beside the stack, 0 for none.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Correlation {
+    /// A set of labels of the snapshot.
+    pub context: u64,
+    /// The span that ran, of some trace.
+    pub span: u64,
+    /// A string of the snapshot.
+    pub span_name: u64,
+    /// The two halves of the trace's id.
+    pub trace: [u64; 2],
+}
+
+/// A line of a function, 0 for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub function: TextId,
+    pub line: u32,
+}
+
+/// The sum of equal samples.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub kind: Kind,
+    /// Index in the list of stacks.
+    pub stack: u32,
+    /// Index of what it was taken in.
+    pub correlation: u32,
+    pub values: [i64; 2],
+}
+
+/// The sums while the recording is read.
+#[derive(Default)]
+pub(super) struct Samples {
+    pub texts: Texts,
+    pub places: Vec<Place>,
+    place_index: HashMap<Place, u32>,
+    /// Indices of places, leaf first, of all stacks.
+    pub frames: Vec<u32>,
+    /// Which of the frames are a stack's.
+    pub stacks: Vec<Range<u32>>,
+    pub correlations: Vec<Correlation>,
+    correlation_index: HashMap<Correlation, u32>,
+    pub rows: Vec<Row>,
+    row_index: HashMap<(Kind, u32, u32), u32>,
+}
+
+/// Bytes of memory of an entry of a list and of an index of it, with room for twice as many.
+const fn entry_bytes<Item, Key>() -> usize {
+    2 * (size_of::<Item>() + size_of::<(Key, u32)>() + 1)
+}
+
+impl Samples {
+    /// Frees what only adding needs.
+    pub(super) fn forget_indices(&mut self) {
+        self.place_index = HashMap::new();
+        self.correlation_index = HashMap::new();
+        self.row_index = HashMap::new();
+    }
+
+    /// The index of a place, known or new.
+    pub(super) fn place(&mut self, place: Place, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
+        if let Some(known) = self.place_index.get(&place) {
+            return Ok(*known);
+        }
+        budget.take(entry_bytes::<Place, Place>())?;
+        let index = self.places.len() as u32;
+        self.places.push(place);
+        self.place_index.insert(place, index);
+        Ok(index)
+    }
+
+    /// Adds a frame to the stack that is being read, below those that it has.
+    pub(super) fn push_frame(&mut self, place: u32, budget: &mut Budget) -> Result<(), JfrErrorKind> {
+        budget.take(2 * size_of::<u32>())?;
+        self.frames.push(place);
+        Ok(())
+    }
+
+    /// The index of the stack whose frames were pushed since `start`, the number of frames before them.
+    pub(super) fn stack(&mut self, start: usize, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
+        budget.take(2 * size_of::<Range<u32>>())?;
+        let index = self.stacks.len() as u32;
+        self.stacks.push(start as u32..self.frames.len() as u32);
+        Ok(index)
+    }
+
+    /// Adds values to the sum of a kind, a stack, and what the sample was taken in.
+    pub(super) fn add(
+        &mut self,
+        kind: Kind,
+        stack: u32,
+        correlation: Correlation,
+        values: [i64; 2],
+        budget: &mut Budget,
+    ) -> Result<(), JfrErrorKind> {
+        let correlation = self.correlation(correlation, budget)?;
+        let key = (kind, stack, correlation);
+        if let Some(row) = self
+            .row_index
+            .get(&key)
+            .and_then(|row| self.rows.get_mut(*row as usize))
+        {
+            for (sum, value) in row.values.iter_mut().zip(values) {
+                *sum = sum.saturating_add(value);
+            }
+            return Ok(());
+        }
+        budget.take(entry_bytes::<Row, (Kind, u32, u32)>())?;
+        self.row_index.insert(key, self.rows.len() as u32);
+        self.rows.push(Row {
+            kind,
+            stack,
+            correlation,
+            values,
+        });
+        Ok(())
+    }
+
+    fn correlation(&mut self, correlation: Correlation, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
+        if let Some(known) = self.correlation_index.get(&correlation) {
+            return Ok(*known);
+        }
+        budget.take(entry_bytes::<Correlation, Correlation>())?;
+        let index = self.correlations.len() as u32;
+        self.correlations.push(correlation);
+        self.correlation_index.insert(correlation, index);
+        Ok(index)
+    }
+}

@@ -1,0 +1,85 @@
+//! What a recording says of how it was made.
+
+use std::time::Duration;
+
+/// Which event a setting is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// Samples of execution, CPU time.
+    Execution,
+    /// Some other event, or none.
+    Other,
+}
+
+/// The settings that matter.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// What async-profiler samples by: `cpu`, `itimer`, `wall`, ...; empty for other recorders.
+    pub event: String,
+    /// Time from one sample of execution to the next, nanoseconds.
+    pub interval_nanos: Option<i64>,
+    /// Samples without a stack.
+    pub lost: u64,
+}
+
+impl Settings {
+    /// True when threads were sampled whether they ran or not.
+    pub(super) fn is_wall(&self) -> bool {
+        self.event == "wall"
+    }
+
+    /// Keeps a setting, if it matters.
+    pub(super) fn set(&mut self, of: Of, name: &str, value: &str) {
+        match name {
+            "event" => value.clone_into(&mut self.event),
+            // async-profiler's, in nanoseconds; 0 is what it chooses itself.
+            "interval" => {
+                let nanos = value.parse().ok().filter(|nanos| *nanos > 0);
+                self.interval_nanos = nanos.or(self.interval_nanos);
+            }
+            // The Java Development Kit's: `20 ms`.
+            "period" if of == Of::Execution => {
+                let nanos = period(value).and_then(|period| i64::try_from(period.as_nanos()).ok());
+                self.interval_nanos = nanos.or(self.interval_nanos);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A time of the Java Development Kit: a number, a blank, a unit.
+fn period(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_once(' ')?;
+    let number: u64 = number.parse().ok().filter(|number| *number > 0)?;
+    match unit {
+        "ns" => Some(Duration::from_nanos(number)),
+        "us" => Some(Duration::from_micros(number)),
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_those_of_the_samples_of_execution() {
+        let mut settings = Settings::default();
+        for (of, name, value, nanos) in [
+            (Of::Execution, "period", "everyChunk", None),
+            (Of::Execution, "period", "20 ms", Some(20_000_000)),
+            (Of::Other, "period", "1 s", Some(20_000_000)),
+            (Of::Execution, "period", "0 ms", Some(20_000_000)),
+            (Of::Other, "interval", "0", Some(20_000_000)),
+            (Of::Other, "interval", "10000000", Some(10_000_000)),
+        ] {
+            settings.set(of, name, value);
+            assert_eq!(settings.interval_nanos, nanos, "{name} {value}");
+        }
+        assert!(!settings.is_wall());
+        settings.set(Of::Other, "event", "wall");
+        assert!(settings.is_wall());
+    }
+}

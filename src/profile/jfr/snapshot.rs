@@ -1,0 +1,109 @@
+//! The labels that come beside a recording: sets of labels by the number that samples have as their context.
+//!
+//! In: protobuf, `contexts` (1) a map of numbers to `labels` (1), a map of numbers of strings, and `strings` (2), a
+//! map of numbers to strings. Out: the same by number.
+
+use hashbrown::HashMap;
+
+use crate::profile::jfr::budget::Budget;
+use crate::profile::jfr::error::{JfrError, JfrErrorKind};
+use crate::profile::pprof::{BYTES, DecodeError, Reader, VARINT};
+
+/// Sets of labels and their strings.
+#[derive(Default)]
+pub(super) struct Snapshot<'a> {
+    contexts: HashMap<u64, Vec<(u64, u64)>>,
+    strings: HashMap<u64, &'a str>,
+}
+
+/// Bytes of memory for an entry of a map, with room for twice as many.
+const ENTRY_BYTES: usize = 2 * size_of::<(u64, Vec<(u64, u64)>)>() + 2;
+
+impl<'a> Snapshot<'a> {
+    /// Reads the labels; no bytes are no labels.
+    pub(super) fn read(data: &'a [u8], budget: &mut Budget) -> Result<Self, JfrError> {
+        let mut snapshot = Self::default();
+        let mut reader = Reader::new(data, 0);
+        let offset = |reader: &Reader<'_>| reader.position();
+        while let Some(tag) = reader.tag().map_err(labels)? {
+            let at = offset(&reader);
+            match (tag.field, tag.wire) {
+                (1 | 2, BYTES) => {
+                    budget.take(ENTRY_BYTES).map_err(|kind| JfrError { offset: at, kind })?;
+                    let (key, value) = entry(reader.message().map_err(labels)?).map_err(labels)?;
+                    let Some(value) = value else {
+                        continue;
+                    };
+                    if tag.field == 1 {
+                        let pairs = context(value, budget)?;
+                        snapshot.contexts.insert(key, pairs);
+                    } else if let Ok(text) = std::str::from_utf8(value.rest()) {
+                        snapshot.strings.insert(key, text);
+                    }
+                }
+                _ => reader.skip(tag).map_err(labels)?,
+            }
+        }
+        Ok(snapshot)
+    }
+
+    /// The labels of a context, as names and values.
+    pub(super) fn labels(&self, context: u64) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let pairs = self.contexts.get(&context).map_or(&[][..], Vec::as_slice);
+        pairs.iter().filter_map(|(name, value)| {
+            let name = self.string(*name)?;
+            Some((name, self.string(*value)?))
+        })
+    }
+
+    /// A string by its number.
+    pub(super) fn string(&self, key: u64) -> Option<&'a str> {
+        self.strings.get(&key).copied().filter(|text| !text.is_empty())
+    }
+}
+
+fn labels(error: DecodeError) -> JfrError {
+    JfrError {
+        offset: error.offset,
+        kind: JfrErrorKind::Labels(error),
+    }
+}
+
+/// Key and value of an entry of a map. The value is a message or a string.
+fn entry<'a>(mut entry: Reader<'a>) -> Result<(u64, Option<Reader<'a>>), DecodeError> {
+    let (mut key, mut value) = (0, None);
+    while let Some(tag) = entry.tag()? {
+        match (tag.field, tag.wire) {
+            (1, VARINT) => key = entry.varint()?,
+            (2, BYTES) => value = Some(entry.message()?),
+            _ => entry.skip(tag)?,
+        }
+    }
+    Ok((key, value))
+}
+
+/// The pairs of a set of labels.
+fn context(mut context: Reader<'_>, budget: &mut Budget) -> Result<Vec<(u64, u64)>, JfrError> {
+    let mut pairs = Vec::new();
+    while let Some(tag) = context.tag().map_err(labels)? {
+        let at = context.position();
+        if (tag.field, tag.wire) != (1, BYTES) {
+            context.skip(tag).map_err(labels)?;
+            continue;
+        }
+        budget
+            .take(2 * size_of::<(u64, u64)>())
+            .map_err(|kind| JfrError { offset: at, kind })?;
+        let mut pair = context.message().map_err(labels)?;
+        let mut numbers = (0, 0);
+        while let Some(tag) = pair.tag().map_err(labels)? {
+            match (tag.field, tag.wire) {
+                (1, VARINT) => numbers.0 = pair.varint().map_err(labels)?,
+                (2, VARINT) => numbers.1 = pair.varint().map_err(labels)?,
+                _ => pair.skip(tag).map_err(labels)?,
+            }
+        }
+        pairs.push(numbers);
+    }
+    Ok(pairs)
+}

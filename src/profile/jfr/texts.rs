@@ -1,0 +1,104 @@
+//! All texts that profiles of a recording refer to, one after the other in one buffer.
+//!
+//! Strings of a recording may be in any encoding, and a name is made of two of them, so they cannot be borrowed from
+//! it.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::profile::jfr::budget::Budget;
+use crate::profile::jfr::error::JfrErrorKind;
+
+/// The number of a text in the buffer.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct TextId(u32);
+
+/// The texts while the recording is read.
+#[derive(Default)]
+pub(super) struct Texts {
+    buffer: String,
+    /// Where each ends; it begins where the one before ends.
+    ends: Vec<u32>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+/// Bytes of memory for a text beyond its characters: its end, its row in the index, room for twice as many.
+const ROW_BYTES: usize = 24;
+
+impl Texts {
+    /// The text made of `parts`. Each call costs what its characters take, known or not, so that the budget bounds the
+    /// work, too.
+    pub(super) fn add(&mut self, parts: &[&str], budget: &mut Budget) -> Result<TextId, JfrErrorKind> {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        budget.take(length + ROW_BYTES)?;
+        let start = self.buffer.len();
+        self.buffer.extend(parts.iter().copied());
+        let Self {
+            buffer,
+            ends,
+            index,
+            hasher,
+        } = self;
+        let text = |id: u32| slice(buffer, ends, id);
+        let added = &buffer[start..];
+        let hash = hasher.hash_one(added);
+        if let Some(known) = index.find(hash, |id| text(*id) == added) {
+            let known = *known;
+            buffer.truncate(start);
+            return Ok(TextId(known));
+        }
+        let id = ends.len() as u32;
+        index.insert_unique(hash, id, |id| hasher.hash_one(slice(buffer, ends, *id)));
+        ends.push(buffer.len() as u32);
+        Ok(TextId(id))
+    }
+
+    /// The buffer, and where each text ends.
+    pub(super) fn finish(self) -> (String, Ends) {
+        (self.buffer, Ends(self.ends))
+    }
+}
+
+/// Where the texts of a buffer end.
+pub(super) struct Ends(Vec<u32>);
+
+impl Ends {
+    /// A text of the buffer by its number.
+    pub(super) fn text<'a>(&self, buffer: &'a str, text: TextId) -> &'a str {
+        slice(buffer, &self.0, text.0)
+    }
+}
+
+fn slice<'a>(buffer: &'a str, ends: &[u32], id: u32) -> &'a str {
+    let id = id as usize;
+    let start = id
+        .checked_sub(1)
+        .and_then(|before| ends.get(before))
+        .copied()
+        .unwrap_or(0);
+    let end = ends.get(id).copied().unwrap_or(start);
+    buffer.get(start as usize..end as usize).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_are_one_and_all_come_back() {
+        let mut texts = Texts::default();
+        let mut budget = Budget::of_recording(1 << 20);
+        let ids: Vec<TextId> = (0..1000)
+            .map(|number| texts.add(&["a", &(number % 500).to_string()], &mut budget).unwrap())
+            .collect();
+        assert_eq!(ids[..500], ids[500..]);
+        let none = texts.add(&[], &mut budget).unwrap();
+        let (buffer, ends) = texts.finish();
+        for (number, id) in ids[..500].iter().enumerate() {
+            assert_eq!(ends.text(&buffer, *id), format!("a{number}"));
+        }
+        assert_eq!(ends.text(&buffer, none), "");
+    }
+}

@@ -1,0 +1,208 @@
+//! The types of a chunk: what fields a value has, in which order, and how to pass over it.
+//!
+//! In: classes as the metadata describes them. Out: values read as a handful of numbers, the rest passed.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::profile::jfr::budget::Budget;
+use crate::profile::jfr::error::{JfrError, JfrErrorKind};
+use crate::profile::jfr::reader::Reader;
+
+/// Deepest nesting of values: stack trace, frame; real ones have three levels.
+const MAX_NESTING: usize = 16;
+
+/// A type with its fields, in their order.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub name: Arc<str>,
+    pub fields: Vec<Field>,
+}
+
+/// A field of a type, by its name.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub name: Arc<str>,
+    /// Number of the type of its values.
+    pub type_id: u64,
+    /// How one value is written.
+    pub form: Form,
+    pub is_constant: bool,
+    pub count: Count,
+}
+
+/// How a value is written.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The metadata does not describe it.
+    #[default]
+    Unknown,
+    Byte,
+    /// A compressed number, or the number of a constant.
+    Number,
+    /// So many bytes, not compressed.
+    Fixed(u8),
+    Text,
+    /// Its fields, one after the other; the index of the class.
+    Fields(u32),
+}
+
+/// How many values a field has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Count {
+    One,
+    /// Their number before them.
+    Array,
+}
+
+/// The types of a chunk by their numbers.
+#[derive(Default)]
+pub(super) struct Types {
+    classes: Vec<Class>,
+    by_id: HashMap<u64, u32>,
+}
+
+/// Which fields of a class are of interest: for each field that is read, the place of its number.
+pub(super) struct Pick {
+    class: u32,
+    places: Vec<Option<u8>>,
+}
+
+impl Types {
+    /// Adds a class; the last of a number wins.
+    pub(super) fn add(&mut self, id: u64, class: Class) {
+        self.by_id.insert(id, self.classes.len() as u32);
+        self.classes.push(class);
+    }
+
+    /// Finds the form of each field, when all classes are there.
+    pub(super) fn link(&mut self) {
+        let forms: Vec<Form> = (0..)
+            .zip(&self.classes)
+            .map(|(index, class)| form(index, &class.name))
+            .collect();
+        for field in self.classes.iter_mut().flat_map(|class| &mut class.fields) {
+            field.form = if field.is_constant {
+                Form::Number
+            } else {
+                let class = self.by_id.get(&field.type_id);
+                class
+                    .and_then(|class| forms.get(*class as usize).copied())
+                    .unwrap_or_default()
+            };
+        }
+    }
+
+    /// How a value of a type is written.
+    pub(super) fn form(&self, id: u64) -> Form {
+        match self.by_id.get(&id) {
+            Some(index) => form(*index, &self.classes[*index as usize].name),
+            None => Form::Unknown,
+        }
+    }
+
+    /// All classes with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Class)> {
+        self.by_id
+            .iter()
+            .map(|(id, index)| (*id, &self.classes[*index as usize]))
+    }
+
+    /// What is needed to read the fields `names` of a type and no more: field `names[i]` becomes number `i`.
+    pub(super) fn pick(&self, id: u64, names: &[&str]) -> Option<Pick> {
+        let mut pick = self.pick_all(id, names)?;
+        let used = pick.places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        pick.places.truncate(used);
+        Some(pick)
+    }
+
+    /// The same, and all other fields are passed: for values that others follow.
+    pub(super) fn pick_all(&self, id: u64, names: &[&str]) -> Option<Pick> {
+        let class = *self.by_id.get(&id)?;
+        let fields = &self.classes[class as usize].fields;
+        let place = |field: &Field| {
+            let place = names.iter().position(|name| **name == *field.name)?;
+            u8::try_from(place).ok()
+        };
+        let places = fields.iter().map(place).collect();
+        Some(Pick { class, places })
+    }
+
+    /// Reads the picked fields of a value and stops after the last. Of a string or an array the number is its position;
+    /// a field that is not there leaves its number as it was.
+    pub(super) fn read(
+        &self,
+        reader: &mut Reader<'_>,
+        pick: &Pick,
+        budget: &mut Budget,
+        numbers: &mut [u64],
+    ) -> Result<(), JfrError> {
+        let fields = &self.classes[pick.class as usize].fields;
+        for (field, place) in fields.iter().zip(&pick.places) {
+            let number = place.and_then(|place| numbers.get_mut(usize::from(place)));
+            match (number, field.form, field.count) {
+                (Some(number), Form::Number, Count::One) => *number = reader.number()?,
+                (Some(number), Form::Byte, Count::One) => *number = u64::from(reader.byte()?),
+                (number, form, count) => {
+                    if let Some(number) = number {
+                        *number = reader.position() as u64;
+                    }
+                    self.pass(reader, form, count, budget, 0)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over a value of a type.
+    pub(super) fn pass_one(&self, reader: &mut Reader<'_>, form: Form, budget: &mut Budget) -> Result<(), JfrError> {
+        self.pass(reader, form, Count::One, budget, 0)
+    }
+
+    fn pass(
+        &self,
+        reader: &mut Reader<'_>,
+        form: Form,
+        count: Count,
+        budget: &mut Budget,
+        depth: usize,
+    ) -> Result<(), JfrError> {
+        if depth > MAX_NESTING {
+            return Err(reader.error(JfrErrorKind::Nesting(MAX_NESTING)));
+        }
+        let count = match count {
+            Count::One => 1,
+            Count::Array => reader.number()?,
+        };
+        for _ in 0..count {
+            budget.step().map_err(|kind| reader.error(kind))?;
+            match form {
+                Form::Byte => drop(reader.byte()?),
+                Form::Number => drop(reader.number()?),
+                Form::Fixed(length) => drop(reader.bytes(u64::from(length))?),
+                Form::Text => drop(reader.text()?),
+                Form::Unknown => return Err(reader.error(JfrErrorKind::UnknownType(0))),
+                Form::Fields(class) => {
+                    let fields = self.classes.get(class as usize).map(|class| class.fields.as_slice());
+                    for field in fields.unwrap_or_default() {
+                        self.pass(reader, field.form, field.count, budget, depth + 1)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a value of the class `name`, which stands at `index`, is written.
+fn form(index: u32, name: &str) -> Form {
+    match name {
+        "boolean" | "byte" => Form::Byte,
+        "char" | "short" | "int" | "long" => Form::Number,
+        "float" => Form::Fixed(4),
+        "double" => Form::Fixed(8),
+        "java.lang.String" => Form::Text,
+        _ => Form::Fields(index),
+    }
+}

@@ -1,0 +1,80 @@
+//! Recordings of Java Flight Recorder, bare or in a form with a snapshot of labels: a profile a kind of event.
+//!
+//! Names and types are Pyroscope's. Times are those of the query, or the recording's own when the query has none.
+
+use bytes::Bytes;
+
+use crate::profile::DecodedProfile;
+use crate::profile::jfr::{self, About, Recording};
+use crate::profile::pprof::{self, GzipError};
+use crate::wire::connect::ConnectError;
+use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
+use crate::wire::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
+
+/// Recordings under their one name.
+pub(crate) static JFR: Format = Format {
+    names: &["jfr"],
+    field: "jfr",
+    is_like: |body| body.starts_with(b"FLR\0"),
+    memory,
+    read,
+};
+
+/// Field of a form with the snapshot of labels.
+const LABELS: &str = "labels";
+
+const SECOND_NANOS: i64 = 1_000_000_000;
+
+fn memory(payload: &Payload, opening: Opening) -> Result<usize, ConnectError> {
+    let parts = [Some(&payload.content), payload.field(LABELS)].into_iter().flatten();
+    let mut plain: usize = 0;
+    for part in parts {
+        if !pprof::is_gzip(part) && part.len() > opening.limit() {
+            return Err(too_large(opening.limit()));
+        }
+        plain = plain.saturating_add(opening.bytes(part));
+    }
+    Ok(plain.saturating_add(jfr::max_bytes(plain)))
+}
+
+fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
+    let file = open(&payload.content, opening)?;
+    let snapshot = payload
+        .field(LABELS)
+        .map_or(Ok(Bytes::new()), |part| open(part, opening))?;
+    let recording = Recording::read(&file, &snapshot)
+        .map_err(|error| ConnectError::invalid(format!("cannot read the profile as JFR: {error}")).with_status(422))?;
+    let period_nanos = match (query.sample_rate, recording.interval_nanos()) {
+        (None, Some(interval)) => interval,
+        (rate, _) => SECOND_NANOS
+            .checked_div(i64::from(rate.unwrap_or(DEFAULT_SAMPLE_RATE)))
+            .unwrap_or(0),
+    };
+    let (time_nanos, duration_nanos) = match query.duration_nanos() {
+        0 => (recording.start_nanos(), recording.duration_nanos()),
+        duration => (query.from_nanos, duration),
+    };
+    let about = About {
+        time_nanos,
+        duration_nanos,
+        period_nanos,
+    };
+    let profiles = recording.profiles(&about).into_iter();
+    let decoded = profiles.map(|profile| DecodedProfile {
+        labels: labels(query, &query.app, profile.name).with("jfr_event", recording.event()),
+        id: "".into(),
+        columns: profile.columns,
+        pprof: None,
+    });
+    Ok(decoded.collect())
+}
+
+/// The bytes of a part, opened when it is compressed.
+fn open(part: &Bytes, opening: Opening) -> Result<Bytes, ReadError> {
+    let (room, limit) = (opening.bytes(part), opening.limit());
+    pprof::gunzip(part, room).map_err(|error| match error {
+        GzipError::TooLarge { .. } if room < limit => ReadError::LargerThanAnnounced,
+        GzipError::TooLarge { .. } => too_large(limit).into(),
+        GzipError::Corrupt(_) => ConnectError::invalid(error.to_string()).into(),
+    })
+}
