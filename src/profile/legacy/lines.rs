@@ -1,0 +1,207 @@
+//! The lines of a textual profile: numbers and addresses of a stack, its labels, and its frames by name.
+
+use crate::profile::legacy::error::LegacyError;
+use crate::profile::pprof::{Builder, Function, Line, Location, SampleLabel};
+
+/// What the numbers of a stack are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `1: 2 [3: 4] @`: objects and bytes in use, then allocated.
+    Heap,
+    /// `1 @`: how many have the stack.
+    Count,
+    /// `1 2 @`: cycles, and how many waits.
+    Contention,
+}
+
+impl Form {
+    /// How messages call a line of this form.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Heap => "stack with objects and bytes",
+            Self::Count => "stack with a count",
+            Self::Contention => "stack with cycles and a count",
+        }
+    }
+
+    /// The numbers before the `@`; those that there are not are 0.
+    fn numbers(self, text: &str) -> Option<[i64; 4]> {
+        let expected = match self {
+            Self::Heap => 4,
+            Self::Count => 1,
+            Self::Contention => 2,
+        };
+        let mut numbers = [0; 4];
+        let is_between = |letter: char| letter.is_ascii_whitespace() || (self == Self::Heap && ":[]".contains(letter));
+        let mut found = 0;
+        for number in text.split(is_between).filter(|text| !text.is_empty()) {
+            *numbers.get_mut(found)? = number.parse().ok()?;
+            found += 1;
+        }
+        (found == expected).then_some(numbers)
+    }
+}
+
+/// One stack with what was counted of it.
+pub(super) struct Stack<'a> {
+    pub(super) numbers: [i64; 4],
+    /// Addresses, leaf first, as they stand in the text.
+    addresses: &'a str,
+    labels: &'a str,
+    /// Lines with names, leaf first.
+    named: Vec<&'a str>,
+}
+
+/// A text, read line by line.
+pub(super) struct Lines<'a> {
+    rest: &'a str,
+    /// Lines that have been read.
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { rest: text, number: 0 }
+    }
+
+    /// Number of the line that was read last, from 1.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(super) fn next_line(&mut self) -> Option<&'a str> {
+        let line = self.peek()?;
+        self.skip();
+        Some(line)
+    }
+
+    /// A line `name=value`, if it is the next one.
+    pub(super) fn setting(&mut self) -> Option<(&'a str, &'a str)> {
+        let line = self.peek()?;
+        let (name, value) = line
+            .split_once('=')
+            .filter(|_| !line.starts_with('#') && !line.contains('@'))?;
+        self.skip();
+        Some((name.trim(), value.trim()))
+    }
+
+    /// The next stack; none at the end of all stacks.
+    pub(super) fn stack(&mut self, form: Form) -> Result<Option<Stack<'a>>, LegacyError> {
+        // Statistics of memory are comments, too.
+        while self.peek().is_some_and(|line| line.is_empty() || line.starts_with('#')) {
+            self.skip();
+        }
+        let Some(line) = self
+            .next_line()
+            .filter(|line| !line.starts_with("---") && !line.ends_with(':'))
+        else {
+            return Ok(None);
+        };
+        let wrong = || LegacyError::Line(self.number, form.name());
+        let (numbers, addresses) = line.split_once('@').ok_or_else(wrong)?;
+        let mut stack = Stack {
+            numbers: form.numbers(numbers).ok_or_else(wrong)?,
+            addresses,
+            labels: "",
+            named: Vec::new(),
+        };
+        if stack
+            .addresses
+            .split_ascii_whitespace()
+            .any(|address| number(address).is_none())
+        {
+            return Err(wrong());
+        }
+        while let Some(comment) = self.peek().and_then(|line| line.strip_prefix('#')) {
+            self.skip();
+            match comment.trim_start().strip_prefix("labels:") {
+                Some(labels) => stack.labels = labels,
+                None => stack.named.push(comment),
+            }
+        }
+        Ok(Some(stack))
+    }
+
+    fn peek(&self) -> Option<&'a str> {
+        let line = self.rest.split('\n').next()?;
+        (!self.rest.is_empty()).then(|| line.trim_end())
+    }
+
+    fn skip(&mut self) {
+        self.number += 1;
+        self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest);
+    }
+}
+
+impl<'a> Stack<'a> {
+    /// How many frames it has at most.
+    pub(super) fn frames(&self) -> usize {
+        self.named.len().max(self.addresses.split_ascii_whitespace().count())
+    }
+
+    /// Its locations, leaf first.
+    pub(super) fn locations(&self, builder: &mut Builder<'a>) -> Vec<u32> {
+        let named: Vec<u32> = self.named.iter().filter_map(|line| location(line, builder)).collect();
+        if !named.is_empty() {
+            return named;
+        }
+        let addresses = self.addresses.split_ascii_whitespace().filter_map(number).enumerate();
+        let unnamed = addresses.map(|(index, address)| {
+            // A caller is where it goes on after its call: one before that is the call.
+            let address = if index > 0 { address.saturating_sub(1) } else { address };
+            builder.location(Location::NO_MAPPING, address, &[])
+        });
+        unnamed.collect()
+    }
+
+    /// Its labels, `{"name":"value", ...}`. What stands between quotes is taken as it is; a label without a value is
+    /// left out, for pprof has no such text.
+    pub(super) fn labels(&self) -> impl Iterator<Item = SampleLabel<'a>> {
+        let mut rest = self.labels;
+        let pairs = std::iter::from_fn(move || {
+            let (name, behind) = quoted(rest)?;
+            let (value, behind) = quoted(behind.trim_start().strip_prefix(':')?)?;
+            rest = behind;
+            Some((name, value))
+        });
+        pairs
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| SampleLabel::Text(name, value))
+    }
+}
+
+/// The location of a line with a name: `0x4a1b2b  main.work+0x2b  /src/main.go:12`. None for a line without a name.
+fn location<'a>(line: &'a str, builder: &mut Builder<'a>) -> Option<u32> {
+    let mut cells = line.split('\t').map(str::trim).filter(|cell| !cell.is_empty());
+    let address = number(cells.next()?)?;
+    let name = cells.next()?;
+    let name = name.rsplit_once("+0x").map_or(name, |(name, _)| name);
+    let place = cells.next().unwrap_or_default();
+    let (file, line) = match place.rsplit_once(':') {
+        Some((file, line)) => (file, line.parse().unwrap_or(0)),
+        None => (place, 0),
+    };
+    let function = builder.function(Function {
+        name,
+        system_name: name,
+        file,
+        start_line: 0,
+    });
+    Some(builder.location(Location::NO_MAPPING, address, &[Line { function, line }]))
+}
+
+/// The text between the first two quotes, and what follows; a quote after a backslash is none.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let (_, text) = text.split_once('"')?;
+    let mut is_escaped = false;
+    let end = text.find(|letter| {
+        let is_end = letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        is_end
+    })?;
+    Some((&text[..end], &text[end + 1..]))
+}
+
+fn number(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}

@@ -1,0 +1,190 @@
+//! Profiles as text, as Go's `net/http/pprof` writes them for people (`debug=1`): heap, counts of stacks such as
+//! goroutine and threadcreate, block and mutex.
+//!
+//! In: the text. Out: a profile that borrows from it. Frames come from the lines with names (`#`), as many as Go shows;
+//! where a stack has none, from its addresses. Values are scaled as `go tool pprof` scales them. What follows the
+//! stacks, such as statistics of memory, is passed over. The binary form of CPU profiles is not read.
+
+mod error;
+mod lines;
+
+use crate::profile::legacy::lines::{Lines, Stack};
+use crate::profile::pprof::{Builder, Profile, ValueType};
+
+pub use error::LegacyError;
+
+/// Most stacks and frames of a text: what is made of it stays below 200 MiB.
+const MAX_STACKS: usize = 1 << 18;
+const MAX_FRAMES: usize = 1 << 20;
+/// Longest first line, in bytes: a name and some numbers.
+const MAX_HEADER: usize = 256;
+const SECOND_NANOS: f64 = 1e9;
+
+/// What a text counts, by its first line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind<'a> {
+    /// Objects and bytes, in use and allocated, of which one in so many bytes is sampled.
+    Heap { rate: i64 },
+    /// How many of something have each stack.
+    Count(&'a str),
+    /// Waits and their length in cycles.
+    Contention,
+    /// The same of mutexes: Go has scaled it by the sampling period already.
+    Mutex,
+}
+
+/// True for what begins as such a profile does.
+pub fn is_like(data: &[u8]) -> bool {
+    let line = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.len() <= MAX_HEADER && std::str::from_utf8(line).is_ok_and(|line| Kind::of(line).is_some())
+}
+
+/// Reads a profile from the text of one answer.
+pub fn read(data: &[u8]) -> Result<Profile<'_>, LegacyError> {
+    let text = std::str::from_utf8(data).map_err(|_| LegacyError::NotText)?;
+    let mut lines = Lines::new(text);
+    let kind = lines.next_line().and_then(Kind::of).ok_or(LegacyError::Header)?;
+    let scale = match kind {
+        Kind::Contention | Kind::Mutex => Scale::read(&mut lines, kind)?,
+        Kind::Heap { .. } | Kind::Count(_) => Scale::default(),
+    };
+    let mut builder = Builder::new(kind.profile());
+    let (mut stacks, mut frames) = (0, 0);
+    while let Some(stack) = lines.stack(kind.form())? {
+        stacks += 1;
+        frames += stack.frames();
+        for (count, limit, what) in [(stacks, MAX_STACKS, "stacks"), (frames, MAX_FRAMES, "frames")] {
+            if count > limit {
+                return Err(LegacyError::TooMany(limit, what));
+            }
+        }
+        let values = kind.values(&stack, &scale);
+        let locations = stack.locations(&mut builder);
+        builder.sample(locations, stack.labels(), &values);
+    }
+    Ok(builder.finish())
+}
+
+impl<'a> Kind<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        if line.len() > MAX_HEADER {
+            return None;
+        }
+        match line.trim_end() {
+            "--- contention:" => return Some(Self::Contention),
+            "--- mutex:" => return Some(Self::Mutex),
+            _ => {}
+        }
+        let (name, rest) = line.split_once(" profile: ")?;
+        if name == "heap" {
+            let (_, rate) = rest.split_once("@ heap/")?;
+            // Go writes twice the rate, for historical reasons.
+            return Some(Self::Heap {
+                rate: rate.trim().parse::<i64>().ok()? / 2,
+            });
+        }
+        let count = rest.trim_end().strip_prefix("total ")?;
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        (is_name && count.parse::<u64>().is_ok()).then_some(Self::Count(name))
+    }
+
+    /// What the numbers of a stack are, for messages.
+    fn form(self) -> lines::Form {
+        match self {
+            Self::Heap { .. } => lines::Form::Heap,
+            Self::Count(_) => lines::Form::Count,
+            Self::Contention | Self::Mutex => lines::Form::Contention,
+        }
+    }
+
+    /// What a profile of this kind says of itself.
+    fn profile(self) -> Profile<'a> {
+        let kind = |kind, unit| ValueType { kind, unit };
+        let (sample_types, period_type, period) = match self {
+            Self::Heap { rate } => (
+                vec![
+                    kind("alloc_objects", "count"),
+                    kind("alloc_space", "bytes"),
+                    kind("inuse_objects", "count"),
+                    kind("inuse_space", "bytes"),
+                ],
+                kind("space", "bytes"),
+                rate,
+            ),
+            Self::Count(name) => (vec![kind(name, "count")], kind(name, "count"), 1),
+            Self::Contention | Self::Mutex => (
+                vec![kind("contentions", "count"), kind("delay", "nanoseconds")],
+                kind("contentions", "count"),
+                1,
+            ),
+        };
+        Profile {
+            sample_types,
+            period_type,
+            period,
+            ..Profile::default()
+        }
+    }
+
+    /// The values of a stack, one for each sample type.
+    fn values(self, stack: &Stack<'_>, scale: &Scale) -> Vec<i64> {
+        match (self, stack.numbers) {
+            (Self::Heap { rate }, [in_use, bytes_in_use, allocated, bytes_allocated]) => {
+                let all = unsampled(allocated, bytes_allocated, rate);
+                let now = unsampled(in_use, bytes_in_use, rate);
+                vec![all.0, all.1, now.0, now.1]
+            }
+            (Self::Count(_), [count, ..]) => vec![count],
+            (Self::Contention | Self::Mutex, [cycles, count, ..]) => {
+                let delay = cycles as f64 * scale.period as f64 * SECOND_NANOS / scale.cycles_per_second;
+                vec![count.saturating_mul(scale.period), delay as i64]
+            }
+        }
+    }
+}
+
+/// How the numbers of a contention profile become waits and nanoseconds.
+struct Scale {
+    cycles_per_second: f64,
+    period: i64,
+}
+
+/// Cycles that are nanoseconds, every wait.
+impl Default for Scale {
+    fn default() -> Self {
+        Self {
+            cycles_per_second: SECOND_NANOS,
+            period: 1,
+        }
+    }
+}
+
+impl Scale {
+    /// Reads the lines `name=value` before the stacks.
+    fn read(lines: &mut Lines<'_>, kind: Kind<'_>) -> Result<Self, LegacyError> {
+        let mut scale = Self::default();
+        while let Some((name, value)) = lines.setting() {
+            let value = value.parse::<i64>().ok().filter(|value| *value > 0);
+            match (name, value) {
+                ("cycles/second", Some(value)) => scale.cycles_per_second = value as f64,
+                ("sampling period", Some(value)) if kind == Kind::Contention => scale.period = value,
+                ("cycles/second", None) => return Err(LegacyError::Line(lines.number(), "number of cycles")),
+                _ => {}
+            }
+        }
+        Ok(scale)
+    }
+}
+
+/// Objects and bytes, of those that were sampled: an object is in the sample the more likely the larger it is.
+fn unsampled(objects: i64, bytes: i64, rate: i64) -> (i64, i64) {
+    if objects == 0 || bytes == 0 || rate <= 1 {
+        return (objects, bytes);
+    }
+    let size = bytes as f64 / objects as f64;
+    let scale = 1.0 / (1.0 - (-size / rate as f64).exp());
+    ((objects as f64 * scale) as i64, (bytes as f64 * scale) as i64)
+}
+
+#[cfg(test)]
+mod tests;
