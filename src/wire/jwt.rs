@@ -1,0 +1,65 @@
+//! Signed claims (JSON Web Tokens, RFC 7519) by which a service account shows who it is.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde_json::{Value, json};
+
+/// Signs claims with an RSA key in PEM (PKCS #8), by RS256. The error does not show the key.
+pub(crate) fn sign_rs256(key: &str, key_id: Option<&str>, claims: &Value) -> Result<String, String> {
+    let der = PrivatePkcs8KeyDer::from_pem_slice(key.as_bytes());
+    let der = der.map_err(|error| format!("the private key is not PEM: {error}"))?;
+    let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der());
+    let pair = pair.map_err(|error| format!("the private key is not one of RSA: {error}"))?;
+    let mut header = json!({ "alg": "RS256", "typ": "JWT" });
+    if let Some(id) = key_id {
+        header["kid"] = json!(id);
+    }
+    let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    let text = format!(
+        "{}.{}",
+        encode(header.to_string().as_bytes()),
+        encode(claims.to_string().as_bytes())
+    );
+    let mut signature = vec![0; pair.public().modulus_len()];
+    let signed = pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), text.as_bytes(), &mut signature);
+    signed.map_err(|_| "the claims cannot be signed".to_owned())?;
+    Ok(format!("{text}.{}", encode(&signature)))
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
+
+    use super::*;
+
+    /// Made for this test by `openssl genpkey -algorithm RSA`.
+    const KEY: &str = include_str!("testdata/service_account.pem");
+
+    #[test]
+    fn the_signature_is_that_of_the_key() {
+        let token = sign_rs256(KEY, Some("k1"), &json!({ "iss": "me" })).unwrap();
+        let (text, signature) = token.rsplit_once('.').unwrap();
+        let decode = |text: &str| String::from_utf8(URL_SAFE_NO_PAD.decode(text).unwrap()).unwrap();
+        let (header, claims) = text.split_once('.').unwrap();
+        assert_eq!(decode(header), r#"{"alg":"RS256","kid":"k1","typ":"JWT"}"#);
+        assert_eq!(decode(claims), r#"{"iss":"me"}"#);
+        let der = PrivatePkcs8KeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
+        let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()).unwrap();
+        let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, pair.public_key().as_ref());
+        let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+        public.verify(text.as_bytes(), &signature).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_without_being_shown() {
+        let error = sign_rs256("hush", None, &json!({})).unwrap_err();
+        assert!(
+            error.starts_with("the private key is not PEM") && !error.contains("hush"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! The messages of ZooKeeper's protocol, in its own encoding: big-endian numbers, and texts, bytes and lists behind
+//! their lengths. Each travels behind a length of four bytes.
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut, TryGetError};
+
+/// Number of the replies that tell of changes.
+pub(super) const EVENT: i32 = -1;
+/// Number of a ping and of its reply.
+pub(super) const PING: i32 = -2;
+/// Error: there is no such node.
+pub(super) const NO_NODE: i32 = -101;
+
+/// Longest message that is read, in bytes: a node with some hundred thousand children.
+pub(super) const MAX_MESSAGE: usize = 16 << 20;
+/// The size of a session's password.
+const PASSWORD: [u8; 16] = [0; 16];
+
+/// What is asked about a node. Each also watches it.
+#[derive(Clone, Copy)]
+pub(super) enum Question {
+    Exists,
+    Data,
+    Children,
+}
+
+/// The beginning of a reply.
+pub(super) struct Header {
+    pub(super) number: i32,
+    pub(super) error: i32,
+}
+
+/// A new session of this length, in milliseconds.
+pub(super) fn connect(timeout: i32) -> BytesMut {
+    framed(|out| {
+        out.put_i32(0);
+        out.put_i64(0);
+        out.put_i32(timeout);
+        out.put_i64(0);
+        put_bytes(out, &PASSWORD);
+        out.put_u8(0);
+    })
+}
+
+/// The length of the session, in milliseconds; zero when there is none.
+pub(super) fn connected(mut message: Bytes) -> Result<i32, TryGetError> {
+    message.try_get_i32()?;
+    message.try_get_i32()
+}
+
+pub(super) fn question(number: i32, question: Question, path: &str) -> BytesMut {
+    framed(|out| {
+        out.put_i32(number);
+        out.put_i32(match question {
+            Question::Exists => 3,
+            Question::Data => 4,
+            Question::Children => 8,
+        });
+        put_bytes(out, path.as_bytes());
+        // Tell of the next change.
+        out.put_u8(1);
+    })
+}
+
+pub(super) fn ping() -> BytesMut {
+    framed(|out| {
+        out.put_i32(PING);
+        out.put_i32(11);
+    })
+}
+
+/// Takes a whole message from what was received, if there is one. An error has the length of one that is too long.
+pub(super) fn message(input: &mut BytesMut) -> Result<Option<Bytes>, usize> {
+    let Some(length) = input.first_chunk::<4>() else {
+        return Ok(None);
+    };
+    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+    if length > MAX_MESSAGE {
+        return Err(length);
+    }
+    if input.len() < 4 + length {
+        return Ok(None);
+    }
+    input.advance(4);
+    Ok(Some(input.split_to(length).freeze()))
+}
+
+/// Takes the beginning of a reply; the transaction that it names is of no use here.
+pub(super) fn header(message: &mut Bytes) -> Result<Header, TryGetError> {
+    let number = message.try_get_i32()?;
+    message.try_get_i64()?;
+    let error = message.try_get_i32()?;
+    Ok(Header { number, error })
+}
+
+/// The path that an event is about; empty when it is about the session.
+pub(super) fn event(message: &mut Bytes) -> Result<String, TryGetError> {
+    message.try_get_i32()?;
+    message.try_get_i32()?;
+    text(message)
+}
+
+/// The bytes of a node. Null, which a node may hold, is none.
+pub(super) fn data(message: &mut Bytes) -> Result<Bytes, TryGetError> {
+    let length = message.try_get_i32()?;
+    let length = usize::try_from(length).unwrap_or_default();
+    if message.len() < length {
+        let (requested, available) = (length, message.len());
+        return Err(TryGetError { requested, available });
+    }
+    Ok(message.split_to(length))
+}
+
+/// The names of a node's children.
+pub(super) fn children(message: &mut Bytes) -> Result<Vec<String>, TryGetError> {
+    let count = message.try_get_i32()?;
+    (0..count).map(|_| text(message)).collect()
+}
+
+fn text(message: &mut Bytes) -> Result<String, TryGetError> {
+    data(message).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
+    // A path of the configuration is far shorter than what fits.
+    out.put_i32(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
+    out.put_slice(bytes);
+}
+
+fn framed(write: impl FnOnce(&mut BytesMut)) -> BytesMut {
+    let mut body = BytesMut::new();
+    write(&mut body);
+    let mut message = BytesMut::with_capacity(4 + body.len());
+    message.put_u32(u32::try_from(body.len()).unwrap_or(u32::MAX));
+    message.put_slice(&body);
+    message
+}

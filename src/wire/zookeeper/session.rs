@@ -1,0 +1,254 @@
+//! A session: its connection, questions in flight, pings, and the changes that were told of.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut, TryGetError};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use crate::wire::zookeeper::messages::{self, EVENT, Header, MAX_MESSAGE, NO_NODE, PING, Question};
+
+/// Nodes that are asked for before answers are read.
+const AT_ONCE: usize = 64;
+
+/// Why a session could not be had, or ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ZooKeeperError {
+    /// None of the servers gave a session.
+    #[error("cannot connect to zookeeper: {0}")]
+    Connect(String),
+    /// The connection to the server broke.
+    #[error("zookeeper at {0}: {1}")]
+    Lost(Arc<str>, io::Error),
+    /// The server sent nothing for as long as the session may be silent.
+    #[error("zookeeper at {0}: no answer in {1:?}")]
+    Silent(Arc<str>, Duration),
+    /// The server sent what is not of the protocol.
+    #[error("zookeeper at {0}: {1}")]
+    Wrong(Arc<str>, String),
+    /// A question about a node was refused.
+    #[error("zookeeper at {server} refuses `{path}`: error {code}")]
+    Refused {
+        /// The server that was asked.
+        server: Arc<str>,
+        /// The node that was asked for.
+        path: String,
+        /// The error of the protocol, such as -102 for a node that may not be read.
+        code: i32,
+    },
+}
+
+/// What a node of ZooKeeper holds.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// The bytes of the node itself.
+    pub(crate) data: Bytes,
+    /// Names of the nodes below it, without its path.
+    pub(crate) children: Vec<String>,
+}
+
+/// A session with one server.
+#[derive(Debug)]
+pub(crate) struct Session {
+    server: Arc<str>,
+    stream: TcpStream,
+    input: BytesMut,
+    timeout: Duration,
+    /// Number of the last question.
+    number: i32,
+    /// Paths of nodes that changed and were not asked for yet.
+    changed: VecDeque<String>,
+    heard: Instant,
+    pinged: Instant,
+}
+
+impl Session {
+    /// A session with the first of the servers (`HOST:PORT`) that gives one. It ends after that time without a word.
+    pub(crate) async fn connect(servers: &[Arc<str>], timeout: Duration) -> Result<Self, ZooKeeperError> {
+        let mut failures = Vec::new();
+        for server in servers {
+            match tokio::time::timeout(timeout, Self::connect_to(server, timeout)).await {
+                Ok(Ok(session)) => return Ok(session),
+                Ok(Err(error)) => failures.push(error.to_string()),
+                Err(_) => failures.push(ZooKeeperError::Silent(server.clone(), timeout).to_string()),
+            }
+        }
+        Err(ZooKeeperError::Connect(failures.join("; ")))
+    }
+
+    async fn connect_to(server: &Arc<str>, timeout: Duration) -> Result<Self, ZooKeeperError> {
+        let lost = |error| ZooKeeperError::Lost(server.clone(), error);
+        let now = Instant::now();
+        let mut session = Self {
+            server: server.clone(),
+            stream: TcpStream::connect(&**server).await.map_err(lost)?,
+            input: BytesMut::new(),
+            timeout,
+            number: 0,
+            changed: VecDeque::new(),
+            heard: now,
+            pinged: now,
+        };
+        let wanted = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        session.send(&messages::connect(wanted)).await?;
+        let answer = session.receive().await?;
+        let given = messages::connected(answer).map_err(|error| session.broken(&error))?;
+        match u64::try_from(given) {
+            Ok(given) if given > 0 => session.timeout = Duration::from_millis(given),
+            _ => return Err(ZooKeeperError::Wrong(server.clone(), "it gives no session".to_owned())),
+        }
+        Ok(session)
+    }
+
+    /// The nodes at these paths, `None` for those that are not there. [`Session::changed`] tells of the next change of
+    /// each that is.
+    pub(crate) async fn nodes(&mut self, paths: &[String]) -> Result<Vec<Option<Node>>, ZooKeeperError> {
+        let mut nodes = Vec::with_capacity(paths.len());
+        for paths in paths.chunks(AT_ONCE) {
+            let mut questions = BytesMut::new();
+            let first = self.number;
+            for path in paths {
+                for question in [Question::Data, Question::Children] {
+                    self.number = self.number.wrapping_add(1) & i32::MAX;
+                    questions.extend_from_slice(&messages::question(self.number, question, path));
+                }
+            }
+            self.send(&questions).await?;
+            let mut number = first;
+            for path in paths {
+                let data = self.reply(&mut number, path, messages::data).await?;
+                let children = self.reply(&mut number, path, messages::children).await?;
+                nodes.push(data.zip(children).map(|(data, children)| Node { data, children }));
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// Makes [`Session::changed`] tell when this node comes to be.
+    pub(crate) async fn expect(&mut self, path: &str) -> Result<(), ZooKeeperError> {
+        let mut number = self.number;
+        self.number = self.number.wrapping_add(1) & i32::MAX;
+        self.send(&messages::question(self.number, Question::Exists, path))
+            .await?;
+        let found = self.reply(&mut number, path, |_| Ok(())).await?;
+        self.changed.extend(found.map(|()| path.to_owned()));
+        Ok(())
+    }
+
+    /// Waits for the next change of a node, and says which. Keeps the session alive meanwhile.
+    pub(crate) async fn changed(&mut self) -> Result<String, ZooKeeperError> {
+        loop {
+            if let Some(path) = self.changed.pop_front() {
+                return Ok(path);
+            }
+            let mut message = self.receive().await?;
+            let header = messages::header(&mut message).map_err(|error| self.broken(&error))?;
+            self.take_event(&header, message)?;
+        }
+    }
+
+    /// A further change that is known already.
+    pub(crate) fn changed_too(&mut self) -> Option<String> {
+        self.changed.pop_front()
+    }
+
+    /// The reply to the question after `number`, `None` when there is no such node.
+    async fn reply<T>(
+        &mut self,
+        number: &mut i32,
+        path: &str,
+        read: impl Fn(&mut Bytes) -> Result<T, TryGetError>,
+    ) -> Result<Option<T>, ZooKeeperError> {
+        *number = number.wrapping_add(1) & i32::MAX;
+        loop {
+            let mut message = self.receive().await?;
+            let header = messages::header(&mut message).map_err(|error| self.broken(&error))?;
+            if header.number < 0 {
+                self.take_event(&header, message)?;
+                continue;
+            }
+            if header.number != *number {
+                let wrong = format!("it answers question {} when {number} is next", header.number);
+                return Err(ZooKeeperError::Wrong(self.server.clone(), wrong));
+            }
+            return match header.error {
+                0 => read(&mut message).map(Some).map_err(|error| self.broken(&error)),
+                NO_NODE => Ok(None),
+                code => Err(ZooKeeperError::Refused {
+                    server: self.server.clone(),
+                    path: path.to_owned(),
+                    code,
+                }),
+            };
+        }
+    }
+
+    fn take_event(&mut self, header: &Header, mut message: Bytes) -> Result<(), ZooKeeperError> {
+        match header.number {
+            EVENT => {
+                let path = messages::event(&mut message).map_err(|error| self.broken(&error))?;
+                if !path.is_empty() {
+                    self.changed.push_back(path);
+                }
+                Ok(())
+            }
+            PING => Ok(()),
+            number => {
+                let wrong = format!("it answers question {number}, which nobody asked");
+                Err(ZooKeeperError::Wrong(self.server.clone(), wrong))
+            }
+        }
+    }
+
+    /// The next message. Sends pings while there is none.
+    async fn receive(&mut self) -> Result<Bytes, ZooKeeperError> {
+        loop {
+            match messages::message(&mut self.input) {
+                Ok(Some(message)) => {
+                    self.heard = Instant::now();
+                    return Ok(message);
+                }
+                Ok(None) => {}
+                Err(length) => {
+                    let wrong = format!("it sends a message of {length} bytes, at most {MAX_MESSAGE} are read");
+                    return Err(ZooKeeperError::Wrong(self.server.clone(), wrong));
+                }
+            }
+            let silent = self.heard + self.timeout;
+            let ping = self.pinged.max(self.heard) + self.timeout / 3;
+            tokio::select! {
+                read = self.stream.read_buf(&mut self.input) => match read {
+                    Ok(0) => return Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
+                    Ok(_) => {}
+                    Err(error) => return Err(self.lost(error)),
+                },
+                () = tokio::time::sleep_until(silent) => {
+                    return Err(ZooKeeperError::Silent(self.server.clone(), self.timeout));
+                }
+                () = tokio::time::sleep_until(ping), if ping < silent => {
+                    self.pinged = Instant::now();
+                    self.send(&messages::ping()).await?;
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, message: &[u8]) -> Result<(), ZooKeeperError> {
+        match tokio::time::timeout(self.timeout, self.stream.write_all(message)).await {
+            Ok(sent) => sent.map_err(|error| self.lost(error)),
+            Err(_) => Err(ZooKeeperError::Silent(self.server.clone(), self.timeout)),
+        }
+    }
+
+    fn lost(&self, error: io::Error) -> ZooKeeperError {
+        ZooKeeperError::Lost(self.server.clone(), error)
+    }
+
+    fn broken(&self, error: &TryGetError) -> ZooKeeperError {
+        ZooKeeperError::Wrong(self.server.clone(), format!("a message is too short: {error}"))
+    }
+}
