@@ -1,4 +1,4 @@
-//! How a component reaches a Kubernetes API server: `api_server` and `kubeconfig_file` beside the HTTP client
+//! What a component is told of a Kubernetes API server: `api_server` and `kubeconfig_file` beside the HTTP client
 //! arguments.
 //!
 //! Arguments and their check. Opens nothing.

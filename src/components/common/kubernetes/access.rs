@@ -1,0 +1,124 @@
+//! The three ways to an API server: the cluster that the program runs in, a kubeconfig file, or a URL with the
+//! arguments of an HTTP client.
+//!
+//! In: [`KubernetesClient`]. Out: an [`Api`]. Certificates are read here; tokens in files are read for every request,
+//! since those of service accounts change every hour.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use url::Url;
+
+use crate::components::common::http_values::{HttpUrl, http_url};
+use crate::components::common::kubernetes::api::Api;
+use crate::components::common::kubernetes::arguments::KubernetesClient;
+use crate::components::common::kubernetes::kubeconfig;
+use crate::components::common::meta_labels::host_port;
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
+
+/// Where a pod finds its service account.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// The API server that the arguments lead to. Asks nobody.
+pub(crate) fn api(arguments: &KubernetesClient, user_agent: &Arc<str>) -> Result<Api, ComponentError> {
+    let (options, base) = match (&arguments.kubeconfig_file, &arguments.api_server) {
+        (Some(path), _) => kubeconfig::read(path, user_agent).map_err(ComponentError)?,
+        (None, Some(server)) => (arguments.http.options(user_agent), HttpUrl::url(server).clone()),
+        (None, None) => {
+            let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+            let host = variable("KUBERNETES_SERVICE_HOST");
+            let address = host.zip(variable("KUBERNETES_SERVICE_PORT"));
+            in_cluster(Path::new(SERVICE_ACCOUNT), address, user_agent).map_err(ComponentError)?
+        }
+    };
+    let client = HttpClient::new(&options).map_err(|error| ComponentError(error.to_string()))?;
+    Ok(Api::new(client, base))
+}
+
+/// The namespace of the pod that the program runs in.
+pub(crate) fn own_namespace() -> Result<Arc<str>, ComponentError> {
+    namespace_in(Path::new(SERVICE_ACCOUNT)).map_err(ComponentError)
+}
+
+fn namespace_in(folder: &Path) -> Result<Arc<str>, String> {
+    let path = folder.join("namespace");
+    let failed = |reason: String| {
+        format!(
+            "cannot read the program's own namespace from {}: {reason}",
+            path.display()
+        )
+    };
+    let text = std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+    match text.trim() {
+        "" => Err(failed("it is empty".to_owned())),
+        name => Ok(name.into()),
+    }
+}
+
+/// The cluster that this process runs in, by the service account of its pod.
+fn in_cluster(
+    folder: &Path,
+    address: Option<(String, String)>,
+    user_agent: &Arc<str>,
+) -> Result<(ClientOptions, Url), String> {
+    let Some((host, port)) = address else {
+        return Err(
+            "this program does not run in a Kubernetes cluster (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT \
+             are not set): give api_server or kubeconfig_file"
+                .to_owned(),
+        );
+    };
+    let token = folder.join("token");
+    if let Err(error) = std::fs::metadata(&token) {
+        let path = token.display();
+        return Err(format!(
+            "the pod of this program has no service account: cannot read {path}: {error}"
+        ));
+    }
+    let options = ClientOptions {
+        credential: Credential::Authorization {
+            scheme: "Bearer".into(),
+            credentials: Secret::File(token),
+        },
+        tls: TlsOptions {
+            ca: Some(Pem::File(folder.join("ca.crt"))),
+            ..TlsOptions::default()
+        },
+        ..ClientOptions::new(user_agent.clone())
+    };
+    Ok((options, http_url(&format!("https://{}", host_port(&host, port)))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_cluster_the_service_account_is_used_and_its_token_stays_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("token"), "t").unwrap();
+        std::fs::write(folder.path().join("namespace"), "shop\n").unwrap();
+        let address = Some(("fd00::1".to_owned(), "443".to_owned()));
+        let (options, base) = in_cluster(folder.path(), address, &"agent".into()).unwrap();
+        assert_eq!(base.as_str(), "https://[fd00::1]/");
+        let Credential::Authorization { credentials, .. } = options.credential else {
+            panic!("no bearer token");
+        };
+        assert!(matches!(credentials, Secret::File(path) if path == folder.path().join("token")));
+        assert!(matches!(options.tls.ca, Some(Pem::File(path)) if path.ends_with("ca.crt")));
+        assert_eq!(&*namespace_in(folder.path()).unwrap(), "shop");
+    }
+
+    #[test]
+    fn outside_of_a_cluster_the_error_says_what_to_give() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = in_cluster(folder.path(), None, &"agent".into()).unwrap_err();
+        assert!(error.ends_with("give api_server or kubeconfig_file"), "{error}");
+        let address = Some(("10.0.0.1".to_owned(), "443".to_owned()));
+        let error = in_cluster(folder.path(), address, &"agent".into()).unwrap_err();
+        assert!(error.contains("has no service account"), "{error}");
+        let error = namespace_in(folder.path()).unwrap_err();
+        assert!(error.contains("own namespace"), "{error}");
+    }
+}

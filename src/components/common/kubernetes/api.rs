@@ -1,0 +1,202 @@
+//! Questions to an API server: one object, one page of a list, or the start of a watch.
+//!
+//! In: a client and the URL of the server. Out: objects, or an error that says what was asked, what the server said,
+//! and when to ask again. Answers are bounded in bytes and in time.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{ACCEPT, RETRY_AFTER};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use crate::components::common::kubernetes::objects::{ListMetadata, Resource, Status};
+use crate::wire::client::{BodyError, HttpClient, error_chain, read_beginning, read_body};
+
+/// Largest answer that is read as a whole, in bytes: a page of 500 objects of more than 100 KiB.
+const MAX_ANSWER: usize = 64 << 20;
+/// Longest time for an answer, and for the first byte of a watch.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How much of an answer that says why it refused is read, in bytes.
+const MAX_REASON: usize = 64 << 10;
+/// JSON of at least this many bytes takes more than half a millisecond to read, and is read by a thread that may block.
+const LONG_JSON: usize = 64 << 10;
+
+/// An API server. Clones share connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Api {
+    client: HttpClient,
+    base: Url,
+}
+
+/// A page of a list, which may have several.
+#[derive(Deserialize)]
+pub(crate) struct Page<T> {
+    /// Version of the list, and where the next page begins.
+    #[serde(default)]
+    pub(crate) metadata: ListMetadata,
+    /// The objects; Go writes an empty list as null.
+    pub(crate) items: Option<Vec<T>>,
+}
+
+/// A question was not answered as it should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    /// The server said no, with its reason.
+    #[error("the server answered {status}{}{message}", if message.is_empty() { "" } else { ": " })]
+    Refused {
+        status: StatusCode,
+        message: String,
+        /// How long the server wants to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// There is no answer, or it broke off.
+    #[error("{0}")]
+    Lost(String),
+    /// The answer is longer than it may be, in bytes.
+    #[error("the answer is longer than {} MiB", .0 >> 20)]
+    TooLong(usize),
+    /// The answer is not what it should be.
+    #[error("the answer is no JSON of this kind: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Reading the answer failed for a reason of our own.
+    #[error("reading the answer panicked")]
+    Panicked,
+}
+
+impl ApiError {
+    /// An error of the connection, without its URL.
+    pub(super) fn lost(error: reqwest::Error) -> Self {
+        Self::Lost(error_chain(&error.without_url()))
+    }
+
+    /// What the server says with this status.
+    pub(super) fn refused(status: Status) -> Self {
+        Self::Refused {
+            status: StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            message: status.message,
+            retry_after: None,
+        }
+    }
+
+    /// The status of a refusal.
+    pub(crate) fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Refused { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// How long the server wants to be left alone.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}
+
+impl Api {
+    /// The server at `base`, asked by this client.
+    pub(crate) fn new(client: HttpClient, base: Url) -> Self {
+        Self { client, base }
+    }
+
+    /// URL of a kind of objects, in one namespace or in all.
+    pub(crate) fn url<T: Resource>(&self, namespace: Option<&str>) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(T::GROUP.split('/'));
+            if let Some(namespace) = namespace {
+                path.extend(["namespaces", namespace]);
+            }
+            path.push(T::PLURAL);
+        }
+        url
+    }
+
+    /// URL of one object in a namespace.
+    pub(crate) fn object_url<T: Resource>(&self, namespace: &str, name: &str) -> Url {
+        let mut url = self.url::<T>(Some(namespace));
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.push(name);
+        }
+        url
+    }
+
+    /// Asks and reads the whole answer.
+    pub(crate) async fn get(&self, url: Url) -> Result<Bytes, ApiError> {
+        match tokio::time::timeout(TIMEOUT, self.body(url)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(late()),
+        }
+    }
+
+    /// Asks and gives the answer as soon as it begins.
+    pub(crate) async fn open(&self, url: Url) -> Result<reqwest::Response, ApiError> {
+        match tokio::time::timeout(TIMEOUT, self.answer(url)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(late()),
+        }
+    }
+
+    async fn body(&self, url: Url) -> Result<Bytes, ApiError> {
+        let body = read_body(self.answer(url).await?, MAX_ANSWER).await;
+        body.map_err(|error| match error {
+            BodyError::TooLong(max_bytes) => ApiError::TooLong(max_bytes),
+            lost @ BodyError::Lost(_) => ApiError::Lost(lost.to_string()),
+        })
+    }
+
+    async fn answer(&self, url: Url) -> Result<reqwest::Response, ApiError> {
+        let request = self.client.get(url).await;
+        let request = request.map_err(|error| ApiError::Lost(error.to_string()))?;
+        let sent = request.header(ACCEPT, "application/json").send().await;
+        let response = sent.map_err(ApiError::lost)?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let retry_after = response
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok());
+        let retry_after = retry_after.and_then(|text| text.parse().ok()).map(Duration::from_secs);
+        let body = read_beginning(response, MAX_REASON).await;
+        Err(ApiError::Refused {
+            status,
+            message: reason(&body),
+            retry_after,
+        })
+    }
+}
+
+/// Reads JSON where it takes no thread that it should not.
+pub(crate) async fn read_json<T: DeserializeOwned + Send + 'static>(
+    body: impl AsRef<[u8]> + Send + 'static,
+) -> Result<T, ApiError> {
+    if body.as_ref().len() < LONG_JSON {
+        return Ok(serde_json::from_slice(body.as_ref())?);
+    }
+    let read = tokio::task::spawn_blocking(move || serde_json::from_slice(body.as_ref())).await;
+    read.map_err(|_| ApiError::Panicked)?.map_err(ApiError::Json)
+}
+
+/// Why the server refused, in one line: the message of its status, or the beginning of its text.
+fn reason(body: &[u8]) -> String {
+    if let Ok(Status { message, .. }) = serde_json::from_slice(body) {
+        return message;
+    }
+    let text = String::from_utf8_lossy(body);
+    let line = text.trim().lines().next().unwrap_or_default().trim();
+    if line.starts_with(['<', '{']) {
+        return String::new();
+    }
+    line.chars().take(200).collect()
+}
+
+fn late() -> ApiError {
+    ApiError::Lost(format!("no answer in {} s", TIMEOUT.as_secs()))
+}

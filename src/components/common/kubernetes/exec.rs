@@ -1,0 +1,280 @@
+//! A program that gives a token: `exec` of a kubeconfig file, by Kubernetes' client authentication API.
+//!
+//! In: the program, its arguments and variables. Out: the token of its answer, which is kept until it ends. The program
+//! is run without input, for a bounded time, and its answer is bounded. What it is given and what it answers is secret.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use chrono::DateTime;
+use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
+
+use crate::base::BoxFuture;
+use crate::components::common::expiring::{Expiring, Lasting};
+use crate::wire::client::TokenProvider;
+
+/// Longest time that the program may run.
+const MAX_TIME: Duration = Duration::from_secs(60);
+/// Largest answer, in bytes.
+const MAX_ANSWER: usize = 1 << 20;
+/// How much of what the program complains of is told, in bytes.
+const MAX_COMPLAINT: usize = 300;
+/// How long a token is used that names no end.
+const LIFETIME: Duration = Duration::from_secs(300);
+/// Versions of the API whose answers are read.
+const VERSIONS: [&str; 2] = [
+    "client.authentication.k8s.io/v1",
+    "client.authentication.k8s.io/v1beta1",
+];
+
+/// What a kubeconfig file says of the program.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Exec {
+    api_version: String,
+    command: String,
+    #[serde(default)]
+    args: Option<Vec<String>>,
+    #[serde(default)]
+    env: Option<Vec<Variable>>,
+    #[serde(default)]
+    interactive_mode: Option<String>,
+}
+
+#[derive(Clone, Deserialize)]
+struct Variable {
+    name: String,
+    value: String,
+}
+
+/// The program, with the token that it gave last.
+pub(super) struct Program {
+    exec: Exec,
+    path: PathBuf,
+    token: Expiring<Arc<str>>,
+}
+
+/// The answer of the program.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    token: Option<String>,
+    expiration_timestamp: Option<String>,
+    client_certificate_data: Option<serde::de::IgnoredAny>,
+}
+
+impl Program {
+    /// The program of a file in `folder`; a path with a slash begins there, a name is looked for in PATH.
+    pub(super) fn new(exec: &Exec, folder: &Path) -> Result<Self, String> {
+        if !VERSIONS.contains(&&*exec.api_version) {
+            let known = VERSIONS.join(" or ");
+            return Err(format!(
+                "its exec has the apiVersion `{}`, which must be {known}",
+                exec.api_version
+            ));
+        }
+        if exec.interactive_mode.as_deref() == Some("Always") {
+            return Err("its exec asks people (interactiveMode: Always), and nobody is there".to_owned());
+        }
+        let path = if exec.command.contains('/') {
+            folder.join(&exec.command)
+        } else {
+            PathBuf::from(&exec.command)
+        };
+        Ok(Self {
+            exec: exec.clone(),
+            path,
+            token: Expiring::default(),
+        })
+    }
+
+    async fn ask(&self) -> Result<Lasting<Arc<str>>, String> {
+        let ran = tokio::time::timeout(MAX_TIME, self.run()).await;
+        let ran = ran.unwrap_or_else(|_| Err(format!("it did not end within {} s", MAX_TIME.as_secs())));
+        let answer = ran.and_then(|answer| token(&answer));
+        answer.map_err(|reason| format!("the program {} gives no token: {reason}", self.path.display()))
+    }
+
+    /// What the program answers.
+    async fn run(&self) -> Result<Vec<u8>, String> {
+        let info = serde_json::json!({
+            "apiVersion": self.exec.api_version, "kind": "ExecCredential", "spec": {"interactive": false},
+        });
+        let variables = self.exec.env.iter().flatten();
+        let mut command = Command::new(&self.path);
+        command
+            .args(self.exec.args.iter().flatten())
+            .envs(variables.map(|variable| (&variable.name, &variable.value)))
+            .env("KUBERNETES_EXEC_INFO", info.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("it cannot be started: {error}"))?;
+        let (answer, complaint) = (child.stdout.take(), child.stderr.take());
+        let (answer, complaint) = tokio::join!(start_of(answer, MAX_ANSWER + 1), start_of(complaint, MAX_COMPLAINT));
+        let status = child
+            .wait()
+            .await
+            .map_err(|error| format!("its end is not known: {error}"))?;
+        if answer.len() > MAX_ANSWER {
+            return Err(format!("its answer is longer than {MAX_ANSWER} bytes"));
+        }
+        ended(status, &complaint).map(|()| answer)
+    }
+}
+
+impl TokenProvider for Program {
+    fn token(&self) -> BoxFuture<'_, Result<Arc<str>, String>> {
+        Box::pin(self.token.get(self.ask()))
+    }
+}
+
+/// Arguments, variables and tokens are not shown.
+impl fmt::Debug for Program {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "(token of {})", self.path.display())
+    }
+}
+
+/// Reads all there is, and keeps the first bytes.
+async fn start_of(stream: Option<impl AsyncRead + Unpin>, bytes: usize) -> Vec<u8> {
+    let mut start = Vec::new();
+    if let Some(mut stream) = stream {
+        // What cannot be read is missing, which the status or the answer shows.
+        let _ = (&mut stream).take(bytes as u64).read_to_end(&mut start).await;
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    }
+    start
+}
+
+fn ended(status: ExitStatus, complaint: &[u8]) -> Result<(), String> {
+    if status.success() {
+        return Ok(());
+    }
+    let complaint = String::from_utf8_lossy(complaint);
+    let words: Vec<&str> = complaint.split_whitespace().collect();
+    Err(format!("{status}: {}", words.join(" ")))
+}
+
+/// The token of an answer. The answer is secret: errors do not show it.
+fn token(answer: &[u8]) -> Result<Lasting<Arc<str>>, String> {
+    let read: Result<Answer, _> = serde_json::from_slice(answer);
+    let Answer { status } = read.map_err(|_| "its answer is no ExecCredential".to_owned())?;
+    match (status.token, status.client_certificate_data) {
+        (Some(token), _) => Ok(Lasting {
+            value: token.into(),
+            ends: Some(end(status.expiration_timestamp.as_deref())?),
+        }),
+        (None, Some(_)) => Err("it gave a client certificate, and only tokens are taken".to_owned()),
+        (None, None) => Err("its answer has no status.token".to_owned()),
+    }
+}
+
+fn end(written: Option<&str>) -> Result<SystemTime, String> {
+    let Some(written) = written else {
+        return Ok(SystemTime::now() + LIFETIME);
+    };
+    let time = DateTime::parse_from_rfc3339(written);
+    time.map(SystemTime::from)
+        .map_err(|_| "the status.expirationTimestamp of its answer is no time".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// A program in a folder that notes each run and does this.
+    fn program(folder: &Path, script: &str) -> Program {
+        let path = folder.join("program");
+        std::fs::write(
+            &path,
+            format!("#!/bin/sh\necho run >> {}\n{script}\n", folder.join("runs").display()),
+        )
+        .unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let exec = serde_json::json!({
+            "apiVersion": VERSIONS[0], "command": "./program", "args": ["a b"],
+            "env": [{"name": "X", "value": "hush"}],
+        });
+        Program::new(&serde_json::from_value(exec).unwrap(), folder).unwrap()
+    }
+
+    fn runs(folder: &Path) -> usize {
+        std::fs::read_to_string(folder.join("runs")).unwrap().lines().count()
+    }
+
+    /// Starting a program that was just written fails while another test forks with the file open.
+    async fn asked(program: &Program) -> Result<Arc<str>, String> {
+        loop {
+            match program.token().await {
+                Err(error) if error.contains("Text file busy") => tokio::task::yield_now().await,
+                other => return other,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_token_is_asked_for_once_until_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = r#"echo '{"status": {"token": "'"$1-$X"'", "expirationTimestamp": "2999-01-01T00:00:00Z"}}'"#;
+        let lasting = program(folder.path(), script);
+        for _ in 0..2 {
+            assert_eq!(&*asked(&lasting).await.unwrap(), "a b-hush");
+        }
+        assert_eq!(runs(folder.path()), 1);
+        assert!(!format!("{lasting:?}").contains("hush"));
+
+        let folder = tempfile::tempdir().unwrap();
+        let script = r#"echo '{"status": {"token": "t", "expirationTimestamp": "2001-01-01T00:00:00Z"}}'"#;
+        let ending = program(folder.path(), script);
+        for _ in 0..2 {
+            assert_eq!(&*asked(&ending).await.unwrap(), "t");
+        }
+        assert_eq!(runs(folder.path()), 2);
+    }
+
+    #[tokio::test]
+    async fn what_gives_no_token_says_why_without_secrets() {
+        for (script, reason) in [
+            ("echo not logged in >&2; exit 3", "exit status: 3: not logged in"),
+            ("echo hush", "its answer is no ExecCredential"),
+            ("echo '{\"status\": {}}'", "its answer has no status.token"),
+            (
+                "echo '{\"status\": {\"clientCertificateData\": \"hush\"}}'",
+                "it gave a client certificate, and only tokens are taken",
+            ),
+            ("head -c 2000000 /dev/zero", "its answer is longer than 1048576 bytes"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let error = asked(&program(folder.path(), script)).await.unwrap_err();
+            assert!(error.ends_with(reason) && !error.contains("hush"), "{error}");
+        }
+    }
+
+    #[test]
+    fn programs_that_cannot_be_used_are_refused() {
+        let refused = |exec: &str| Program::new(&serde_json::from_str(exec).unwrap(), Path::new("/")).unwrap_err();
+        let old = refused(r#"{"apiVersion": "client.authentication.k8s.io/v1alpha1", "command": "a"}"#);
+        assert!(old.contains("v1alpha1"), "{old}");
+        let asks = refused(
+            r#"{"apiVersion": "client.authentication.k8s.io/v1", "command": "a", "interactiveMode": "Always"}"#,
+        );
+        assert!(asks.contains("interactiveMode"), "{asks}");
+    }
+}

@@ -1,0 +1,92 @@
+//! Targets of addresses that pods may stand behind: what the roles `endpoints` and `endpointslice` have in common.
+//!
+//! An address of a pod gets the pod's labels. Ports that the pod declares beside those of the service become targets
+//! too, once for each pod.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::components::common::kubernetes::followed::cluster::Cluster;
+use crate::components::common::kubernetes::followed::store::Kept;
+use crate::components::common::kubernetes::objects::{Key, Pod, Reference};
+use crate::components::common::kubernetes::pods::{self, Port, with};
+use crate::components::common::meta_labels::host_port;
+use crate::components::common::targets::Target;
+
+/// Collects the targets of one object.
+pub(super) struct Backing<'a> {
+    cluster: &'a Cluster,
+    /// Labels that all targets get.
+    whole: Target,
+    targets: Vec<Target>,
+    /// Pods that addresses belong to.
+    seen: BTreeMap<Key, Seen<'a>>,
+}
+
+struct Seen<'a> {
+    pod: &'a Kept<Pod>,
+    ports: Vec<Port>,
+    /// Numbers that have a target.
+    covered: Vec<u32>,
+}
+
+impl<'a> Backing<'a> {
+    /// No targets yet; `whole` are the labels that all get.
+    pub(super) fn new(cluster: &'a Cluster, whole: Target) -> Self {
+        Self {
+            cluster,
+            whole,
+            targets: Vec::new(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Adds the target of an address, with the labels of its pod; `change` changes those of the pod's port.
+    pub(super) fn add(
+        &mut self,
+        mut target: Target,
+        port: Option<u32>,
+        reference: Option<&Reference>,
+        change: impl Fn(&mut Target),
+    ) {
+        if let Some((key, pod)) = self.cluster.pod(reference) {
+            let seen = self.seen.entry(key).or_insert_with(|| Seen {
+                pod,
+                ports: pods::ports(&pod.object),
+                covered: Vec::new(),
+            });
+            target.extend(pod.labels.clone());
+            if let Some(declared) = port.and_then(|number| pods::port(&seen.ports, number)) {
+                let mut labels = declared.labels.clone();
+                change(&mut labels);
+                target.extend(labels);
+            }
+            seen.covered.extend(port);
+        }
+        self.targets.push(with(&self.whole, target));
+    }
+
+    /// All targets, with those of further ports of the pods.
+    pub(super) fn finish(mut self) -> Vec<Target> {
+        for Seen { pod, ports, covered } in self.seen.values() {
+            let ip = &pod.object.status.pod_ip;
+            // A pod that starts or has been evicted has none.
+            if ip.is_empty() {
+                continue;
+            }
+            for port in ports.iter().filter(|port| !covered.contains(&port.number)) {
+                let mut target = with(&pod.labels, port.labels.clone());
+                target.insert("__address__".into(), host_port(ip, port.number).into());
+                self.targets.push(with(&self.whole, target));
+            }
+        }
+        self.targets
+    }
+}
+
+/// Labels of a service of this name, where it is known.
+pub(super) fn attach_service(labels: &mut Target, cluster: &Cluster, namespace: &Arc<str>, name: &str) {
+    if let Some(service) = cluster.services.get(&Key::new(namespace, name)) {
+        labels.extend(service.labels.clone());
+    }
+}

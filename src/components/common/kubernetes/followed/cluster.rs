@@ -1,0 +1,143 @@
+//! What is known of a cluster: the objects of each kind that a role needs, and what they say of each other.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::components::common::kubernetes::followed::arguments::AttachMetadata;
+use crate::components::common::kubernetes::followed::store::{Described, Kept, Store};
+use crate::components::common::kubernetes::followed::texts::Texts;
+use crate::components::common::kubernetes::objects::{
+    EndpointSlice, Endpoints, Ingress, Key, Namespace, Node, Pod, Reference, Service,
+};
+use crate::components::common::kubernetes::watch::Event;
+use crate::components::common::targets::Target;
+
+/// A kind of which the cluster knows the objects.
+pub(super) trait Stored: Described {
+    fn store(cluster: &Cluster) -> &Store<Self>;
+    fn store_mut(cluster: &mut Cluster) -> &mut Store<Self>;
+}
+
+/// A kind that has targets.
+pub(super) trait Discovered: Stored + Default {
+    /// The targets of an object.
+    fn targets(key: &Key, kept: &Kept<Self>, cluster: &Cluster) -> Vec<Target>;
+
+    /// Whether another object has changed that its targets tell of.
+    fn is_touched(key: &Key, kept: &Kept<Self>, cluster: &Cluster) -> bool;
+}
+
+/// Declares the cluster, which has a store for each kind.
+macro_rules! stores {
+    ($( $store:ident: $kind:ty ),* $(,)?) => {
+        /// The objects, by kind. Stores of kinds that the role does not need stay empty.
+        pub(super) struct Cluster {
+            /// What of other objects targets are told of.
+            pub(super) attached: AttachMetadata,
+            /// Texts of all labels. There is one set of them: two would keep each other's texts for ever.
+            pub(super) texts: Texts,
+            $( pub(super) $store: Store<$kind>, )*
+        }
+
+        impl Cluster {
+            pub(super) fn new(attached: AttachMetadata) -> Self {
+                Self { attached, texts: Texts::default(), $( $store: Store::default(), )* }
+            }
+
+            /// Forgets what has changed, but for objects that must wait.
+            pub(super) fn settle(&mut self, is_settled: &dyn Fn(&Key) -> bool) {
+                $( self.$store.settle(is_settled); )*
+            }
+
+            /// How many objects are kept, and how many there was no room for.
+            pub(super) fn count(&self) -> Count {
+                let mut count = Count::default();
+                $(
+                    count.kept += self.$store.len();
+                    count.left_out += self.$store.left_out();
+                )*
+                count
+            }
+        }
+
+        $( impl Stored for $kind {
+            fn store(cluster: &Cluster) -> &Store<Self> {
+                &cluster.$store
+            }
+
+            fn store_mut(cluster: &mut Cluster) -> &mut Store<Self> {
+                &mut cluster.$store
+            }
+        } )*
+    };
+}
+
+stores! {
+    nodes: Node,
+    namespaces: Namespace,
+    pods: Pod,
+    services: Service,
+    endpoints: Endpoints,
+    slices: EndpointSlice,
+    ingresses: Ingress,
+}
+
+/// Numbers of objects, of all kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) kept: usize,
+    pub(super) left_out: usize,
+}
+
+impl Cluster {
+    /// Takes an event of the watch of one namespace; an empty one stands for all.
+    pub(super) fn take<T: Stored>(&mut self, namespace: &Arc<str>, event: Event<T>) {
+        let mut texts = std::mem::take(&mut self.texts);
+        T::store_mut(self).take(namespace, event, &mut texts);
+        self.texts = texts;
+    }
+
+    /// Adds the labels of a node, where there is one and they are wanted.
+    pub(super) fn attach_node(&self, labels: &mut Target, name: Option<&str>) {
+        let node = name.and_then(|name| self.nodes.get(&Key::cluster(name)));
+        if let Some(node) = node.filter(|_| self.attached.node) {
+            labels.extend(node.labels.clone());
+        }
+    }
+
+    /// Adds the labels of a namespace, where they are wanted.
+    pub(super) fn attach_namespace(&self, labels: &mut Target, name: &Arc<str>) {
+        let namespace = self.namespaces.get(&Key::cluster(name));
+        if let Some(namespace) = namespace.filter(|_| self.attached.namespace) {
+            labels.extend(namespace.labels.clone());
+        }
+    }
+
+    /// The pod that an address belongs to.
+    pub(super) fn pod(&self, reference: Option<&Reference>) -> Option<(Key, &Kept<Pod>)> {
+        let key = pod_key(reference?)?;
+        let pod = self.pods.get(&key)?;
+        Some((key, pod))
+    }
+
+    /// Whether what a target says of a namespace, a node or a pod may have changed.
+    pub(super) fn has_changed(&self, namespace: &Arc<str>, node: Option<&str>, reference: Option<&Reference>) -> bool {
+        let node = node.or_else(|| {
+            reference
+                .filter(|other| other.kind == "Node")
+                .map(|other| other.name.as_str())
+        });
+        has(self.namespaces.changed(), || Some(Key::cluster(namespace)))
+            || has(self.nodes.changed(), || node.map(Key::cluster))
+            || has(self.pods.changed(), || reference.and_then(pod_key))
+    }
+}
+
+/// Whether a key is one of those that changed, mostly none.
+fn has(changed: &BTreeSet<Key>, key: impl FnOnce() -> Option<Key>) -> bool {
+    !changed.is_empty() && key().is_some_and(|key| changed.contains(&key))
+}
+
+fn pod_key(reference: &Reference) -> Option<Key> {
+    (reference.kind == "Pod").then(|| Key::new(&reference.namespace, &reference.name))
+}

@@ -1,0 +1,247 @@
+//! Components that follow the objects of a cluster: `discovery.kubernetes` and `discovery.profiles`.
+//!
+//! In: the changes of objects, as an API server sends them. Out: targets, at most every five seconds. An object that
+//! changes makes its own targets anew and no others. While a watch fails the last targets stay. What a component wants
+//! of a cluster, and which targets it takes, it says by [`Follow`].
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::select_all;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::discovery::{self, MAX_TARGETS};
+use crate::components::common::kubernetes::watch::Pace;
+use crate::components::common::targets;
+use crate::lang::value::{Number, Value};
+use crate::pipeline::component::live::LiveHandle;
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+
+pub(crate) mod arguments;
+mod backing;
+mod cluster;
+mod endpoints;
+mod endpointslice;
+mod ingress;
+mod metrics;
+mod node;
+mod pod;
+mod role_targets;
+mod service;
+mod source;
+mod store;
+mod texts;
+pub(crate) mod wanted;
+
+use cluster::Count;
+use metrics::KubernetesMetrics;
+use source::{Found, Source, Standing, Watch};
+use store::MAX_OBJECTS;
+use wanted::Follow;
+
+/// The definition of a component that follows a cluster.
+pub(crate) const fn definition<A: Follow>(name: &'static str, doc: &'static str) -> Definition<A> {
+    Definition {
+        name,
+        stability: Stability::GenerallyAvailable,
+        exports: discovery::EXPORTS,
+        metrics: |scope| drop(KubernetesMetrics::new(scope)),
+        build: Some(|context, arguments| build(context, arguments, Timing::default())),
+        doc,
+    }
+}
+
+/// Pauses, which tests make short.
+#[derive(Clone, Copy)]
+pub(crate) struct Timing {
+    /// Pauses between attempts that fail.
+    pub(crate) pace: Pace,
+    /// Least time from one export to the next.
+    pub(crate) between_exports: Duration,
+}
+
+/// The time between exports is Alloy's.
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            pace: Pace::default(),
+            between_exports: Duration::from_secs(5),
+        }
+    }
+}
+
+struct Followed {
+    context: Context,
+    timing: Timing,
+    metrics: KubernetesMetrics,
+    source: Mutex<Arc<Source>>,
+    /// The targets as they were exported last.
+    exported: Mutex<Value>,
+    /// Wakes the run loop: the arguments changed.
+    updated: Notify,
+}
+
+/// Builds a component with these pauses.
+pub(crate) fn build<A: Follow>(
+    context: Context,
+    arguments: Arc<A>,
+    timing: Timing,
+) -> Result<Arc<dyn Component<A>>, ComponentError> {
+    let metrics = KubernetesMetrics::new(&context.metrics);
+    let source = Source::new(arguments.wanted(), &context, metrics.clone())?;
+    let component = Followed {
+        context,
+        timing,
+        metrics,
+        source: Mutex::new(Arc::new(source)),
+        exported: Mutex::new(Value::array([])),
+        updated: Notify::new(),
+    };
+    // What refers to the targets can be evaluated before they are known.
+    component.export(Vec::new());
+    Ok(Arc::new(component))
+}
+
+impl Followed {
+    async fn work(&self, shutdown: Shutdown) {
+        loop {
+            let source = self.source.lock().clone();
+            let watches = source.watches(self.timing.pace);
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = self.updated.notified() => {}
+                (never, ..) = select_all(watches) => match never {},
+                never = self.export_changes(&source) => match never {},
+            }
+        }
+    }
+
+    /// Exports targets when they have changed, and tells the health whenever it does.
+    async fn export_changes(&self, source: &Arc<Source>) -> Infallible {
+        let (mut due, mut has_news) = (Instant::now(), false);
+        let (mut trouble, mut told) = (None, None);
+        loop {
+            tokio::select! {
+                () = source.changed.notified() => has_news = true,
+                () = tokio::time::sleep_until(due), if has_news => {
+                    has_news = false;
+                    let of = source.clone();
+                    let found = tokio::task::spawn_blocking(move || of.targets()).await;
+                    due = Instant::now() + self.timing.between_exports;
+                    match found {
+                        Ok(Found::Incomplete) => due = Instant::now() + self.timing.between_exports / 50,
+                        Ok(Found::Same) => {}
+                        Ok(Found::Changed(targets)) => trouble = self.export_all(targets),
+                        Err(error) => trouble = Some(format!("making targets panicked: {error}")),
+                    }
+                }
+            }
+            let health = self.health(&source.standing(), trouble.clone());
+            if told.as_ref() != Some(&health) {
+                (self.context.health)(health.0, health.1.clone());
+                told = Some(health);
+            }
+        }
+    }
+
+    /// Exports targets, or says why not.
+    fn export_all(&self, targets: Vec<Value>) -> Option<String> {
+        let count = targets.len();
+        if count > MAX_TARGETS {
+            return Some(format!(
+                "{count} targets were found, at most {MAX_TARGETS} are exported"
+            ));
+        }
+        self.export(targets);
+        None
+    }
+
+    fn export(&self, targets: Vec<Value>) {
+        self.metrics
+            .targets
+            .set(i64::try_from(targets.len()).unwrap_or(i64::MAX));
+        targets::tell_values(&targets, &self.context.live);
+        let value = Value::array(targets);
+        *self.exported.lock() = value.clone();
+        (self.context.exports)(BTreeMap::from([("targets".into(), value)]));
+    }
+
+    fn health(&self, standing: &Standing, trouble: Option<String>) -> (HealthState, String) {
+        let failures: Vec<&String> = standing.watches.iter().filter_map(Watch::failure).collect();
+        let Count { kept, left_out } = standing.objects;
+        let targets = targets::count(&self.exported.lock());
+        match (failures.as_slice(), trouble) {
+            ([only], _) => (HealthState::Unhealthy, (*only).clone()),
+            ([first, more @ ..], _) => {
+                let more = more.len();
+                (
+                    HealthState::Unhealthy,
+                    format!("{first} (and {more} more watches fail)"),
+                )
+            }
+            ([], Some(trouble)) => (HealthState::Unhealthy, trouble),
+            ([], None) if left_out > 0 => {
+                let message = format!("{left_out} objects are left out: at most {MAX_OBJECTS} of a kind are kept");
+                (HealthState::Unhealthy, message)
+            }
+            ([], None) if standing.watches.iter().any(|watch| !watch.is_listed) => {
+                (HealthState::Unknown, format!("{kept} objects listed, there are more"))
+            }
+            ([], None) => {
+                let mut message = format!("{targets} targets of {kept} objects");
+                if let Some(example) = &standing.left_out.example {
+                    message += &format!(", {} objects are left out: {example}", standing.left_out.objects);
+                }
+                (HealthState::Healthy, message)
+            }
+        }
+    }
+}
+
+impl<A: Follow> Component<A> for Followed {
+    fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError> {
+        let source = Source::new(arguments.wanted(), &self.context, self.metrics.clone())?;
+        *self.source.lock() = Arc::new(source);
+        self.updated.notify_one();
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            self.work(shutdown).await;
+            Ok(())
+        })
+    }
+
+    fn show_live(&self, _arguments: &A, live: &LiveHandle) {
+        if let Value::Array(targets) = &*self.exported.lock() {
+            targets::tell_values(targets, live);
+        }
+    }
+
+    fn debug_info(&self) -> Value {
+        let standing = self.source.lock().standing();
+        let number = |count: usize| Value::Number(Number::Int(i64::try_from(count).unwrap_or(i64::MAX)));
+        let watch = |watch: &Watch| {
+            Value::object([
+                ("kind", Value::string(watch.kind)),
+                ("namespace", Value::string(watch.namespace.clone())),
+                ("listed", Value::Bool(watch.is_listed)),
+                (
+                    "last_error",
+                    Value::string(watch.failure().cloned().unwrap_or_default()),
+                ),
+            ])
+        };
+        Value::object([
+            ("objects", number(standing.objects.kept)),
+            ("targets", number(targets::count(&self.exported.lock()))),
+            ("watches", Value::array(standing.watches.iter().map(watch))),
+        ])
+    }
+}

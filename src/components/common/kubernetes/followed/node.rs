@@ -1,0 +1,68 @@
+//! The role `node`: a target for the kubelet of each node.
+
+use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::components::common::kubernetes::followed::store::{Described, Kept};
+use crate::components::common::kubernetes::objects::{Key, Namespace, Node};
+use crate::components::common::kubernetes::pods::{PREFIX, set_maps, set_object};
+use crate::components::common::meta_labels::{MetaLabels, host_port, label_name};
+use crate::components::common::targets::Target;
+
+/// The address of a node is the first of these that it has.
+const ADDRESS_TYPES: [&str; 6] = [
+    "InternalIP",
+    "InternalDNS",
+    "ExternalIP",
+    "ExternalDNS",
+    "LegacyHostIP",
+    "Hostname",
+];
+
+/// What is attached to targets on the node.
+impl Described for Node {
+    fn labels(&self) -> Target {
+        let mut labels = MetaLabels::new(PREFIX);
+        set_object(&mut labels, "node", &self.metadata);
+        labels.into_target()
+    }
+}
+
+/// What is attached to targets in the namespace, which has its name already.
+impl Described for Namespace {
+    fn labels(&self) -> Target {
+        let mut labels = MetaLabels::new(PREFIX);
+        set_maps(&mut labels, "namespace", &self.metadata);
+        labels.into_target()
+    }
+}
+
+/// The target of a node; none while it has no address.
+impl Discovered for Node {
+    fn targets(key: &Key, node: &Kept<Self>, _: &Cluster) -> Vec<Target> {
+        let status = &node.object.status;
+        let first = |kind: &str| status.addresses.iter().find(|address| address.kind == kind);
+        let Some(address) = ADDRESS_TYPES.iter().find_map(|kind| first(kind)) else {
+            return Vec::new();
+        };
+        let mut labels = MetaLabels::new(PREFIX);
+        labels.set("node_provider_id", &node.object.spec.provider_id);
+        for condition in &status.conditions {
+            let name = format!("node_condition_{}", label_name(&condition.kind.to_lowercase()));
+            labels.set(&name, condition.status.to_lowercase());
+        }
+        // The first address of each type counts.
+        for address in status.addresses.iter().rev() {
+            labels.set(&format!("node_address_{}", label_name(&address.kind)), &address.address);
+        }
+        let mut target = labels.at(host_port(
+            &address.address,
+            status.daemon_endpoints.kubelet_endpoint.port,
+        ));
+        target.insert("instance".into(), key.name.clone());
+        target.extend(node.labels.clone());
+        vec![target]
+    }
+
+    fn is_touched(_: &Key, _: &Kept<Self>, _: &Cluster) -> bool {
+        false
+    }
+}

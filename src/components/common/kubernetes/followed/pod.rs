@@ -1,0 +1,32 @@
+//! The role `pod`: a target for each port that a container declares.
+
+use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::components::common::kubernetes::followed::store::{Described, Kept};
+use crate::components::common::kubernetes::objects::{Key, Pod};
+use crate::components::common::kubernetes::pods;
+use crate::components::common::targets::Target;
+
+impl Described for Pod {
+    fn labels(&self) -> Target {
+        pods::labels(self)
+    }
+}
+
+/// The targets of a pod. None when its node is not known: a selector of nodes has picked others.
+impl Discovered for Pod {
+    fn targets(key: &Key, pod: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
+        let node = &pod.object.spec.node_name;
+        if cluster.attached.node && cluster.nodes.get(&Key::cluster(node)).is_none() {
+            return Vec::new();
+        }
+        let mut labels = pod.labels.clone();
+        labels.insert("__meta_kubernetes_namespace".into(), key.namespace.clone());
+        cluster.attach_node(&mut labels, Some(node));
+        cluster.attach_namespace(&mut labels, &key.namespace);
+        pods::targets(&pod.object, &labels)
+    }
+
+    fn is_touched(key: &Key, pod: &Kept<Self>, cluster: &Cluster) -> bool {
+        cluster.has_changed(&key.namespace, Some(&pod.object.spec.node_name), None)
+    }
+}

@@ -1,0 +1,158 @@
+//! The targets of a role, kept ready for each object: a change makes those anew that it touches, and no others.
+
+use std::collections::BTreeMap;
+
+use crate::components::common::kubernetes::followed::arguments::Role;
+use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::components::common::kubernetes::followed::wanted::Choose;
+use crate::components::common::kubernetes::objects::{EndpointSlice, Endpoints, Ingress, Key, Node, Pod, Service};
+use crate::components::common::targets;
+use crate::lang::value::Value;
+
+/// The targets of one role.
+pub(super) struct RoleTargets {
+    role: Role,
+    choose: Choose,
+    ready: BTreeMap<Key, Vec<Value>>,
+    /// Why targets of an object are left out.
+    complaints: BTreeMap<Key, String>,
+}
+
+/// Objects that have fewer targets than they ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub(super) objects: usize,
+    /// One of them, and what is wrong with it.
+    pub(super) example: Option<String>,
+}
+
+/// Whether some target has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Same,
+    Changed,
+}
+
+impl RoleTargets {
+    pub(super) fn new(role: Role, choose: Choose) -> Self {
+        Self {
+            role,
+            choose,
+            ready: BTreeMap::new(),
+            complaints: BTreeMap::new(),
+        }
+    }
+
+    /// Makes anew what has changed in the cluster since the last call, of objects that are settled: all that their
+    /// targets tell of has been listed.
+    pub(super) fn refresh(&mut self, cluster: &mut Cluster, is_settled: &dyn Fn(&Key) -> bool) -> Outcome {
+        let outcome = match self.role {
+            Role::Pod => self.remake::<Pod>(cluster, is_settled),
+            Role::Node => self.remake::<Node>(cluster, is_settled),
+            Role::Service => self.remake::<Service>(cluster, is_settled),
+            Role::Endpoints => self.remake::<Endpoints>(cluster, is_settled),
+            Role::EndpointSlice => self.remake::<EndpointSlice>(cluster, is_settled),
+            Role::Ingress => self.remake::<Ingress>(cluster, is_settled),
+        };
+        cluster.settle(is_settled);
+        outcome
+    }
+
+    /// All targets, by namespace and name of their objects.
+    pub(super) fn all(&self) -> Vec<Value> {
+        self.ready.values().flatten().cloned().collect()
+    }
+
+    /// Which objects are left out.
+    pub(super) fn left_out(&self) -> LeftOut {
+        let first = self.complaints.first_key_value();
+        LeftOut {
+            objects: self.complaints.len(),
+            example: first.map(|(key, complaint)| format!("{}/{}: {complaint}", key.namespace, key.name)),
+        }
+    }
+
+    fn remake<T: Discovered>(&mut self, cluster: &mut Cluster, is_settled: &dyn Fn(&Key) -> bool) -> Outcome {
+        let mut texts = std::mem::take(&mut cluster.texts);
+        let store = T::store(cluster);
+        let mut outcome = Outcome::Same;
+        for key in store
+            .changed()
+            .iter()
+            .filter(|key| store.get(key).is_none() && is_settled(key))
+        {
+            self.complaints.remove(key);
+            if self.ready.remove(key).is_some_and(|gone| !gone.is_empty()) {
+                outcome = Outcome::Changed;
+            }
+        }
+        for (key, kept) in store.iter() {
+            let is_stale = store.changed().contains(key) || T::is_touched(key, kept, cluster);
+            if !is_stale || !is_settled(key) {
+                continue;
+            }
+            let chosen = (self.choose)(T::targets(key, kept, cluster));
+            match chosen.complaint {
+                Some(complaint) => self.complaints.insert(key.clone(), complaint),
+                None => self.complaints.remove(key),
+            };
+            let made = chosen.targets.into_iter();
+            let made: Vec<Value> = made.map(|target| targets::one(texts.share_all(target))).collect();
+            if self.ready.get(key).map_or(&[][..], Vec::as_slice) != made {
+                self.ready.insert(key.clone(), made);
+                outcome = Outcome::Changed;
+            }
+        }
+        if self.tells_of_one_object(cluster) {
+            T::store_mut(cluster).empty(is_settled);
+        }
+        cluster.texts = texts;
+        outcome
+    }
+
+    /// Whether targets tell of no other object, so that they are never made anew from what they were made of.
+    fn tells_of_one_object(&self, cluster: &Cluster) -> bool {
+        match self.role {
+            Role::Node => true,
+            Role::Pod | Role::Service | Role::Ingress => !cluster.attached.node && !cluster.attached.namespace,
+            Role::Endpoints | Role::EndpointSlice => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::common::kubernetes::followed::arguments::AttachMetadata;
+    use crate::components::common::kubernetes::followed::wanted::Chosen;
+    use crate::components::common::kubernetes::testing::pod;
+    use crate::components::common::kubernetes::watch::Event;
+
+    #[test]
+    fn what_is_kept_does_not_grow_with_objects_that_come_and_go() {
+        let attached = AttachMetadata {
+            node: false,
+            namespace: false,
+        };
+        let mut cluster = Cluster::new(attached);
+        let mut targets = RoleTargets::new(Role::Pod, Chosen::all);
+        let settled = |_: &Key| true;
+        for generation in 0..500 {
+            let name = |index: usize| format!("p{generation}-{index}");
+            let ip = |index: usize| format!("10.{}.{}.{index}", generation / 250, generation % 250);
+            let of = |index| serde_json::from_value::<Pod>(pod("shop", &name(index), &ip(index))).unwrap();
+            cluster.take(&"".into(), Event::Found((0..20).map(of).collect()));
+            assert_eq!(targets.refresh(&mut cluster, &settled), Outcome::Changed);
+            for index in 0..20 {
+                cluster.take::<Pod>(&"".into(), Event::Gone(Key::new("shop", &name(index))));
+            }
+            assert_eq!(targets.refresh(&mut cluster, &settled), Outcome::Changed);
+        }
+        // Some texts that nobody uses wait to be given up; 40,000 and more were seen.
+        assert!(
+            targets.all().is_empty() && cluster.texts.len() < 5000,
+            "{}",
+            cluster.texts.len()
+        );
+    }
+}

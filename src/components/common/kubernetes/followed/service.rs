@@ -1,0 +1,64 @@
+//! The role `service`: a target for each port of a service, by its name in the cluster's DNS.
+
+use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::components::common::kubernetes::followed::store::{Described, Kept};
+use crate::components::common::kubernetes::objects::{Key, Service, ServicePort};
+use crate::components::common::kubernetes::pods::{PREFIX, set_object, with};
+use crate::components::common::meta_labels::MetaLabels;
+use crate::components::common::targets::Target;
+
+impl Described for Service {
+    fn labels(&self) -> Target {
+        let mut labels = MetaLabels::new(PREFIX);
+        labels.set("namespace", &self.metadata.namespace);
+        set_object(&mut labels, "service", &self.metadata);
+        labels.into_target()
+    }
+}
+
+/// The targets of a service.
+impl Discovered for Service {
+    fn targets(key: &Key, service: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
+        let spec = &service.object.spec;
+        let mut whole = service.labels.clone();
+        cluster.attach_namespace(&mut whole, &key.namespace);
+        let target = |of: &ServicePort| {
+            let mut labels = MetaLabels::new(PREFIX);
+            labels
+                .set("service_port_name", &of.name)
+                .set("service_port_number", of.port)
+                .set("service_port_protocol", &of.protocol)
+                .set("service_type", &spec.kind);
+            match spec.kind.as_str() {
+                "ExternalName" => labels.set("service_external_name", &spec.external_name),
+                _ => labels.set("service_cluster_ip", &spec.cluster_ip),
+            };
+            if spec.kind == "LoadBalancer" {
+                labels.set("service_loadbalancer_ip", load_balancer(&service.object));
+            }
+            with(
+                &whole,
+                labels.at(format!("{}.{}.svc:{}", key.name, key.namespace, of.port)),
+            )
+        };
+        spec.ports.iter().map(target).collect()
+    }
+
+    fn is_touched(key: &Key, _: &Kept<Self>, cluster: &Cluster) -> bool {
+        cluster.has_changed(&key.namespace, None, None)
+    }
+}
+
+/// Addresses of the load balancer with commas between; before it has one, the one that is asked for.
+fn load_balancer(service: &Service) -> String {
+    let ingress = &service.status.load_balancer.ingress;
+    let addresses: Vec<&str> = ingress
+        .iter()
+        .map(|one| one.ip.as_str())
+        .filter(|ip| !ip.is_empty())
+        .collect();
+    match addresses.as_slice() {
+        [] => service.spec.load_balancer_ip.clone(),
+        addresses => addresses.join(","),
+    }
+}

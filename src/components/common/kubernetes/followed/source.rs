@@ -1,0 +1,261 @@
+//! Everything that follows a cluster for one set of arguments: the watches, what they have found, and how they go.
+//!
+//! In: arguments. Out: watches to be run, the targets when they have changed, and the health of the whole.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::components::common::kubernetes::access;
+use crate::components::common::kubernetes::api::Api;
+use crate::components::common::kubernetes::followed::arguments::Role;
+use crate::components::common::kubernetes::followed::cluster::{Cluster, Count, Stored};
+use crate::components::common::kubernetes::followed::metrics::KubernetesMetrics;
+use crate::components::common::kubernetes::followed::role_targets::{LeftOut, Outcome, RoleTargets};
+use crate::components::common::kubernetes::followed::wanted::Wanted;
+use crate::components::common::kubernetes::objects::{
+    EndpointSlice, Endpoints, Ingress, Key, Namespace, Node, Pod, Resource, Service,
+};
+use crate::components::common::kubernetes::watch::{Event, Pace, Query, Sink, State, follow};
+use crate::lang::value::Value;
+use crate::pipeline::component::{ComponentError, Context};
+
+/// The watches of one set of arguments and what they found.
+pub(super) struct Source {
+    id: Arc<str>,
+    wanted: Wanted,
+    api: Api,
+    /// Namespaces to look at; one empty name stands for all.
+    namespaces: BTreeSet<Arc<str>>,
+    metrics: KubernetesMetrics,
+    known: Mutex<Known>,
+    /// Something was found, or a watch goes otherwise than before.
+    pub(super) changed: Notify,
+}
+
+struct Known {
+    cluster: Cluster,
+    targets: RoleTargets,
+    watches: Vec<Watch>,
+    /// Whether all watches had listed their objects when targets were made last.
+    is_complete: bool,
+}
+
+/// The targets, compared with those of before.
+pub(super) enum Found {
+    /// Not all objects have been listed yet.
+    Incomplete,
+    Same,
+    Changed(Vec<Value>),
+}
+
+/// One watch, as debug information shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    /// Kind of the objects, in the plural.
+    pub(super) kind: &'static str,
+    /// Empty for all namespaces.
+    pub(super) namespace: Arc<str>,
+    pub(super) state: State,
+    /// Whether all objects have been listed once.
+    pub(super) is_listed: bool,
+}
+
+/// What all watches together have come to.
+pub(super) struct Standing {
+    pub(super) watches: Vec<Watch>,
+    pub(super) objects: Count,
+    pub(super) left_out: LeftOut,
+}
+
+impl Source {
+    /// Gets ready to watch: finds the server and reads certificates, asks nobody.
+    pub(super) fn new(wanted: Wanted, context: &Context, metrics: KubernetesMetrics) -> Result<Self, ComponentError> {
+        let cluster = &wanted.cluster;
+        let mut namespaces: BTreeSet<Arc<str>> = cluster.namespaces.names.iter().cloned().collect();
+        if cluster.namespaces.own_namespace {
+            namespaces.insert(access::own_namespace()?);
+        }
+        if namespaces.is_empty() {
+            namespaces.insert("".into());
+        }
+        let known = Known {
+            cluster: Cluster::new(cluster.attach_metadata.clone()),
+            targets: RoleTargets::new(wanted.role, wanted.choose),
+            watches: Vec::new(),
+            is_complete: false,
+        };
+        Ok(Self {
+            id: context.id.clone(),
+            api: access::api(&cluster.client, &context.user_agent)?,
+            wanted,
+            namespaces,
+            metrics,
+            known: Mutex::new(known),
+            changed: Notify::new(),
+        })
+    }
+
+    /// All watches, to be run side by side, in the place of those that this gave before.
+    pub(super) fn watches(self: &Arc<Self>, pace: Pace) -> Vec<BoxFuture<'static, Infallible>> {
+        let (role, attached) = (self.wanted.role, &self.wanted.cluster.attach_metadata);
+        let all = || "".into();
+        self.known.lock().watches.clear();
+        let mut watches = Vec::new();
+        let takes_nodes = matches!(role, Role::Pod | Role::Endpoints | Role::EndpointSlice);
+        if role == Role::Node || (takes_nodes && attached.node) {
+            watches.push(self.watch::<Node>(all(), Some(Role::Node), pace));
+        }
+        if role != Role::Node && attached.namespace {
+            watches.push(self.watch::<Namespace>(all(), None, pace));
+        }
+        for namespace in &self.namespaces {
+            let name = || namespace.clone();
+            match role {
+                Role::Node => {}
+                Role::Pod => watches.push(self.watch::<Pod>(name(), Some(Role::Pod), pace)),
+                Role::Service => watches.push(self.watch::<Service>(name(), Some(Role::Service), pace)),
+                Role::Ingress => watches.push(self.watch::<Ingress>(name(), Some(Role::Ingress), pace)),
+                Role::Endpoints => watches.push(self.watch::<Endpoints>(name(), Some(Role::Endpoints), pace)),
+                Role::EndpointSlice => {
+                    watches.push(self.watch::<EndpointSlice>(name(), Some(Role::EndpointSlice), pace));
+                }
+            }
+            if matches!(role, Role::Endpoints | Role::EndpointSlice) {
+                watches.push(self.watch::<Service>(name(), Some(Role::Service), pace));
+                watches.push(self.watch::<Pod>(name(), Some(Role::Pod), pace));
+            }
+        }
+        watches
+    }
+
+    /// One watch of a namespace, of what the selector of `role` picks.
+    fn watch<T: Stored>(
+        self: &Arc<Self>,
+        namespace: Arc<str>,
+        role: Option<Role>,
+        pace: Pace,
+    ) -> BoxFuture<'static, Infallible> {
+        let selector = role.and_then(|role| self.wanted.cluster.selector(role));
+        let query = Query {
+            namespace: Some(namespace.clone()).filter(|name| !name.is_empty()),
+            labels: selector
+                .and_then(|selector| selector.label.clone())
+                .map(|label| label.0),
+            fields: selector
+                .and_then(|selector| selector.field.clone())
+                .map(|field| field.0),
+        };
+        let mut known = self.known.lock();
+        let sink = Feed {
+            source: self.clone(),
+            index: known.watches.len(),
+            namespace: namespace.clone(),
+        };
+        known.watches.push(Watch {
+            kind: T::PLURAL,
+            namespace,
+            state: State::Starting,
+            is_listed: false,
+        });
+        Box::pin(follow::<T>(self.api.clone(), query, pace, Arc::new(sink)))
+    }
+
+    /// The targets as of now; takes milliseconds. The first that are complete count as changed, as those of other
+    /// arguments stand before them.
+    pub(super) fn targets(&self) -> Found {
+        let mut known = self.known.lock();
+        let Known {
+            cluster,
+            targets,
+            watches,
+            is_complete,
+        } = &mut *known;
+        let is_settled = |key: &Key| {
+            let concerns = |watch: &&Watch| watch.namespace.is_empty() || watch.namespace == key.namespace;
+            watches.iter().filter(concerns).all(|watch| watch.is_listed)
+        };
+        let outcome = targets.refresh(cluster, &is_settled);
+        let was_complete = std::mem::replace(is_complete, watches.iter().all(|watch| watch.is_listed));
+        match outcome {
+            Outcome::Same if *is_complete && was_complete => Found::Same,
+            Outcome::Same if !*is_complete => Found::Incomplete,
+            _ => Found::Changed(targets.all()),
+        }
+    }
+
+    /// How the watches go, and what they have found.
+    pub(super) fn standing(&self) -> Standing {
+        let known = self.known.lock();
+        Standing {
+            watches: known.watches.clone(),
+            objects: known.cluster.count(),
+            left_out: known.targets.left_out(),
+        }
+    }
+}
+
+impl Known {
+    fn change(&mut self, index: usize, change: impl FnOnce(&mut Watch)) {
+        if let Some(watch) = self.watches.get_mut(index) {
+            change(watch);
+        }
+    }
+}
+
+impl Watch {
+    /// The reason while it fails.
+    pub(super) fn failure(&self) -> Option<&String> {
+        match &self.state {
+            State::Failing(error) => Some(error),
+            State::Starting | State::Watching => None,
+        }
+    }
+}
+
+/// Takes what one watch finds.
+struct Feed {
+    source: Arc<Source>,
+    /// Which of the watches it is.
+    index: usize,
+    namespace: Arc<str>,
+}
+
+impl<T: Stored + Resource> Sink<T> for Feed {
+    fn event(&self, event: Event<T>) {
+        let metrics = &self.source.metrics;
+        let mut known = self.source.known.lock();
+        match &event {
+            Event::ListBegins => {
+                metrics.lists.inc();
+            }
+            Event::ListEnds => known.change(self.index, |watch| watch.is_listed = true),
+            Event::Found(objects) => {
+                metrics.events.inc_by(objects.len() as u64);
+            }
+            Event::Gone(_) => {
+                metrics.events.inc();
+            }
+        }
+        known.cluster.take(&self.namespace, event);
+        drop(known);
+        self.source.changed.notify_one();
+    }
+
+    fn state(&self, state: State) {
+        if let State::Failing(error) = &state {
+            self.source.metrics.failures.inc();
+            tracing::warn!(component = %self.source.id, error, "objects cannot be followed, the last targets stay");
+        }
+        self.source.known.lock().change(self.index, |watch| watch.state = state);
+        self.source.changed.notify_one();
+    }
+
+    fn asks(&self) {
+        self.source.metrics.requests.inc();
+    }
+}

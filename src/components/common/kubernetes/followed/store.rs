@@ -1,0 +1,137 @@
+//! The objects of one kind as they are known now, and which of them changed since they were last looked at.
+//!
+//! In: events of a watch. Out: objects by key, each with the labels that do not depend on others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::components::common::kubernetes::followed::texts::Texts;
+use crate::components::common::kubernetes::objects::{Key, Metadata, Resource};
+use crate::components::common::kubernetes::watch::Event;
+use crate::components::common::targets::Target;
+
+/// Most objects of a kind: some hundred megabytes.
+pub(super) const MAX_OBJECTS: usize = 200_000;
+
+/// A kind whose objects have labels for targets.
+pub(super) trait Described: Resource + Sized {
+    /// Labels that are known from the object alone.
+    fn labels(&self) -> Target;
+}
+
+/// An object without what is in its labels already.
+#[derive(Default)]
+pub(super) struct Kept<T> {
+    pub(super) labels: Target,
+    pub(super) object: T,
+}
+
+/// The objects of one kind.
+pub(super) struct Store<T> {
+    objects: BTreeMap<Key, Kept<T>>,
+    /// Keys of objects that came, changed or went.
+    changed: BTreeSet<Key>,
+    /// What has not been found in a list that is being read, by the namespace of the list; empty for all.
+    missing: BTreeMap<Arc<str>, BTreeSet<Key>>,
+    /// Objects that there was no room for.
+    left_out: usize,
+}
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            missing: BTreeMap::new(),
+            left_out: 0,
+        }
+    }
+}
+
+impl<T: Described> Store<T> {
+    /// Takes an event of the watch of one namespace; an empty one stands for all.
+    pub(super) fn take(&mut self, namespace: &Arc<str>, event: Event<T>, texts: &mut Texts) {
+        match event {
+            Event::ListBegins => {
+                let is_listed = |key: &&Key| namespace.is_empty() || key.namespace == *namespace;
+                let known = self.objects.keys().filter(is_listed).cloned().collect();
+                self.missing.insert(namespace.clone(), known);
+                self.left_out = 0;
+            }
+            Event::Found(objects) => objects
+                .into_iter()
+                .for_each(|object| self.put(namespace, object, texts)),
+            Event::Gone(key) => self.remove(key),
+            Event::ListEnds => {
+                let missing = self.missing.remove(namespace).unwrap_or_default();
+                missing.into_iter().for_each(|key| self.remove(key));
+            }
+        }
+    }
+
+    fn put(&mut self, namespace: &Arc<str>, mut object: T, texts: &mut Texts) {
+        let key = object.metadata().key();
+        let key = Key {
+            namespace: texts.share(key.namespace),
+            name: texts.share(key.name),
+        };
+        if let Some(missing) = self.missing.get_mut(namespace) {
+            missing.remove(&key);
+        }
+        if self.objects.len() >= MAX_OBJECTS && !self.objects.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        let labels = texts.share_all(object.labels());
+        *object.metadata_mut() = Metadata::default();
+        self.objects.insert(key.clone(), Kept { labels, object });
+        self.changed.insert(key);
+    }
+
+    fn remove(&mut self, key: Key) {
+        if self.objects.remove(&key).is_some() {
+            self.changed.insert(key);
+        }
+    }
+}
+
+impl<T> Store<T> {
+    pub(super) fn get(&self, key: &Key) -> Option<&Kept<T>> {
+        self.objects.get(key)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Kept<T>)> {
+        self.objects.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Keys of objects that came, changed or went.
+    pub(super) fn changed(&self) -> &BTreeSet<Key> {
+        &self.changed
+    }
+
+    /// Keeps nothing of the objects that have changed but that they are there.
+    pub(super) fn empty(&mut self, is_settled: &dyn Fn(&Key) -> bool)
+    where
+        T: Default,
+    {
+        for key in self.changed.iter().filter(|key| is_settled(key)) {
+            if let Some(kept) = self.objects.get_mut(key) {
+                *kept = Kept::default();
+            }
+        }
+    }
+
+    /// Forgets that these have changed.
+    pub(super) fn settle(&mut self, is_settled: &dyn Fn(&Key) -> bool) {
+        self.changed.retain(|key| !is_settled(key));
+    }
+
+    /// How many objects there was no room for.
+    pub(super) fn left_out(&self) -> usize {
+        self.left_out
+    }
+}

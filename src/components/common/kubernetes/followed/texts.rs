@@ -1,0 +1,61 @@
+//! Equal texts of labels are kept once: the names of labels above all, and values such as namespaces and nodes.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::components::common::targets::Target;
+
+/// So many texts are kept before those that nobody uses are looked for.
+const FEW: usize = 4096;
+
+/// Texts, each once while it is in use.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    texts: HashSet<Arc<str>>,
+    /// How many were in use when they were last counted.
+    used: usize,
+}
+
+impl Texts {
+    /// How many texts are kept.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// The same text, in the memory that others have it in.
+    pub(super) fn share(&mut self, text: Arc<str>) -> Arc<str> {
+        if let Some(known) = self.texts.get(&text) {
+            return known.clone();
+        }
+        if self.texts.len() >= FEW.max(2 * self.used) {
+            self.texts.retain(|text| Arc::strong_count(text) > 1);
+            self.used = self.texts.len();
+        }
+        self.texts.insert(text.clone());
+        text
+    }
+
+    /// The same labels, with their texts shared.
+    pub(super) fn share_all(&mut self, labels: Target) -> Target {
+        let share = |(name, value)| (self.share(name), self.share(value));
+        labels.into_iter().map(share).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_are_one_and_unused_ones_are_given_up() {
+        let mut texts = Texts::default();
+        let first = texts.share("a".into());
+        assert!(Arc::ptr_eq(&first, &texts.share("a".into())));
+        for number in 0..3 * FEW {
+            texts.share(number.to_string().into());
+            assert!(texts.texts.len() <= FEW);
+        }
+        assert!(texts.texts.contains("a"));
+    }
+}

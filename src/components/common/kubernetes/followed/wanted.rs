@@ -1,0 +1,42 @@
+//! What a component wants of a cluster: which objects, where they are, and which of their targets.
+
+use std::fmt::Debug;
+
+use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};
+use crate::components::common::targets::Target;
+use crate::lang::body::FromBody;
+
+/// The arguments of a component that follows a cluster.
+pub(crate) trait Follow: FromBody + Debug + Send + Sync + 'static {
+    /// What they ask for, as plain data.
+    fn wanted(&self) -> Wanted;
+}
+
+/// What is followed, and which targets are taken of it.
+pub(crate) struct Wanted {
+    /// The objects that have targets.
+    pub(crate) role: Role,
+    /// Where they are, and which of them are picked.
+    pub(crate) cluster: ClusterArguments,
+    /// What becomes of the targets of an object.
+    pub(crate) choose: Choose,
+}
+
+/// Takes the targets of one object and gives those that are exported.
+pub(crate) type Choose = fn(Vec<Target>) -> Chosen;
+
+/// The targets of an object that are exported.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Chosen {
+    pub(crate) targets: Vec<Target>,
+    /// What is wrong with the object, where it asks for targets that it cannot have.
+    pub(crate) complaint: Option<String>,
+}
+
+impl Chosen {
+    /// All targets, as they are.
+    pub(crate) fn all(targets: Vec<Target>) -> Self {
+        let complaint = None;
+        Self { targets, complaint }
+    }
+}

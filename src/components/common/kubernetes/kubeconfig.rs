@@ -1,0 +1,271 @@
+//! A kubeconfig file: the current context's cluster and user, as the options of a client.
+//!
+//! In: the path of the file. Out: options and the URL of the server. Relative paths in the file are relative to its
+//! folder. A user's program (`exec`) gives a token when it is needed; `auth-provider` and `as` are refused by name.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use serde::Deserialize;
+use url::Url;
+
+use crate::components::common::detector::read_text;
+use crate::components::common::http_values::{http_url, proxy_url};
+use crate::components::common::kubernetes::exec::{Exec, Program};
+use crate::wire::client::{ClientOptions, Credential, Pem, ProxyOptions, Secret, TlsOptions};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Kubeconfig {
+    #[serde(default)]
+    current_context: String,
+    #[serde(default)]
+    contexts: Vec<Named<Context>>,
+    #[serde(default)]
+    clusters: Vec<Named<Cluster>>,
+    #[serde(default)]
+    users: Vec<Named<User>>,
+}
+
+/// An entry of a list, by its name.
+#[derive(Deserialize)]
+struct Named<T> {
+    name: String,
+    #[serde(alias = "context", alias = "cluster", alias = "user")]
+    body: T,
+}
+
+#[derive(Deserialize)]
+struct Context {
+    cluster: String,
+    #[serde(default)]
+    user: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Cluster {
+    server: String,
+    certificate_authority: Option<PathBuf>,
+    certificate_authority_data: Option<String>,
+    #[serde(default)]
+    insecure_skip_tls_verify: bool,
+    tls_server_name: Option<String>,
+    proxy_url: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct User {
+    token: Option<String>,
+    #[serde(rename = "tokenFile")]
+    token_file: Option<PathBuf>,
+    client_certificate: Option<PathBuf>,
+    client_certificate_data: Option<String>,
+    client_key: Option<PathBuf>,
+    client_key_data: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+    exec: Option<Exec>,
+    auth_provider: Option<serde::de::IgnoredAny>,
+    #[serde(rename = "as")]
+    impersonated: Option<String>,
+}
+
+/// The options of a client for the server of the file's current context, and the server's URL.
+pub(super) fn read(path: &Path, user_agent: &Arc<str>) -> Result<(ClientOptions, Url), String> {
+    let text = read_text(path)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    options(&text, folder, user_agent).map_err(|reason| format!("kubeconfig {}: {reason}", path.display()))
+}
+
+fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOptions, Url), String> {
+    let Kubeconfig {
+        current_context,
+        contexts,
+        clusters,
+        users,
+    } = serde_saphyr::from_str(text).map_err(|error| wrong(&error))?;
+    if current_context.is_empty() {
+        return Err("it has no current-context".to_owned());
+    }
+    let context = named("context", &contexts, &current_context)?;
+    let cluster = named("cluster", &clusters, &context.cluster)?;
+    let none = User::default();
+    let user = match context.user.as_str() {
+        "" => &none,
+        name => named("user", &users, name)?,
+    };
+    let refused = [
+        ("auth-provider", user.auth_provider.is_some()),
+        ("as", user.impersonated.is_some()),
+    ];
+    if let Some((what, _)) = refused.iter().find(|(_, is_given)| *is_given) {
+        let name = &context.user;
+        return Err(format!(
+            "user \"{name}\" has `{what}`, which is not supported: give it a token, a tokenFile, an exec or a client \
+             certificate"
+        ));
+    }
+    let proxy = cluster.proxy_url.as_deref().map(proxy_url).transpose()?;
+    let options = ClientOptions {
+        credential: credential(user, folder).map_err(|reason| format!("user \"{}\": {reason}", context.user))?,
+        tls: TlsOptions {
+            ca: pem(
+                "certificate-authority",
+                &cluster.certificate_authority_data,
+                &cluster.certificate_authority,
+                folder,
+            )?,
+            certificate: pem(
+                "client-certificate",
+                &user.client_certificate_data,
+                &user.client_certificate,
+                folder,
+            )?,
+            key: pem("client-key", &user.client_key_data, &user.client_key, folder)?,
+            server_name: cluster.tls_server_name.as_deref().map(Arc::from),
+            insecure_skip_verify: cluster.insecure_skip_tls_verify,
+            ..TlsOptions::default()
+        },
+        // As kubectl, which looks at the environment where the file names no proxy.
+        proxy: ProxyOptions {
+            from_environment: proxy.is_none(),
+            url: proxy,
+            ..ProxyOptions::default()
+        },
+        ..ClientOptions::new(user_agent.clone())
+    };
+    Ok((options, http_url(&cluster.server)?))
+}
+
+/// Where the file is wrong; what stands there may be a secret.
+fn wrong(error: &serde_saphyr::Error) -> String {
+    let place = error.location();
+    let (line, column) = place.map_or((1, 1), |place| (place.line(), place.column()));
+    format!("cannot be read: it is not YAML of this kind at line {line}, column {column}")
+}
+
+fn named<'a, T>(what: &str, list: &'a [Named<T>], name: &str) -> Result<&'a T, String> {
+    let found = list.iter().find(|entry| entry.name == name);
+    found
+        .map(|entry| &entry.body)
+        .ok_or_else(|| format!("it has no {what} \"{name}\""))
+}
+
+/// A file of tokens goes before a token, as in kubectl; a program comes last.
+fn credential(user: &User, folder: &Path) -> Result<Credential, String> {
+    let bearer = |credentials| Credential::Authorization {
+        scheme: "Bearer".into(),
+        credentials,
+    };
+    Ok(match (&user.token_file, &user.token, &user.username) {
+        (Some(path), ..) => bearer(Secret::File(folder.join(path))),
+        (None, Some(token), _) => bearer(Secret::Text(token.as_str().into())),
+        (None, None, Some(name)) => Credential::Basic {
+            username: name.as_str().into(),
+            password: Secret::Text(user.password.as_deref().unwrap_or_default().into()),
+        },
+        (None, None, None) => match &user.exec {
+            Some(exec) => Credential::Provided(Arc::new(Program::new(exec, folder)?)),
+            None => Credential::None,
+        },
+    })
+}
+
+/// PEM text that stands in the file as Base64, or the path of a PEM file.
+fn pem(name: &str, data: &Option<String>, path: &Option<PathBuf>, folder: &Path) -> Result<Option<Pem>, String> {
+    let Some(data) = data else {
+        return Ok(path.as_ref().map(|path| Pem::File(folder.join(path))));
+    };
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data.trim()).ok();
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.ok_or_else(|| format!("{name}-data is not PEM as Base64"))?;
+    Ok(Some(Pem::Text(text.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+apiVersion: v1
+kind: Config
+current-context: two
+contexts:
+- name: one
+  context: {cluster: prod, user: missing}
+- name: two
+  context: {cluster: prod, user: me, namespace: shop}
+- name: three
+  context: {cluster: prod, user: cloud}
+- name: four
+  context: {cluster: prod, user: old}
+clusters:
+- name: prod
+  cluster:
+    server: https://10.0.0.1:6443
+    certificate-authority: ca.crt
+    tls-server-name: kubernetes
+users:
+- name: me
+  user: {tokenFile: token, token: unused}
+- name: cloud
+  user:
+    exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: aws, args: [hush], interactiveMode: Never}
+- name: old
+  user:
+    auth-provider: {name: gcp}
+"#;
+
+    fn read(text: &str) -> Result<(ClientOptions, Url), String> {
+        options(text, Path::new("/etc/me"), &"agent".into())
+    }
+
+    #[test]
+    fn the_current_context_is_used_and_paths_are_relative_to_the_file() {
+        let (options, server) = read(FILE).unwrap();
+        assert_eq!(server.as_str(), "https://10.0.0.1:6443/");
+        assert_eq!(options.tls.server_name.as_deref(), Some("kubernetes"));
+        assert!(matches!(options.tls.ca, Some(Pem::File(path)) if path == Path::new("/etc/me/ca.crt")));
+        let Credential::Authorization {
+            credentials: Secret::File(path),
+            ..
+        } = options.credential
+        else {
+            panic!("no file of tokens");
+        };
+        assert_eq!(path, Path::new("/etc/me/token"));
+    }
+
+    #[test]
+    fn certificates_may_stand_in_the_file() {
+        let user = "{client-certificate-data: YQ==, client-key-data: Yg==}";
+        let (options, _) = read(&FILE.replace("{tokenFile: token, token: unused}", user)).unwrap();
+        assert!(matches!(options.tls.certificate, Some(Pem::Text(text)) if &*text == "a"));
+        assert!(matches!(options.tls.key, Some(Pem::Text(text)) if &*text == "b"));
+        assert!(matches!(options.credential, Credential::None));
+        let error = read(&FILE.replace("tokenFile: token", "client-key-data: hush!")).unwrap_err();
+        assert_eq!(error, "client-key-data is not PEM as Base64");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said_by_name_and_without_secrets() {
+        let error = |change: (&str, &str)| read(&FILE.replace(change.0, change.1)).unwrap_err();
+        assert_eq!(error(("current-context: two", "")), "it has no current-context");
+        assert_eq!(error(("context: two", "context: one")), "it has no user \"missing\"");
+        let old = error(("context: two", "context: four"));
+        assert!(
+            old.starts_with("user \"old\" has `auth-provider`, which is not supported"),
+            "{old}"
+        );
+        let (program, _) = read(&FILE.replace("context: two", "context: three")).unwrap();
+        assert_eq!(format!("{:?}", program.credential), "Provided((token of aws))");
+        let broken = error(("token: unused", "token: [hush, hush]"));
+        assert!(
+            broken.starts_with("cannot be read") && !broken.contains("hush"),
+            "{broken}"
+        );
+    }
+}

@@ -1,0 +1,364 @@
+//! Objects of the API, with the fields that somebody reads.
+//!
+//! Their names and types are those of the API's reference. Everything else that the server sends is passed over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+
+/// A kind of objects that can be listed and watched.
+pub(crate) trait Resource: DeserializeOwned + Send + 'static {
+    /// Path of its group and version: `api/v1`.
+    const GROUP: &'static str;
+    /// Its name in paths and messages: `pods`.
+    const PLURAL: &'static str;
+
+    /// Name, labels and so on.
+    fn metadata(&self) -> &Metadata;
+
+    /// The same, to be taken out.
+    fn metadata_mut(&mut self) -> &mut Metadata;
+}
+
+/// What tells an object from the others of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// Empty for an object of the whole cluster.
+    pub(crate) namespace: Arc<str>,
+    pub(crate) name: Arc<str>,
+}
+
+impl Key {
+    /// The key of an object in a namespace; an empty one stands for the whole cluster.
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    /// The key of an object of the whole cluster.
+    pub(crate) fn cluster(name: &str) -> Self {
+        Self::new("", name)
+    }
+}
+
+/// Declares the structs of objects: each field may be missing or null, and then is empty.
+macro_rules! objects {
+    ($(
+        $(#[doc = $doc:literal])*
+        struct $name:ident { $( $field:ident $(as $key:literal)? : $type:ty ),* $(,)? }
+    )*) => { $(
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        pub(crate) struct $name {
+            $( $(#[serde(rename = $key)])? #[serde(deserialize_with = "or_empty")] pub(crate) $field: $type, )*
+        }
+    )* };
+}
+
+/// Declares which structs are kinds that can be listed.
+macro_rules! resources {
+    ($( $name:ident = $group:literal / $plural:literal ),* $(,)?) => { $(
+        impl Resource for $name {
+            const GROUP: &'static str = $group;
+            const PLURAL: &'static str = $plural;
+
+            fn metadata(&self) -> &Metadata {
+                &self.metadata
+            }
+
+            fn metadata_mut(&mut self) -> &mut Metadata {
+                &mut self.metadata
+            }
+        }
+    )* };
+}
+
+resources! {
+    Pod = "api/v1" / "pods",
+    Node = "api/v1" / "nodes",
+    Namespace = "api/v1" / "namespaces",
+    Service = "api/v1" / "services",
+    Endpoints = "api/v1" / "endpoints",
+    EndpointSlice = "apis/discovery.k8s.io/v1" / "endpointslices",
+    Ingress = "apis/networking.k8s.io/v1" / "ingresses",
+    ConfigMap = "api/v1" / "configmaps",
+    Secret = "api/v1" / "secrets",
+}
+
+objects! {
+    /// What objects of every kind have.
+    struct Metadata {
+        name: String,
+        namespace: String,
+        uid: String,
+        resource_version: String,
+        labels: BTreeMap<String, String>,
+        annotations: BTreeMap<String, String>,
+        owner_references: Vec<Owner>,
+    }
+
+    /// Who made an object; one of them may control it.
+    struct Owner {
+        kind: String,
+        name: String,
+        controller: bool,
+    }
+
+    struct Pod {
+        metadata: Metadata,
+        spec: PodSpec,
+        status: PodStatus,
+    }
+
+    struct PodSpec {
+        node_name: String,
+        containers: Vec<Container>,
+        init_containers: Vec<Container>,
+    }
+
+    struct Container {
+        name: String,
+        image: String,
+        ports: Vec<ContainerPort>,
+    }
+
+    struct ContainerPort {
+        name: String,
+        container_port: u32,
+        protocol: String,
+    }
+
+    struct PodStatus {
+        phase: String,
+        pod_ip as "podIP": String,
+        host_ip as "hostIP": String,
+        conditions: Vec<Condition>,
+        container_statuses: Vec<ContainerStatus>,
+        init_container_statuses: Vec<ContainerStatus>,
+    }
+
+    /// One thing that is so or not: `Ready` is `True`.
+    struct Condition {
+        kind as "type": String,
+        status: String,
+    }
+
+    struct ContainerStatus {
+        name: String,
+        container_id as "containerID": String,
+    }
+
+    struct Node {
+        metadata: Metadata,
+        spec: NodeSpec,
+        status: NodeStatus,
+    }
+
+    struct NodeSpec {
+        provider_id as "providerID": String,
+    }
+
+    struct NodeStatus {
+        addresses: Vec<NodeAddress>,
+        conditions: Vec<Condition>,
+        daemon_endpoints: DaemonEndpoints,
+    }
+
+    struct NodeAddress {
+        kind as "type": String,
+        address: String,
+    }
+
+    struct DaemonEndpoints {
+        kubelet_endpoint: DaemonEndpoint,
+    }
+
+    struct DaemonEndpoint {
+        port as "Port": u32,
+    }
+
+    struct Namespace {
+        metadata: Metadata,
+    }
+
+    struct Service {
+        metadata: Metadata,
+        spec: ServiceSpec,
+        status: ServiceStatus,
+    }
+
+    struct ServiceSpec {
+        kind as "type": String,
+        cluster_ip as "clusterIP": String,
+        external_name: String,
+        load_balancer_ip as "loadBalancerIP": String,
+        ip_families: Vec<String>,
+        ip_family_policy: String,
+        ports: Vec<ServicePort>,
+    }
+
+    struct ServicePort {
+        name: String,
+        port: u32,
+        protocol: String,
+    }
+
+    struct ServiceStatus {
+        load_balancer: LoadBalancer,
+    }
+
+    struct LoadBalancer {
+        ingress: Vec<LoadBalancerIngress>,
+    }
+
+    struct LoadBalancerIngress {
+        ip: String,
+    }
+
+    struct Endpoints {
+        metadata: Metadata,
+        subsets: Vec<Subset>,
+    }
+
+    struct Subset {
+        addresses: Vec<EndpointAddress>,
+        not_ready_addresses: Vec<EndpointAddress>,
+        ports: Vec<EndpointPort>,
+    }
+
+    struct EndpointAddress {
+        ip: String,
+        hostname: String,
+        node_name: Option<String>,
+        target_ref: Option<Reference>,
+    }
+
+    /// Another object, as one names it.
+    struct Reference {
+        kind: String,
+        namespace: String,
+        name: String,
+    }
+
+    struct EndpointPort {
+        name: Option<String>,
+        port: Option<u32>,
+        protocol: Option<String>,
+        app_protocol: Option<String>,
+    }
+
+    struct EndpointSlice {
+        metadata: Metadata,
+        address_type: String,
+        endpoints: Vec<SliceEndpoint>,
+        ports: Vec<EndpointPort>,
+    }
+
+    struct SliceEndpoint {
+        addresses: Vec<String>,
+        conditions: EndpointConditions,
+        hostname: Option<String>,
+        node_name: Option<String>,
+        zone: Option<String>,
+        target_ref: Option<Reference>,
+        deprecated_topology: BTreeMap<String, String>,
+    }
+
+    struct EndpointConditions {
+        ready: Option<bool>,
+        serving: Option<bool>,
+        terminating: Option<bool>,
+    }
+
+    struct Ingress {
+        metadata: Metadata,
+        spec: IngressSpec,
+    }
+
+    struct IngressSpec {
+        ingress_class_name: Option<String>,
+        rules: Vec<IngressRule>,
+        tls: Vec<IngressTls>,
+    }
+
+    struct IngressRule {
+        host: String,
+        http: Option<IngressHttp>,
+    }
+
+    struct IngressHttp {
+        paths: Vec<IngressPath>,
+    }
+
+    struct IngressPath {
+        path: String,
+    }
+
+    struct IngressTls {
+        hosts: Vec<String>,
+    }
+
+    struct ConfigMap {
+        metadata: Metadata,
+        data: BTreeMap<String, String>,
+    }
+
+    /// Why the server refused.
+    struct Status {
+        code: u16,
+        message: String,
+        reason: String,
+    }
+
+    /// What a list says of itself.
+    struct ListMetadata {
+        resource_version: String,
+        next as "continue": String,
+    }
+}
+
+/// An object with secrets, as Base64. It cannot be shown.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Secret {
+    pub(crate) metadata: Metadata,
+    #[serde(deserialize_with = "or_empty")]
+    pub(crate) data: BTreeMap<String, String>,
+}
+
+impl Metadata {
+    /// What the object is told by.
+    pub(crate) fn key(&self) -> Key {
+        Key::new(&self.namespace, &self.name)
+    }
+
+    /// The owner that controls the object.
+    pub(crate) fn controller(&self) -> Option<&Owner> {
+        self.owner_references.iter().find(|owner| owner.controller)
+    }
+}
+
+/// Go writes an empty list as null.
+fn or_empty<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_are_missing_or_null_are_empty_and_others_are_passed_over() {
+        let text = r#"{"metadata": {"name": "a", "labels": null, "managedFields": [1]},
+            "addressType": "IPv4", "endpoints": null, "ports": [{"port": 80}]}"#;
+        let slice: EndpointSlice = serde_json::from_str(text).unwrap();
+        assert_eq!(slice.metadata.key(), Key::cluster("a"));
+        assert!(slice.endpoints.is_empty() && slice.ports[0].port == Some(80));
+        assert_eq!(slice.ports[0].name, None);
+    }
+}

@@ -1,0 +1,166 @@
+//! Targets of a pod, with the labels that Prometheus gives them.
+//!
+//! In: a pod as the API server or a kubelet knows it. Out: a target for each port of each container, and one without a
+//! port for a container that declares none. Labels of the whole pod are made once, those of its ports for each.
+
+use std::collections::BTreeMap;
+
+use crate::components::common::kubernetes::objects::{
+    Condition, Container, ContainerPort, ContainerStatus, Metadata, Pod,
+};
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::targets::Target;
+
+/// What the names of all labels begin with.
+pub(crate) const PREFIX: &str = "__meta_kubernetes_";
+
+/// A port that a container declares.
+pub(crate) struct Port {
+    pub(crate) number: u32,
+    /// Labels of the container and of the port.
+    pub(crate) labels: Target,
+    /// Which container of the pod it is.
+    container: usize,
+}
+
+/// Labels of a pod as a whole, without its namespace.
+pub(crate) fn labels(pod: &Pod) -> Target {
+    let mut labels = MetaLabels::new(PREFIX);
+    set_object(&mut labels, "pod", &pod.metadata);
+    labels
+        .set("pod_ip", &pod.status.pod_ip)
+        .set("pod_ready", condition(&pod.status.conditions, "Ready"))
+        .set("pod_phase", &pod.status.phase)
+        .set("pod_node_name", &pod.spec.node_name)
+        .set("pod_host_ip", &pod.status.host_ip)
+        .set("pod_uid", &pod.metadata.uid);
+    if let Some(owner) = pod.metadata.controller() {
+        let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        labels
+            .set_some("pod_controller_kind", given(&owner.kind))
+            .set_some("pod_controller_name", given(&owner.name));
+    }
+    labels.into_target()
+}
+
+/// Labels of a pod as a whole.
+pub(crate) fn labels_with_namespace(pod: &Pod) -> Target {
+    let mut labels = labels(pod);
+    labels.insert(
+        format!("{PREFIX}namespace").into(),
+        pod.metadata.namespace.as_str().into(),
+    );
+    labels
+}
+
+/// The targets of a pod, each with the labels that `whole` has. None while it has no address.
+pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
+    let ip = &pod.status.pod_ip;
+    if ip.is_empty() {
+        return Vec::new();
+    }
+    let mut targets = Vec::new();
+    for (index, container) in containers(pod).enumerate() {
+        let mut labels = container_labels(pod, index, container);
+        labels.set("pod_container_id", container_id(pod, index, container));
+        if container.ports.is_empty() {
+            // A rule of the user adds a port.
+            targets.push(with(whole, labels.at(ip.as_str())));
+        }
+        for port in &container.ports {
+            let mut labels = labels.clone();
+            set_port(&mut labels, port);
+            targets.push(with(whole, labels.at(host_port(ip, port.container_port))));
+        }
+    }
+    targets
+}
+
+/// The ports of all containers of a pod.
+pub(crate) fn ports(pod: &Pod) -> Vec<Port> {
+    let port = |index, container, port: &ContainerPort| {
+        let mut labels = container_labels(pod, index, container);
+        set_port(&mut labels, port);
+        Port {
+            number: port.container_port,
+            labels: labels.into_target(),
+            container: index,
+        }
+    };
+    let all = containers(pod).enumerate();
+    all.flat_map(|(index, container)| container.ports.iter().map(move |of| port(index, container, of)))
+        .collect()
+}
+
+/// The port with this number: the first of the last container that has one.
+pub(crate) fn port(ports: &[Port], number: u32) -> Option<&Port> {
+    let matching = ports.iter().filter(|port| port.number == number);
+    matching.reduce(|found, port| if found.container == port.container { found } else { port })
+}
+
+/// Sets name, labels and annotations of an object; the names begin with `kind`.
+pub(crate) fn set_object(labels: &mut MetaLabels, kind: &str, metadata: &Metadata) {
+    labels.set(&format!("{kind}_name"), &metadata.name);
+    set_maps(labels, kind, metadata);
+}
+
+/// Sets labels and annotations of an object: each by its value, and as present.
+pub(crate) fn set_maps(labels: &mut MetaLabels, kind: &str, metadata: &Metadata) {
+    set_map(labels, &format!("{kind}_label"), &metadata.labels);
+    set_map(labels, &format!("{kind}_annotation"), &metadata.annotations);
+}
+
+/// Sets the entries of a map: each by its value, and as present.
+fn set_map(labels: &mut MetaLabels, name: &str, entries: &BTreeMap<String, String>) {
+    labels.set_each(&format!("{name}_"), entries);
+    labels.set_each(&format!("{name}present_"), entries.keys().map(|key| (key, "true")));
+}
+
+/// The labels of both; those of `more` go before.
+pub(crate) fn with(labels: &Target, more: Target) -> Target {
+    let mut both = labels.clone();
+    both.extend(more);
+    both
+}
+
+/// Regular containers, then those that run before them.
+fn containers(pod: &Pod) -> impl Iterator<Item = &Container> {
+    pod.spec.containers.iter().chain(&pod.spec.init_containers)
+}
+
+fn is_init(pod: &Pod, index: usize) -> bool {
+    index >= pod.spec.containers.len()
+}
+
+fn container_labels(pod: &Pod, index: usize, container: &Container) -> MetaLabels {
+    let mut labels = MetaLabels::new(PREFIX);
+    labels
+        .set("pod_container_name", &container.name)
+        .set("pod_container_image", &container.image)
+        .set("pod_container_init", is_init(pod, index));
+    labels
+}
+
+fn set_port(labels: &mut MetaLabels, port: &ContainerPort) {
+    labels
+        .set("pod_container_port_name", &port.name)
+        .set("pod_container_port_number", port.container_port)
+        .set("pod_container_port_protocol", &port.protocol);
+}
+
+/// Id with the runtime before it (`containerd://0a1b`); empty before the container was made.
+fn container_id<'a>(pod: &'a Pod, index: usize, container: &Container) -> &'a str {
+    let statuses: &[ContainerStatus] = if is_init(pod, index) {
+        &pod.status.init_container_statuses
+    } else {
+        &pod.status.container_statuses
+    };
+    let status = statuses.iter().find(|status| status.name == container.name);
+    status.map_or("", |status| &status.container_id)
+}
+
+/// `true`, `false` or `unknown`.
+fn condition(conditions: &[Condition], kind: &str) -> String {
+    let found = conditions.iter().find(|condition| condition.kind == kind);
+    found.map_or_else(|| "unknown".to_owned(), |condition| condition.status.to_lowercase())
+}

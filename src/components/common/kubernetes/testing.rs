@@ -1,0 +1,464 @@
+//! A small API server for tests: lists in pages, watches, bookmarks, versions that are forgotten, refusals, tokens.
+//!
+//! It speaks the protocol over HTTP as the API's documentation has it. Its only state is the log of all changes; every
+//! answer is read from that. A page of a list is of the version of the first page, as with etcd.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::components::common::testing::{self, Server};
+
+/// The server; it ends when this is dropped.
+pub(crate) struct ApiServer {
+    /// URL without a slash at its end.
+    pub(crate) url: String,
+    inner: Arc<Inner>,
+    _server: Server,
+}
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<State>,
+    /// The log has grown, or watches are to end.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    log: Vec<Change>,
+    /// Versions below this one are forgotten.
+    oldest: usize,
+    /// What requests have asked for: path and query.
+    asked: Vec<String>,
+    /// Refusals of requests to come.
+    refusals: Vec<Refusal>,
+    /// The token that requests must have.
+    token: Option<String>,
+    /// Kinds that nobody may see.
+    forbidden: Vec<String>,
+    /// How often watches were ended, and how.
+    ends: Vec<End>,
+    /// Most objects of a page, whatever is asked for.
+    largest_page: Option<usize>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    /// As at the end of their time, after all that has changed was sent.
+    Clean,
+    /// The connection breaks within a line, whatever was to be sent.
+    Broken,
+}
+
+/// An answer that is no answer.
+struct Refusal {
+    /// Part of the path and query of the request that gets it.
+    part: &'static str,
+    status: StatusCode,
+    message: String,
+    retry_after: Option<u64>,
+}
+
+/// One entry of the log; its version is its index and one.
+struct Change {
+    /// Kind of the object in the plural; none for a bookmark.
+    kind: Option<String>,
+    key: (String, String),
+    /// The object before and after; none where it was not there.
+    before: Option<Value>,
+    after: Option<Value>,
+}
+
+/// What a request asks for.
+#[derive(Clone)]
+struct Question {
+    kind: String,
+    namespace: Option<String>,
+    name: Option<String>,
+    parameters: BTreeMap<String, String>,
+}
+
+impl ApiServer {
+    pub(crate) async fn start() -> Self {
+        let inner = Arc::new(Inner::default());
+        let given = inner.clone();
+        let router = Router::new().fallback(move |request: Request| answer(given.clone(), request));
+        let (url, server) = testing::serve(router).await;
+        Self {
+            url,
+            inner,
+            _server: server,
+        }
+    }
+
+    /// Makes or changes an object of a kind, given in the plural.
+    pub(crate) fn put(&self, kind: &str, object: Value) {
+        let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
+        self.change(kind, (text("namespace"), text("name")), Some(object.clone()));
+    }
+
+    pub(crate) fn delete(&self, kind: &str, namespace: &str, name: &str) {
+        self.change(kind, (namespace.to_owned(), name.to_owned()), None);
+    }
+
+    /// Sends a bookmark to the watches.
+    pub(crate) fn bookmark(&self) {
+        self.inner.state.lock().log.push(Change {
+            kind: None,
+            key: Default::default(),
+            before: None,
+            after: None,
+        });
+        self.inner.changed.notify_waiters();
+    }
+
+    /// Forgets all versions but the present one.
+    pub(crate) fn compact(&self) {
+        let mut state = self.inner.state.lock();
+        state.oldest = state.log.len();
+    }
+
+    pub(crate) fn end_watches(&self, end: End) {
+        self.inner.state.lock().ends.push(end);
+        self.inner.changed.notify_waiters();
+    }
+
+    /// Refuses the next request.
+    pub(crate) fn refuse(&self, status: u16, message: &str, retry_after: Option<u64>) {
+        self.refuse_where("", status, message, retry_after);
+    }
+
+    /// Refuses the next request whose path and query contain this.
+    pub(crate) fn refuse_where(&self, part: &'static str, status: u16, message: &str, retry_after: Option<u64>) {
+        self.inner.state.lock().refusals.push(Refusal {
+            part,
+            status: StatusCode::from_u16(status).unwrap(),
+            message: message.to_owned(),
+            retry_after,
+        });
+    }
+
+    /// Takes requests with this token only.
+    pub(crate) fn require_token(&self, token: &str) {
+        self.inner.state.lock().token = Some(token.to_owned());
+    }
+
+    /// Refuses every request for these kinds.
+    pub(crate) fn forbid(&self, kinds: &[&str]) {
+        self.inner.state.lock().forbidden = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+    }
+
+    /// Gives pages of at most so many objects.
+    pub(crate) fn set_largest_page(&self, objects: usize) {
+        self.inner.state.lock().largest_page = Some(objects);
+    }
+
+    /// What was asked whose path and query contain this.
+    pub(crate) fn asked(&self, part: &str) -> Vec<String> {
+        let state = self.inner.state.lock();
+        state
+            .asked
+            .iter()
+            .filter(|asked| asked.contains(part))
+            .cloned()
+            .collect()
+    }
+
+    /// Lists that were begun, of this kind.
+    pub(crate) fn lists(&self, kind: &str) -> usize {
+        let asked = self.asked(&format!("/{kind}?"));
+        asked
+            .iter()
+            .filter(|asked| !asked.contains("watch=") && !asked.contains("continue="))
+            .count()
+    }
+
+    fn change(&self, kind: &str, key: (String, String), mut after: Option<Value>) {
+        let mut state = self.inner.state.lock();
+        let before = state.objects(kind, state.log.len()).remove(&key);
+        let version = (state.log.len() + 1).to_string();
+        if let Some(object) = &mut after {
+            object["metadata"]["resourceVersion"] = version.into();
+        }
+        let kind = Some(kind.to_owned());
+        state.log.push(Change {
+            kind,
+            key,
+            before,
+            after,
+        });
+        drop(state);
+        self.inner.changed.notify_waiters();
+    }
+}
+
+impl State {
+    /// The objects of a kind as of a version.
+    fn objects(&self, kind: &str, version: usize) -> BTreeMap<(String, String), Value> {
+        let mut objects = BTreeMap::new();
+        for change in self.log[..version]
+            .iter()
+            .filter(|change| change.kind.as_deref() == Some(kind))
+        {
+            match &change.after {
+                Some(object) => objects.insert(change.key.clone(), object.clone()),
+                None => objects.remove(&change.key),
+            };
+        }
+        objects
+    }
+}
+
+impl Question {
+    fn new(request: &Request) -> Self {
+        let parts: Vec<&str> = request.uri().path().trim_matches('/').split('/').collect();
+        let rest = match parts.as_slice() {
+            ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+            _ => &[],
+        };
+        let (namespace, rest) = match rest {
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some(*namespace), rest),
+            rest => (None, rest),
+        };
+        let text = |part: &&str| (*part).to_owned();
+        let query = request.uri().query().unwrap_or_default();
+        Self {
+            kind: rest.first().map(text).unwrap_or_default(),
+            namespace: namespace.map(str::to_owned),
+            name: rest.get(1).map(text),
+            parameters: url::form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
+        }
+    }
+
+    fn parameter(&self, name: &str) -> &str {
+        self.parameters.get(name).map_or("", String::as_str)
+    }
+
+    /// Whether an object is asked for: by namespace, `a=b` of its labels, and `path=value` of its fields.
+    fn takes(&self, object: &Value) -> bool {
+        let is_in = |namespace: &String| object["metadata"]["namespace"] == **namespace;
+        let pairs = |name| {
+            self.parameter(name)
+                .split(',')
+                .filter_map(|pair: &str| pair.split_once('='))
+        };
+        self.namespace.as_ref().is_none_or(is_in)
+            && pairs("labelSelector").all(|(key, value)| object["metadata"]["labels"][key] == value)
+            && pairs("fieldSelector").all(|(path, value)| {
+                let pointer = format!("/{}", path.replace('.', "/"));
+                object.pointer(&pointer).is_some_and(|found| found == value)
+            })
+    }
+
+    /// What a watch with this question sees of a change.
+    fn line(&self, version: usize, change: &Change) -> Option<Value> {
+        let version = version.to_string();
+        let Some(kind) = &change.kind else {
+            let object = json!({"metadata": {"resourceVersion": version, "creationTimestamp": null}});
+            let wants = self.parameter("allowWatchBookmarks") == "true";
+            return wants.then(|| json!({"type": "BOOKMARK", "object": object}));
+        };
+        if *kind != self.kind {
+            return None;
+        }
+        let before = change.before.as_ref().filter(|object| self.takes(object));
+        let after = change.after.as_ref().filter(|object| self.takes(object));
+        match (before, after) {
+            (None, None) => None,
+            (None, Some(object)) => Some(json!({"type": "ADDED", "object": object})),
+            (Some(_), Some(object)) => Some(json!({"type": "MODIFIED", "object": object})),
+            (Some(object), None) => {
+                let mut object = object.clone();
+                object["metadata"]["resourceVersion"] = version.into();
+                Some(json!({"type": "DELETED", "object": object}))
+            }
+        }
+    }
+}
+
+async fn answer(inner: Arc<Inner>, request: Request) -> Response {
+    let question = Question::new(&request);
+    let mut state = inner.state.lock();
+    let asked = request.uri().to_string();
+    state.asked.push(asked.clone());
+    if let Some(at) = state.refusals.iter().position(|refusal| asked.contains(refusal.part)) {
+        let refusal = state.refusals.remove(at);
+        let mut answer = status(refusal.status, &refusal.message);
+        if let Some(seconds) = refusal.retry_after {
+            answer.headers_mut().insert("retry-after", seconds.into());
+        }
+        return answer;
+    }
+    let sent = request
+        .headers()
+        .get("authorization")
+        .and_then(|value| value.to_str().ok());
+    if state
+        .token
+        .as_ref()
+        .is_some_and(|token| sent != Some(&format!("Bearer {token}")))
+    {
+        return status(StatusCode::UNAUTHORIZED, "Unauthorized");
+    }
+    if state.forbidden.contains(&question.kind) {
+        let message = format!("{} is forbidden: User \"me\" cannot list resource", question.kind);
+        return status(StatusCode::FORBIDDEN, &message);
+    }
+    if question.parameter("watch") == "true" {
+        let version = question.parameter("resourceVersion").parse().unwrap();
+        let ends = state.ends.len();
+        drop(state);
+        let watch = Watch {
+            inner,
+            question,
+            version,
+            ends,
+            is_line_begun: false,
+        };
+        let lines = futures::stream::unfold(watch, Watch::next);
+        return Body::from_stream(lines).into_response();
+    }
+    match &question.name {
+        Some(name) => {
+            let key = (question.namespace.clone().unwrap_or_default(), name.clone());
+            let found = state.objects(&question.kind, state.log.len()).remove(&key);
+            let missing = || {
+                status(
+                    StatusCode::NOT_FOUND,
+                    &format!("{} \"{name}\" not found", question.kind),
+                )
+            };
+            found.map_or_else(missing, |object| object.to_string().into_response())
+        }
+        None => list(&state, &question),
+    }
+}
+
+fn list(state: &State, question: &Question) -> Response {
+    let (version, skipped) = match question.parameter("continue").split_once('-') {
+        Some((version, skipped)) => (version.parse().unwrap(), skipped.parse().unwrap()),
+        None => (state.log.len(), 0),
+    };
+    if version < state.oldest {
+        return status(StatusCode::GONE, "The provided continue parameter is too old");
+    }
+    let limit: usize = question.parameter("limit").parse().unwrap();
+    let limit = limit.min(state.largest_page.unwrap_or(limit));
+    let all = state.objects(&question.kind, version);
+    let all: Vec<&Value> = all.values().filter(|object| question.takes(object)).collect();
+    let items: Vec<&Value> = all.iter().skip(skipped).take(limit).copied().collect();
+    let next = match skipped + items.len() {
+        end if end < all.len() => format!("{version}-{end}"),
+        _ => String::new(),
+    };
+    let metadata = json!({"resourceVersion": version.to_string(), "continue": next});
+    json!({"kind": "List", "metadata": metadata, "items": items})
+        .to_string()
+        .into_response()
+}
+
+fn status(code: StatusCode, message: &str) -> Response {
+    (code, status_object(code, message).to_string()).into_response()
+}
+
+fn status_object(code: StatusCode, message: &str) -> Value {
+    json!({"kind": "Status", "status": "Failure", "message": message, "code": code.as_u16()})
+}
+
+/// One watch that goes on.
+struct Watch {
+    inner: Arc<Inner>,
+    question: Question,
+    version: usize,
+    /// Ends of watches that it has outlived.
+    ends: usize,
+    /// Whether a line has been begun that will not end.
+    is_line_begun: bool,
+}
+
+impl Watch {
+    async fn next(mut self) -> Option<(Result<Bytes, std::io::Error>, Self)> {
+        loop {
+            let inner = self.inner.clone();
+            let changed = inner.changed.notified();
+            let mut changed = std::pin::pin!(changed);
+            changed.as_mut().enable();
+            match self.step() {
+                Some(Ok(None)) => changed.await,
+                Some(Ok(Some(line))) => return Some((Ok(line.into()), self)),
+                Some(Err(())) => return Some((Err(std::io::Error::other("broken")), self)),
+                None => return None,
+            }
+        }
+    }
+
+    /// The next line; nothing yet; a break; or the end.
+    fn step(&mut self) -> Option<Result<Option<String>, ()>> {
+        let inner = self.inner.clone();
+        let state = inner.state.lock();
+        let end = state.ends.get(self.ends);
+        if let Some(End::Broken) = end {
+            let is_begun = std::mem::replace(&mut self.is_line_begun, true);
+            return Some(if is_begun {
+                Err(())
+            } else {
+                Ok(Some("{\"type\": \"ADD".to_owned()))
+            });
+        }
+        if self.version < state.oldest {
+            let object = status_object(StatusCode::GONE, "too old resource version");
+            self.version = usize::MAX;
+            return Some(Ok(Some(format!("{}\n", json!({"type": "ERROR", "object": object})))));
+        }
+        while let Some(change) = state.log.get(self.version) {
+            self.version += 1;
+            if let Some(line) = self.question.line(self.version, change) {
+                return Some(Ok(Some(format!("{line}\n"))));
+            }
+        }
+        if end.is_some() {
+            return None;
+        }
+        Some(Ok(None))
+    }
+}
+
+/// A pod that runs, with one container that has one port.
+pub(crate) fn pod(namespace: &str, name: &str, ip: &str) -> Value {
+    json!({
+        "metadata": {"namespace": namespace, "name": name, "uid": format!("uid-{name}"), "labels": {"app": "shop"}},
+        "spec": {
+            "nodeName": "node-1",
+            "containers": [{
+                "name": "main",
+                "image": "shop:1",
+                "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}]
+            }]
+        },
+        "status": {
+            "phase": "Running",
+            "podIP": ip,
+            "hostIP": "192.168.0.1",
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "containerStatuses": [{"name": "main", "containerID": "containerd://0a1b"}]
+        }
+    })
+}
+
+/// Pauses that are over at once.
+pub(crate) fn fast() -> crate::components::common::kubernetes::watch::Pace {
+    crate::components::common::kubernetes::watch::Pace {
+        least: Duration::from_millis(1),
+        most: Duration::from_millis(4),
+    }
+}

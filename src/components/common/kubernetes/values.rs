@@ -1,0 +1,108 @@
+//! The values of one object, asked for again and again: what `remote.kubernetes.secret` and
+//! `remote.kubernetes.configmap` have in common.
+//!
+//! In: name and namespace of the object. Out: the export `data`, a map. What cannot be had leaves the last values.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use url::Url;
+
+use crate::components::common::kubernetes::access;
+use crate::components::common::kubernetes::api::{Api, ApiError, read_json};
+use crate::components::common::kubernetes::arguments::KubernetesClient;
+use crate::components::common::kubernetes::objects::Resource;
+use crate::components::common::source::{self, Exports, Fetch};
+use crate::lang::attribute::{Interval, NotEmpty};
+use crate::lang::body::arguments;
+use crate::lang::schema::{Attribute, Kind};
+use crate::lang::value::Value;
+use crate::pipeline::component::{ComponentError, Context, Definition, Stability, no_metrics};
+
+arguments! {
+    /// Arguments of a component that exports the values of an object.
+    pub(crate) struct ValuesArguments {
+        /// Name of the Kubernetes object.
+        name: NotEmpty<Arc<str>>,
+        /// Namespace of the object.
+        namespace: NotEmpty<Arc<str>>,
+        /// Time from one look at the value to the next.
+        poll_frequency: Interval = "1m",
+        /// Longest time that a look may take.
+        poll_timeout: Interval = "15s",
+    }
+    blocks {
+        /// How the API server is reached.
+        client: KubernetesClient,
+    }
+}
+
+/// A kind of objects that hold values.
+pub(crate) trait Values: Resource + Sync {
+    /// The values by key, and the keys of those that are no text.
+    fn values(self) -> (Vec<(String, Value)>, Vec<String>);
+}
+
+/// The definition of a component that exports the values of an object of this kind.
+pub(crate) const fn definition<T: Values>(name: &'static str, doc: &'static str) -> Definition<ValuesArguments> {
+    Definition {
+        name,
+        stability: Stability::GenerallyAvailable,
+        exports: &[DATA],
+        metrics: no_metrics,
+        build: Some(|context, arguments| source::build(context, &*arguments, Object::<T>::new)),
+        doc,
+    }
+}
+
+const DATA: Attribute = Attribute::required(
+    "data",
+    Kind::Map(&Kind::OptionalSecret),
+    "The values by key; those of a Secret are secrets.",
+);
+
+struct Object<T> {
+    id: Arc<str>,
+    api: Api,
+    url: Url,
+    interval: Duration,
+    timeout: Duration,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T: Values> Object<T> {
+    fn new(context: &Context, arguments: &ValuesArguments) -> Result<Self, ComponentError> {
+        let api = access::api(&arguments.client, &context.user_agent)?;
+        Ok(Self {
+            id: context.id.clone(),
+            url: api.object_url::<T>(&arguments.namespace.0, &arguments.name.0),
+            api,
+            interval: arguments.poll_frequency.get(),
+            timeout: arguments.poll_timeout.get(),
+            kind: PhantomData,
+        })
+    }
+
+    async fn object(&self) -> Result<T, ApiError> {
+        read_json(self.api.get(self.url.clone()).await?).await
+    }
+}
+
+impl<T: Values> Fetch for Object<T> {
+    fn fetch(&self) -> Result<Exports, String> {
+        let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
+        let failed = |reason: String| format!("cannot get {}: {reason}", self.url.path());
+        let asked = handle.block_on(async { tokio::time::timeout(self.timeout, self.object()).await });
+        let object = asked.map_err(|_| failed("no answer in time".to_owned()))?;
+        let (values, others) = object.map_err(|error| failed(error.to_string()))?.values();
+        for key in others {
+            tracing::warn!(component = %self.id, key, "a value is not UTF-8 text and is left out");
+        }
+        Ok(Exports::from([(DATA.name.into(), Value::object(values))]))
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
+    }
+}

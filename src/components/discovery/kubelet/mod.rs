@@ -1,0 +1,82 @@
+//! `discovery.kubelet`: the pods of one node, asked of its kubelet.
+//!
+//! In: the answer of `/pods`. Out: targets as those of `discovery.kubernetes` with the role `pod`, without a question
+//! to the API server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::HttpUrl;
+use crate::components::common::kubernetes::api::Page;
+use crate::components::common::kubernetes::objects::Pod;
+use crate::components::common::kubernetes::pods;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `discovery.kubelet`.
+    pub(crate) struct KubeletArguments {
+        /// Namespaces to look at; all when the list is empty.
+        namespaces: Vec<Arc<str>> = [],
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "5s",
+        /// URL of the kubelet, with its port.
+        url: HttpUrl = "https://localhost:10250",
+    }
+    shared { client: HttpClientArguments }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<KubeletArguments> = polled::definition::<Kubelet>(
+    "discovery.kubelet",
+    "`discovery.kubelet` finds the pods of one node by asking its kubelet.",
+);
+
+struct Kubelet {
+    api: WebApi,
+    namespaces: Vec<Arc<str>>,
+    interval: Duration,
+}
+
+impl Discovery for Kubelet {
+    type Arguments = KubeletArguments;
+
+    fn new(arguments: &KubeletArguments, context: &Context) -> Result<Self, ComponentError> {
+        Ok(Self {
+            api: WebApi::new(&arguments.client, &context.user_agent, arguments.url.url())?,
+            namespaces: arguments.namespaces.clone(),
+            interval: arguments.refresh_interval.get(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let answer: Page<Pod> = self.api.json(self.api.url(["pods"])).await?;
+        let mut found = answer.items.unwrap_or_default();
+        found.retain(|pod| self.is_wanted(&pod.metadata.namespace));
+        // The kubelet gives them in an order of the moment.
+        found.sort_by_cached_key(|pod| pod.metadata.key());
+        Ok(found.iter().flat_map(targets).collect())
+    }
+}
+
+impl Kubelet {
+    fn is_wanted(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.iter().any(|name| **name == *namespace)
+    }
+}
+
+fn targets(pod: &Pod) -> Vec<Target> {
+    pods::targets(pod, &pods::labels_with_namespace(pod))
+}

@@ -1,0 +1,44 @@
+//! `discovery.kubernetes`: nodes, pods, services, endpoints or ingresses of a cluster as targets.
+
+use crate::components::common::kubernetes::followed;
+use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};
+use crate::components::common::kubernetes::followed::wanted::{Chosen, Follow, Wanted};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::body::arguments;
+use crate::pipeline::component::Definition;
+
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `discovery.kubernetes`.
+    pub(crate) struct KubernetesArguments {
+        /// What to look for: node, pod, service, endpoints, endpointslice or ingress.
+        role: Role,
+    }
+    shared { cluster: ClusterArguments }
+    check KubernetesArguments::check;
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<KubernetesArguments> = followed::definition(
+    "discovery.kubernetes",
+    "`discovery.kubernetes` finds nodes, pods, services, endpoints or ingresses of a Kubernetes cluster and follows \
+     their changes.",
+);
+
+impl Follow for KubernetesArguments {
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            role: self.role,
+            cluster: self.cluster.clone(),
+            choose: Chosen::all,
+        }
+    }
+}
+
+impl KubernetesArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        self.cluster.check_selectors(self.role)
+    }
+}

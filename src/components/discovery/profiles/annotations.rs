@@ -1,0 +1,246 @@
+//! What the annotations of a pod ask for, by the conventions of four programs.
+//!
+//! In: the targets of a pod, one for each port, with the labels of `discovery.kubernetes`. Out: targets that
+//! `pyroscope.scrape` takes as they are. Of several conventions on one pod the first of [`CONVENTIONS`] counts.
+
+use std::sync::Arc;
+
+use crate::components::common::kubernetes::followed::wanted::Chosen;
+use crate::components::common::kubernetes::pods::PREFIX;
+use crate::components::common::meta_labels::label_name;
+use crate::components::common::targets::Target;
+use crate::components::discovery::profiles::ask::{Ask, Asked, Place};
+use crate::profile::labels::SERVICE_NAME;
+
+/// What a pod asks for by the annotations of one program; none without them.
+type Convention = fn(&Pod) -> Option<Asked>;
+
+/// The one that says most stands first. Coroot's own scraper takes its annotations before Pyroscope's.
+const CONVENTIONS: [Convention; 4] = [grafana, coroot, pyroscope, profefe];
+
+/// Annotations that name the service; the first that there is counts.
+const SERVICES: [&str; 4] = [
+    "pyroscope.io/application-name",
+    "pyroscope.io/service_name",
+    "profiles.grafana.com/service_name",
+    "profefe.com/service",
+];
+
+/// Kinds that `pyroscope.scrape` takes where nothing else is said.
+const USUAL: [&str; 5] = ["block", "goroutine", "memory", "mutex", "process_cpu"];
+
+/// Where kube-profefe takes profiles, under its base path.
+const OF_PROFEFE: [(&str, &str); 5] = [
+    ("block", "block"),
+    ("goroutine", "goroutine"),
+    ("memory", "heap"),
+    ("mutex", "mutex"),
+    ("process_cpu", "profile"),
+];
+/// The base path that needs no label: the paths of `pyroscope.scrape` are under it.
+const USUAL_BASE: &str = "/debug/pprof";
+/// kube-profefe's port where none is given, or none that can be read.
+const PROFEFE_PORT: u16 = 6060;
+
+/// The targets of a pod that its annotations ask for.
+pub(super) fn choose(targets: Vec<Target>) -> Chosen {
+    let Some(pod) = Pod::new(&targets) else {
+        return Chosen::default();
+    };
+    if pod.label("pod_phase") != "Running" {
+        return Chosen::default();
+    }
+    let Some(asked) = CONVENTIONS.iter().find_map(|convention| convention(&pod)) else {
+        return Chosen::default();
+    };
+    let mut chosen = asked.targets(&targets);
+    let service = SERVICES
+        .iter()
+        .map(|name| pod.annotation(name))
+        .find(|name| !name.is_empty());
+    for target in &mut chosen.targets {
+        set_labels(target, service);
+    }
+    chosen
+}
+
+/// The labels that people see, as Grafana's charts give them; the service where an annotation names it.
+fn set_labels(target: &mut Target, service: Option<&str>) {
+    for (name, from) in [
+        ("namespace", "namespace"),
+        ("pod", "pod_name"),
+        ("container", "pod_container_name"),
+        ("node", "pod_node_name"),
+    ] {
+        let value = target
+            .get(&*format!("{PREFIX}{from}"))
+            .filter(|value| !value.is_empty());
+        if let Some(value) = value.cloned() {
+            target.insert(name.into(), value);
+        }
+    }
+    if let Some(service) = service {
+        target.insert(SERVICE_NAME.into(), service.into());
+    }
+}
+
+/// The labels that all targets of a pod have.
+struct Pod<'a>(&'a Target);
+
+impl<'a> Pod<'a> {
+    fn new(targets: &'a [Target]) -> Option<Self> {
+        targets.first().map(Self)
+    }
+
+    fn label(&self, name: &str) -> &'a str {
+        self.0.get(&*format!("{PREFIX}{name}")).map_or("", AsRef::as_ref)
+    }
+
+    /// The value of an annotation; empty without it.
+    fn annotation(&self, name: &str) -> &'a str {
+        self.label(&format!("pod_annotation_{}", label_name(name)))
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        self.annotation(name) == "true"
+    }
+
+    /// What stands for NAME in the annotations `PREFIX NAME SUFFIX` that are `true` or `false`.
+    fn switches(&self, prefix: &str, suffix: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let prefix = format!("{PREFIX}pod_annotation_{}", label_name(prefix));
+        let suffix = label_name(suffix);
+        self.0.iter().filter_map(move |(name, value)| {
+            let name = name.strip_prefix(&*prefix)?.strip_suffix(&*suffix)?;
+            Some((name, &**value)).filter(|(_, value)| matches!(*value, "true" | "false"))
+        })
+    }
+}
+
+/// `profiles.grafana.com/TYPE.scrape` and so on: each type has a port, a scheme and a path of its own.
+fn grafana(pod: &Pod) -> Option<Asked> {
+    let types = pod
+        .switches("profiles.grafana.com/", ".scrape")
+        .filter(|(_, value)| *value == "true");
+    let mut asked = Asked::default();
+    for (of, _) in types {
+        let name = |what: &str| format!("profiles.grafana.com/{of}.{what}");
+        let annotation = |what: &str| pod.annotation(&name(what));
+        let port = |text: &str| number(&name("port"), text);
+        let place = match (annotation("port_name"), annotation("port")) {
+            ("", "") => Ok(Place::Declared),
+            ("", text) => port(text).map(Place::Port),
+            (called, "") => Ok(Place::Named(called.into(), None)),
+            (called, text) => port(text).map(|number| Place::Named(called.into(), Some(number))),
+        };
+        let ask = place.and_then(|place| {
+            Ok(Ask {
+                kinds: vec![kind(of).into()],
+                scheme: scheme(&name("scheme"), annotation("scheme"))?,
+                path: Some(annotation("path")).filter(|path| !path.is_empty()).map(Into::into),
+                ..Ask::at(place)
+            })
+        });
+        asked.add(ask);
+    }
+    (!asked.is_empty()).then_some(asked)
+}
+
+/// `coroot.com/profile-scrape`, which needs a port; Coroot takes Pyroscope's where its own is missing.
+fn coroot(pod: &Pod) -> Option<Asked> {
+    if !pod.is_true("coroot.com/profile-scrape") {
+        return None;
+    }
+    let port = match pod.annotation("coroot.com/profile-port") {
+        "" => number("pyroscope.io/port", pod.annotation("pyroscope.io/port"))
+            .map_err(|_| "coroot.com/profile-scrape needs coroot.com/profile-port".to_owned()),
+        port => number("coroot.com/profile-port", port),
+    };
+    Some(Asked::one(port.map(|port| Ask::at(Place::Port(port)))))
+}
+
+/// `pyroscope.io/scrape`, with a port or without one.
+fn pyroscope(pod: &Pod) -> Option<Asked> {
+    if !pod.is_true("pyroscope.io/scrape") {
+        return None;
+    }
+    let place = match pod.annotation("pyroscope.io/port") {
+        "" => Ok(Place::Declared),
+        port => number("pyroscope.io/port", port).map(Place::Port),
+    };
+    let ask = place.and_then(|place| {
+        Ok(Ask {
+            kinds: switched(pod),
+            scheme: scheme("pyroscope.io/scheme", pod.annotation("pyroscope.io/scheme"))?,
+            ..Ask::at(place)
+        })
+    });
+    Some(Asked::one(ask))
+}
+
+/// `profefe.com/enable`. The service is the pod where none is named.
+fn profefe(pod: &Pod) -> Option<Asked> {
+    if !pod.is_true("profefe.com/enable") {
+        return None;
+    }
+    let port = pod.annotation("profefe.com/port").parse().ok();
+    let at = || {
+        let mut ask = Ask::at(Place::Port(port.filter(|port| *port > 0).unwrap_or(PROFEFE_PORT)));
+        ask.service = Some(pod.label("pod_name").into());
+        ask
+    };
+    let base = pod.annotation("profefe.com/path").trim_end_matches('/');
+    if matches!(base, "" | USUAL_BASE) {
+        return Some(Asked::one(Ok(at())));
+    }
+    let mut asked = Asked::default();
+    for (kind, name) in OF_PROFEFE {
+        asked.add(Ok(Ask {
+            kinds: vec![kind.into()],
+            path: Some(format!("{base}/{name}").into()),
+            ..at()
+        }));
+    }
+    Some(asked)
+}
+
+/// What `pyroscope.io/profile-NAME-enabled` leaves: those that are `true`; where none is, the usual ones but those that
+/// are `false`. Nothing where there is no such annotation.
+fn switched(pod: &Pod) -> Vec<Arc<str>> {
+    let (mut on, mut off) = (Vec::new(), Vec::new());
+    for (name, value) in pod.switches("pyroscope.io/profile-", "-enabled") {
+        let list = if value == "true" { &mut on } else { &mut off };
+        list.push(kind(name));
+    }
+    match (on.is_empty(), off.is_empty()) {
+        (false, _) => on.into_iter().map(Into::into).collect(),
+        (true, true) => Vec::new(),
+        (true, false) => USUAL
+            .iter()
+            .filter(|kind| !off.contains(kind))
+            .map(|kind| (*kind).into())
+            .collect(),
+    }
+}
+
+/// The kind of `pyroscope.scrape` that an annotation means.
+fn kind(name: &str) -> &str {
+    match name {
+        "cpu" => "process_cpu",
+        "mem" => "memory",
+        name => name,
+    }
+}
+
+fn number(annotation: &str, text: &str) -> Result<u16, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("`{text}` of {annotation} is no port number"))
+}
+
+fn scheme(annotation: &str, text: &str) -> Result<Option<&'static str>, String> {
+    match text {
+        "" => Ok(None),
+        "http" => Ok(Some("http")),
+        "https" => Ok(Some("https")),
+        _ => Err(format!("`{text}` of {annotation} is not http or https")),
+    }
+}

@@ -1,0 +1,164 @@
+//! What is asked of one pod, and the targets that it comes to.
+//!
+//! In: kinds of profiles, ports, schemes, paths. Out: targets with the labels that `pyroscope.scrape` reads. What
+//! cannot be had is a complaint, and the rest is had without it.
+
+use std::sync::Arc;
+
+use crate::components::common::kubernetes::followed::wanted::Chosen;
+use crate::components::common::kubernetes::pods::PREFIX;
+use crate::components::common::meta_labels::host_port;
+use crate::components::common::targets::Target;
+use crate::profile::labels::SERVICE_NAME;
+
+/// One thing that a pod asks for.
+pub(super) struct Ask {
+    /// Kinds of profiles; those of `pyroscope.scrape` when there is none.
+    pub(super) kinds: Vec<Arc<str>>,
+    pub(super) place: Place,
+    /// That of `pyroscope.scrape` without one.
+    pub(super) scheme: Option<&'static str>,
+    /// Path of the profile; for asks of one kind.
+    pub(super) path: Option<Arc<str>>,
+    pub(super) service: Option<Arc<str>>,
+}
+
+/// Which ports of a pod are meant.
+pub(super) enum Place {
+    /// All that containers declare; the pod without a port where they declare none.
+    Declared,
+    /// This one, declared or not.
+    Port(u16),
+    /// Those of this name; with a number, that is asked in their place.
+    Named(Arc<str>, Option<u16>),
+}
+
+impl Ask {
+    /// Asks for the usual profiles there.
+    pub(super) fn at(place: Place) -> Self {
+        Self {
+            kinds: Vec::new(),
+            place,
+            scheme: None,
+            path: None,
+            service: None,
+        }
+    }
+
+    /// The target of one port.
+    fn target(&self, mut target: Target) -> Target {
+        if let Some(scheme) = self.scheme {
+            target.insert("__scheme__".into(), scheme.into());
+        }
+        if let Some(path) = &self.path {
+            target.insert("__profile_path__".into(), path.clone());
+        }
+        if let Some(service) = &self.service {
+            target.insert(SERVICE_NAME.into(), service.clone());
+        }
+        target
+    }
+}
+
+/// All that a pod asks for.
+#[derive(Default)]
+pub(super) struct Asked {
+    asks: Vec<Ask>,
+    complaint: Option<String>,
+}
+
+impl Asked {
+    pub(super) fn one(ask: Result<Ask, String>) -> Self {
+        let mut asked = Self::default();
+        asked.add(ask);
+        asked
+    }
+
+    /// Adds what is asked for, or why it cannot be had: of several reasons the first is told.
+    pub(super) fn add(&mut self, ask: Result<Ask, String>) {
+        match ask {
+            Ok(ask) => self.asks.push(ask),
+            Err(complaint) => drop(self.complaint.get_or_insert(complaint)),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.asks.is_empty() && self.complaint.is_none()
+    }
+
+    /// The targets, of those that the pod has. Kinds that are taken at one place share a target.
+    pub(super) fn targets(mut self, all: &[Target]) -> Chosen {
+        let mut found: Vec<(Target, Vec<Arc<str>>)> = Vec::new();
+        for ask in std::mem::take(&mut self.asks) {
+            let ports = match ports(&ask.place, all) {
+                Ok(ports) => ports,
+                Err(complaint) => {
+                    self.add(Err(complaint));
+                    continue;
+                }
+            };
+            for port in ports {
+                let target = ask.target(port);
+                match found.iter_mut().find(|(known, _)| *known == target) {
+                    Some((_, kinds)) => kinds.extend(ask.kinds.iter().cloned()),
+                    None => found.push((target, ask.kinds.clone())),
+                }
+            }
+        }
+        let targets = found.into_iter().map(|(mut target, kinds)| {
+            if !kinds.is_empty() {
+                target.insert("__profile_kinds__".into(), kinds.join(",").into());
+            }
+            target
+        });
+        Chosen {
+            targets: targets.collect(),
+            complaint: self.complaint,
+        }
+    }
+}
+
+/// The targets of a pod at a place, with the labels of the container that declares the port.
+fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, String> {
+    let port = |name: &str| format!("{PREFIX}pod_container_port_{name}");
+    let with = |name: &str, is_wanted: &dyn Fn(&str) -> bool| -> Vec<Target> {
+        let name = port(name);
+        let has = |target: &&Target| target.get(&*name).is_some_and(|value| is_wanted(value));
+        all.iter().filter(has).cloned().collect()
+    };
+    Ok(match place {
+        // What is no TCP port speaks no HTTP.
+        Place::Declared => match with("protocol", &|protocol| !matches!(protocol, "UDP" | "SCTP")) {
+            none if none.is_empty() => all.iter().take(1).cloned().collect(),
+            declared => declared,
+        },
+        Place::Port(number) => {
+            let declared = with("number", &|text| text.parse() == Ok(*number)).into_iter().next();
+            let first = || all.first().map(|first| undeclared(first, *number));
+            declared.or_else(first).into_iter().collect()
+        }
+        Place::Named(name, number) => {
+            let mut named = with("name", &|text| *text == **name);
+            if named.is_empty() {
+                return Err(format!("no container declares a port called `{name}`"));
+            }
+            if let Some(number) = number {
+                named.iter_mut().for_each(|target| set_port(target, *number));
+            }
+            named
+        }
+    })
+}
+
+/// A port that no container declares: the labels of the pod and of its first container.
+fn undeclared(first: &Target, number: u16) -> Target {
+    let mut target = first.clone();
+    target.retain(|name, _| !name.starts_with(&format!("{PREFIX}pod_container_port_")));
+    set_port(&mut target, number);
+    target
+}
+
+fn set_port(target: &mut Target, number: u16) {
+    let ip = target.get(&*format!("{PREFIX}pod_ip")).cloned().unwrap_or_default();
+    target.insert("__address__".into(), host_port(&ip, number).into());
+}

@@ -1,0 +1,45 @@
+//! `discovery.profiles`: the pods of a cluster whose annotations ask for profiles, ready to be scraped.
+//!
+//! It follows pods as `discovery.kubernetes` does. [`annotations`] says what becomes of a pod.
+
+use crate::components::common::kubernetes::followed;
+use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};
+use crate::components::common::kubernetes::followed::wanted::{Follow, Wanted};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::body::arguments;
+use crate::pipeline::component::Definition;
+
+mod annotations;
+mod ask;
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `discovery.profiles`.
+    pub(crate) struct ProfilesArguments {}
+    shared { cluster: ClusterArguments }
+    check ProfilesArguments::check;
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<ProfilesArguments> = followed::definition(
+    "discovery.profiles",
+    "`discovery.profiles` finds the pods of a Kubernetes cluster whose annotations ask for profiles. It is not in \
+     Alloy.",
+);
+
+impl Follow for ProfilesArguments {
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            role: Role::Pod,
+            cluster: self.cluster.clone(),
+            choose: annotations::choose,
+        }
+    }
+}
+
+impl ProfilesArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        self.cluster.check_selectors(Role::Pod)
+    }
+}

@@ -1,0 +1,21 @@
+//! `remote.kubernetes.configmap`: the values of a ConfigMap.
+//!
+//! Values that are no text stand in a field of their own there, which is not read.
+
+use crate::components::common::kubernetes::objects::ConfigMap;
+use crate::components::common::kubernetes::values::{self, Values, ValuesArguments};
+use crate::lang::value::Value;
+use crate::pipeline::component::Definition;
+
+/// The definition of the component.
+pub(crate) const DEFINITION: Definition<ValuesArguments> = values::definition::<ConfigMap>(
+    "remote.kubernetes.configmap",
+    "`remote.kubernetes.configmap` reads a ConfigMap and follows its changes.",
+);
+
+impl Values for ConfigMap {
+    fn values(self) -> (Vec<(String, Value)>, Vec<String>) {
+        let text = |(key, text): (String, String)| (key, Value::string(text));
+        (self.data.into_iter().map(text).collect(), Vec::new())
+    }
+}
