@@ -1,0 +1,199 @@
+//! Requests to Amazon's services, with a signature.
+//!
+//! In: a service and what it is asked. Out: its answer. Region and credentials are looked for when they are first
+//! needed. After a request that failed the credentials are looked for again, as they may be the reason.
+
+use std::sync::Arc;
+
+use chrono::Utc;
+use http::Method;
+use http::header::CONTENT_TYPE;
+use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
+use url::Url;
+
+use crate::components::common::aws::account::Account;
+use crate::components::common::aws::credentials::{self, CredentialSource, IsAsked};
+use crate::components::common::aws::metadata::Metadata;
+use crate::components::common::aws::profiles::Profiles;
+use crate::components::common::environment::Environment;
+use crate::components::common::expiring::Expiring;
+use crate::components::common::web_api::{Answer, WebApi, built};
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::ClientOptions;
+use crate::wire::sigv4::{Scope, sign};
+
+/// Amazon's services as one account sees them.
+#[derive(Debug)]
+pub(crate) struct Aws {
+    api: WebApi,
+    credentials: CredentialSource,
+    region: OnceCell<Arc<str>>,
+}
+
+/// A service whose requests are forms and whose answers are XML.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueryService {
+    /// Name of the service, as in its URL.
+    pub(crate) name: &'static str,
+    /// Version of the service's API.
+    pub(crate) version: &'static str,
+}
+
+/// A service whose requests and answers are JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JsonService {
+    /// Name of the service, as in its URL.
+    pub(crate) name: &'static str,
+    /// What stands before the name of an action.
+    pub(crate) prefix: &'static str,
+}
+
+impl Aws {
+    /// Gets ready to ask as this account; `external_id` goes with its role.
+    pub(crate) fn new(
+        account: &Account,
+        external_id: Option<Arc<str>>,
+        options: &ClientOptions,
+        environment: Environment,
+    ) -> Result<Self, ComponentError> {
+        let home = credentials::endpoint(&environment, "sts", "us-east-1").map_err(ComponentError)?;
+        let api = WebApi::with_options(options, &home)?;
+        Ok(Self {
+            credentials: CredentialSource {
+                account: account.clone(),
+                external_id,
+                metadata: Metadata::new(&environment, &options.user_agent)?,
+                environment,
+                api: api.clone(),
+                held: Expiring::default(),
+            },
+            api,
+            region: OnceCell::new(),
+        })
+    }
+
+    /// The region that is asked: of the arguments, the environment, the profile, or the machine.
+    pub(crate) async fn region(&self) -> Result<Arc<str>, String> {
+        let region = self.region.get_or_try_init(|| self.find_region()).await?;
+        Ok(region.clone())
+    }
+
+    /// Asks a service by a form, and reads XML.
+    pub(crate) async fn query<T: DeserializeOwned>(
+        &self,
+        service: QueryService,
+        action: &str,
+        parameters: &[(String, String)],
+    ) -> Result<T, String> {
+        let form = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("Action", action)
+            .append_pair("Version", service.version)
+            .extend_pairs(parameters)
+            .finish();
+        let request = self.api.request(Method::POST, self.endpoint(service.name).await?);
+        let request = request
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form);
+        let answer = self.send(service.name, built(request)?).await;
+        answer
+            .and_then(|answer| answer.xml())
+            .map_err(|error| format!("{action}: {error}"))
+    }
+
+    /// Asks a service by JSON, and reads JSON.
+    pub(crate) async fn call<T: DeserializeOwned>(
+        &self,
+        service: JsonService,
+        action: &str,
+        parameters: &serde_json::Value,
+    ) -> Result<T, String> {
+        let request = self.api.request(Method::POST, self.endpoint(service.name).await?);
+        let request = request
+            .header(CONTENT_TYPE, "application/x-amz-json-1.1")
+            .header("x-amz-target", format!("{}.{action}", service.prefix))
+            .body(parameters.to_string());
+        let answer = self.send(service.name, built(request)?).await;
+        answer
+            .and_then(|answer| answer.json())
+            .map_err(|error| format!("{action}: {error}"))
+    }
+
+    /// Asks a service for a path, and reads JSON.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        service: &str,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<T, String> {
+        let mut url = self.endpoint(service).await?;
+        // Only a URL without a host has no segments.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        let request = built(self.api.request(Method::GET, with_query(url, query)))?;
+        self.send(service, request).await?.json()
+    }
+
+    /// URL of a service: the one of the arguments, or Amazon's.
+    async fn endpoint(&self, service: &str) -> Result<Url, String> {
+        match &self.credentials.account.endpoint {
+            Some(endpoint) => Ok(endpoint.url().clone()),
+            None => credentials::endpoint(&self.credentials.environment, service, &self.region().await?),
+        }
+    }
+
+    /// Signs a request and sends it.
+    pub(crate) async fn send(&self, service: &str, mut request: reqwest::Request) -> Result<Answer, String> {
+        let region = self.region().await?;
+        let credentials = self.credentials.get(&region).await?;
+        let scope = Scope {
+            service,
+            region: &region,
+        };
+        sign(&mut request, &credentials, scope, Utc::now()).map_err(|error| error.to_string())?;
+        let answer = self.api.execute(request).await;
+        if answer.is_err() {
+            self.credentials.held.forget().await;
+        }
+        answer
+    }
+
+    async fn find_region(&self) -> Result<Arc<str>, String> {
+        let CredentialSource {
+            account,
+            environment,
+            metadata,
+            ..
+        } = &self.credentials;
+        if let Some(region) = &account.region {
+            return Ok(region.clone());
+        }
+        let variable = ["AWS_REGION", "AWS_DEFAULT_REGION"]
+            .into_iter()
+            .find_map(|name| environment.get(name));
+        if let Some(region) = variable {
+            return Ok(region.into());
+        }
+        let (name, is_asked) = self.credentials.profile();
+        let profiles = Profiles::read(environment).await?;
+        match profiles.get(&name) {
+            Some(profile) => {
+                if let Some(region) = profile.get("region") {
+                    return Ok(region.as_str().into());
+                }
+            }
+            None if is_asked == IsAsked::Yes => return Err(format!("there is no profile `{name}`")),
+            None => {}
+        }
+        let region = metadata.region().await;
+        region.map_err(|error| format!("no region is given, and the machine does not tell: {error}"))
+    }
+}
+
+fn with_query(mut url: Url, query: &[(&str, &str)]) -> Url {
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    url
+}

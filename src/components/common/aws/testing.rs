@@ -1,0 +1,108 @@
+//! A server that answers as Amazon's services are documented to, and checks every signature as they do.
+//!
+//! What it answers is written by us after the documentation of each service.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use chrono::NaiveDateTime;
+use parking_lot::Mutex;
+
+use crate::components::common::testing::{Server, serve};
+use crate::wire::sigv4::{Credentials, Scope, sign};
+
+/// A request: what is asked, as `METHOD /path?query body`, or an action with its parameters.
+pub(crate) type Answer = dyn Fn(&str) -> (StatusCode, String) + Send + Sync;
+
+/// The server, with all that it was asked.
+pub(crate) struct Amazon {
+    pub(crate) url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    _server: Server,
+}
+
+impl Amazon {
+    /// Answers requests that this key signed for the service `name`, and those that nobody signed. The region is
+    /// `eu-central-1`.
+    pub(crate) async fn start(
+        name: &'static str,
+        key: &[(&str, &str)],
+        answer: impl Fn(&str) -> (StatusCode, String) + Send + Sync + 'static,
+    ) -> Self {
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let credentials = |(id, secret): &(&str, &str)| Credentials {
+            access_key: (*id).into(),
+            secret_key: (*secret).into(),
+            session_token: None,
+        };
+        let keys: Vec<Credentials> = key.iter().map(credentials).collect();
+        let (heard, answer): (_, Arc<Answer>) = (asked.clone(), Arc::new(answer));
+        let router = Router::new().fallback(move |request: Request<Body>| {
+            let (heard, keys, answer) = (heard.clone(), keys.clone(), answer.clone());
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+                let text = String::from_utf8_lossy(&body);
+                let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+                let line = match (header("x-amz-target"), text.starts_with("Action=")) {
+                    (Some(target), _) => format!("{} {text}", target.rsplit('.').next().unwrap()),
+                    (None, true) => text["Action=".len()..].to_owned(),
+                    (None, false) => format!("{} {} {text}", parts.method, parts.uri).trim().to_owned(),
+                };
+                heard.lock().push(line.clone());
+                let authorization = header("authorization").unwrap_or_default();
+                if authorization.starts_with("AWS4") && !keys.iter().any(|key| is_signed(key, name, &parts, &body)) {
+                    let text = "<Response><Errors><Error><Code>AuthFailure</Code><Message>the signature is not \
+                        right</Message></Error></Errors></Response>";
+                    return (StatusCode::UNAUTHORIZED, text.to_owned());
+                }
+                answer(&line)
+            }
+        });
+        let (url, server) = serve(router).await;
+        Self {
+            url,
+            asked,
+            _server: server,
+        }
+    }
+
+    /// All that was asked so far.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().clone()
+    }
+}
+
+/// Signs the request once more, of those headers that it says were signed, and compares.
+fn is_signed(key: &Credentials, service: &str, parts: &axum::http::request::Parts, body: &[u8]) -> bool {
+    let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap());
+    let Some(authorization) = header("authorization") else {
+        return false;
+    };
+    let service = if service.is_empty() {
+        authorization.split('/').nth(3).unwrap()
+    } else {
+        service
+    };
+    let signed = authorization
+        .split("SignedHeaders=")
+        .nth(1)
+        .and_then(|rest| rest.split(',').next())
+        .unwrap();
+    let url = format!("http://{}{}", header("host").unwrap(), parts.uri);
+    let mut again = reqwest::Request::new(parts.method.clone(), url.parse().unwrap());
+    *again.body_mut() = Some(body.to_vec().into());
+    for name in signed.split(';').filter(|name| *name != "host") {
+        let name: http::HeaderName = name.parse().unwrap();
+        again.headers_mut().insert(name.clone(), parts.headers[&name].clone());
+    }
+    let time = NaiveDateTime::parse_from_str(header("x-amz-date").unwrap(), "%Y%m%dT%H%M%SZ").unwrap();
+    let scope = Scope {
+        service,
+        region: "eu-central-1",
+    };
+    sign(&mut again, key, scope, time.and_utc()).unwrap();
+    again.headers()["authorization"] == authorization
+}

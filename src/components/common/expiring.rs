@@ -1,0 +1,74 @@
+//! Credentials that end: asked for once, used until shortly before their end.
+
+use std::time::{Duration, SystemTime};
+
+/// Credentials are renewed this long before they end, so that they do not end on their way.
+const RENEW_BEFORE: Duration = Duration::from_secs(120);
+
+/// Holds credentials until they end.
+#[derive(Debug)]
+pub(crate) struct Expiring<T>(tokio::sync::Mutex<Option<Lasting<T>>>);
+
+/// Credentials, and how long they last.
+#[derive(Clone, Debug)]
+pub(crate) struct Lasting<T> {
+    /// The credentials themselves.
+    pub(crate) value: T,
+    /// When they end; `None` for those that do not.
+    pub(crate) ends: Option<SystemTime>,
+}
+
+impl<T> Lasting<T> {
+    /// Credentials without an end.
+    pub(crate) fn forever(value: T) -> Self {
+        Self { value, ends: None }
+    }
+}
+
+impl<T> Default for Expiring<T> {
+    fn default() -> Self {
+        Self(tokio::sync::Mutex::new(None))
+    }
+}
+
+impl<T: Clone> Expiring<T> {
+    /// Credentials that are good now; `renew` is awaited when there are none. Others wait meanwhile instead of asking
+    /// for their own.
+    pub(crate) async fn get(&self, renew: impl Future<Output = Result<Lasting<T>, String>>) -> Result<T, String> {
+        let mut held = self.0.lock().await;
+        let soon = SystemTime::now() + RENEW_BEFORE;
+        if let Some(lasting) = held.as_ref().filter(|held| held.ends.is_none_or(|ends| soon < ends)) {
+            return Ok(lasting.value.clone());
+        }
+        let renewed = renew.await?;
+        let value = renewed.value.clone();
+        *held = Some(renewed);
+        Ok(value)
+    }
+
+    /// Forgets credentials that were refused: the next use asks for new ones.
+    pub(crate) async fn forget(&self) {
+        *self.0.lock().await = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn for_seconds(value: &str, seconds: u64) -> Result<Lasting<&str>, String> {
+        let ends = Some(SystemTime::now() + Duration::from_secs(seconds));
+        Ok(Lasting { value, ends })
+    }
+
+    #[tokio::test]
+    async fn what_lasts_is_kept_and_what_ends_soon_or_was_refused_is_renewed() {
+        let held = Expiring::default();
+        let lasting = async || held.get(async { for_seconds("short", 60) }).await.unwrap();
+        assert_eq!(lasting().await, "short");
+        assert_eq!(held.get(async { for_seconds("long", 3600) }).await.unwrap(), "long");
+        assert_eq!(lasting().await, "long");
+        held.forget().await;
+        assert_eq!(lasting().await, "short");
+    }
+}

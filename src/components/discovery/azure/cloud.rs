@@ -1,0 +1,68 @@
+//! The clouds that are Azure.
+
+use std::sync::Arc;
+
+use url::Url;
+
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, wrong};
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
+
+/// A cloud by its name, in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CloudName {
+    /// The public cloud, most of the world.
+    Public,
+    /// The cloud of mainland China.
+    China,
+    /// The government of the United States.
+    UsGovernment,
+}
+
+/// Where a cloud is asked.
+#[derive(Clone, Debug)]
+pub(super) struct Cloud {
+    /// Base URL of the server that gives tokens.
+    pub(super) login: Url,
+    /// Base URL of the Resource Manager, which is what tokens are for.
+    pub(super) manager: Url,
+}
+
+impl FromValue for CloudName {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let given = Arc::<str>::from_value(name, value)?;
+        match given.to_ascii_uppercase().as_str() {
+            "AZURECLOUD" | "AZUREPUBLICCLOUD" | "AZUREGERMANCLOUD" => Ok(Self::Public),
+            "AZURECHINACLOUD" => Ok(Self::China),
+            "AZUREUSGOVERNMENT" | "AZUREUSGOVERNMENTCLOUD" => Ok(Self::UsGovernment),
+            _ => Err(wrong(format!(
+                "unknown {name} \"{given}\": must be one of AzurePublicCloud, AzureChinaCloud, AzureUSGovernment"
+            ))),
+        }
+    }
+}
+
+impl CloudName {
+    /// Where the cloud is asked.
+    pub(super) fn cloud(self) -> Result<Cloud, String> {
+        let (login, manager) = match self {
+            Self::Public => ("https://login.microsoftonline.com/", "https://management.azure.com/"),
+            Self::China => (
+                "https://login.chinacloudapi.cn/",
+                "https://management.chinacloudapi.cn/",
+            ),
+            Self::UsGovernment => (
+                "https://login.microsoftonline.us/",
+                "https://management.usgovcloudapi.net/",
+            ),
+        };
+        let url = |text: &str| text.parse().map_err(|error: url::ParseError| error.to_string());
+        Ok(Cloud {
+            login: url(login)?,
+            manager: url(manager)?,
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! How Azure's tokens are had: by a secret, by the token of a workload, or from the machine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use crate::components::common::bearer;
+use crate::components::common::environment::Environment;
+use crate::components::common::expiring::{Expiring, Lasting};
+use crate::components::common::web_api::WebApi;
+use crate::components::discovery::azure::cloud::Cloud;
+use crate::lang::attribute::Secret;
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::ClientOptions;
+
+/// Where a machine asks, unless the environment says otherwise.
+const MACHINE: &str = "http://169.254.169.254";
+/// How a client shows that it is one, by a token of somebody else.
+const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// Which credentials are used.
+#[derive(Clone, Debug)]
+pub(super) enum Way {
+    /// An application and its secret.
+    Secret {
+        tenant: Arc<str>,
+        client: Arc<str>,
+        secret: Secret,
+    },
+    /// The token that Kubernetes mounts, as variables say.
+    Workload,
+    /// An identity of the machine, by its client id; empty, the machine's own.
+    Machine(Arc<str>),
+    /// A secret in variables, a workload, or the machine, whichever there is; in this tenant.
+    Any(Option<Arc<str>>),
+}
+
+/// Finds a token and keeps it.
+#[derive(Debug)]
+pub(super) struct Credentials {
+    way: Way,
+    cloud: Cloud,
+    api: WebApi,
+    machine: WebApi,
+    environment: Environment,
+    held: Expiring<Arc<str>>,
+}
+
+impl Credentials {
+    pub(super) fn new(
+        way: Way,
+        cloud: Cloud,
+        options: &ClientOptions,
+        environment: Environment,
+    ) -> Result<Self, ComponentError> {
+        let host = environment.get("AZURE_POD_IDENTITY_AUTHORITY_HOST");
+        let host = host.as_deref().unwrap_or(MACHINE);
+        let host = host
+            .parse()
+            .map_err(|error| ComponentError(format!("`{host}` is not a URL: {error}")))?;
+        let machine = ClientOptions::new(options.user_agent.clone());
+        Ok(Self {
+            way,
+            api: WebApi::with_options(options, &cloud.login)?,
+            machine: WebApi::with_options(&machine, &host)?.with_timeout(Duration::from_secs(5)),
+            cloud,
+            environment,
+            held: Expiring::default(),
+        })
+    }
+
+    /// A token that is good now.
+    pub(super) async fn token(&self) -> Result<Arc<str>, String> {
+        let token = self.held.get(self.find()).await;
+        token.map_err(|error| format!("no credentials of Azure: {error}"))
+    }
+
+    /// Forgets a token that may have been refused.
+    pub(super) async fn forget(&self) {
+        self.held.forget().await;
+    }
+
+    async fn find(&self) -> Result<Lasting<Arc<str>>, String> {
+        match &self.way {
+            Way::Secret { tenant, client, secret } => self.by_secret(tenant, client, &secret.0).await,
+            Way::Workload => self.of_workload(None).await,
+            Way::Machine(client) => self.of_machine(client).await,
+            Way::Any(tenant) => {
+                let secret = self.environment.get("AZURE_CLIENT_SECRET");
+                let client = self.environment.get("AZURE_CLIENT_ID");
+                if let (Some(client), Some(secret)) = (&client, secret) {
+                    let tenant = self.tenant(tenant.as_deref())?;
+                    return self.by_secret(&tenant, client, &secret).await;
+                }
+                if self.environment.get("AZURE_FEDERATED_TOKEN_FILE").is_some() {
+                    return self.of_workload(tenant.as_deref()).await;
+                }
+                self.of_machine(client.as_deref().unwrap_or_default()).await
+            }
+        }
+    }
+
+    async fn by_secret(&self, tenant: &str, client: &str, secret: &str) -> Result<Lasting<Arc<str>>, String> {
+        self.ask(tenant, client, &[("client_secret", secret)]).await
+    }
+
+    async fn of_workload(&self, tenant: Option<&str>) -> Result<Lasting<Arc<str>>, String> {
+        let (client, path) = (
+            self.variable("AZURE_CLIENT_ID")?,
+            self.variable("AZURE_FEDERATED_TOKEN_FILE")?,
+        );
+        let token = tokio::fs::read_to_string(&path).await;
+        let token = token.map_err(|error| format!("cannot read {path}: {error}"))?;
+        let shown = [("client_assertion_type", ASSERTION), ("client_assertion", token.trim())];
+        self.ask(&self.tenant(tenant)?, &client, &shown).await
+    }
+
+    /// The machine's identity; App Service says by variables where to ask instead.
+    async fn of_machine(&self, client: &str) -> Result<Lasting<Arc<str>>, String> {
+        let manager = self.cloud.manager.as_str();
+        let (mut url, version, (name, value)) = match self.environment.get("IDENTITY_ENDPOINT") {
+            Some(endpoint) => {
+                let url = endpoint.parse::<Url>();
+                let url = url.map_err(|error| format!("IDENTITY_ENDPOINT is not a URL: {error}"))?;
+                let header = (
+                    HeaderName::from_static("x-identity-header"),
+                    self.variable("IDENTITY_HEADER")?,
+                );
+                (url, "2019-08-01", header)
+            }
+            None => {
+                let url = self.machine.url(["metadata", "identity", "oauth2", "token"]);
+                (
+                    url,
+                    "2018-02-01",
+                    (HeaderName::from_static("metadata"), "true".to_owned()),
+                )
+            }
+        };
+        url.query_pairs_mut()
+            .append_pair("api-version", version)
+            .append_pair("resource", manager);
+        if !client.is_empty() {
+            url.query_pairs_mut().append_pair("client_id", client);
+        }
+        let value = HeaderValue::from_str(&value).map_err(|_| "IDENTITY_HEADER cannot stand in a header".to_owned())?;
+        bearer::of_answer(&self.machine.get(url, HeaderMap::from_iter([(name, value)])).await?)
+    }
+
+    async fn ask(&self, tenant: &str, client: &str, shown: &[(&str, &str)]) -> Result<Lasting<Arc<str>>, String> {
+        let scope = format!("{}.default", self.cloud.manager);
+        let mut form = vec![
+            ("grant_type", "client_credentials"),
+            ("client_id", client),
+            ("scope", &scope),
+        ];
+        form.extend_from_slice(shown);
+        bearer::ask(&self.api, self.api.url([tenant, "oauth2", "v2.0", "token"]), &form).await
+    }
+
+    fn tenant(&self, given: Option<&str>) -> Result<String, String> {
+        given.map_or_else(|| self.variable("AZURE_TENANT_ID"), |given| Ok(given.to_owned()))
+    }
+
+    fn variable(&self, name: &str) -> Result<String, String> {
+        self.environment.get(name).ok_or_else(|| format!("{name} is not set"))
+    }
+}

@@ -1,0 +1,351 @@
+//! `discovery.azure`: the virtual machines of Azure, those of scale sets too.
+//!
+//! In: machines, scale sets and network interfaces of the Resource Manager. Out: a target for each machine with a
+//! primary interface.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use url::Url;
+
+use crate::components::common::bearer;
+use crate::components::common::checks;
+use crate::components::common::environment::Environment;
+use crate::components::common::http_client::{HttpClientArguments, TlsArguments, Transport};
+use crate::components::common::json_values::{list, pairs, take_list, text};
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::paging::{Page, all_pages, each};
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::components::discovery::azure::cloud::{Cloud, CloudName};
+use crate::components::discovery::azure::credentials::{Credentials, Way};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{Interval, NotEmpty, Secret};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+mod cloud;
+mod credentials;
+#[cfg(test)]
+mod tests;
+
+/// Version of the API for machines and their interfaces.
+const VERSION: &str = "2023-09-01";
+/// Version of the API that knows the interfaces of scale sets.
+const SCALE_SET_VERSION: &str = "2018-10-01";
+/// Requests at once for network interfaces.
+const AT_ONCE: usize = 20;
+/// Answers of network interfaces are used for so many looks: they change seldom, and there is a request for each.
+const LOOKS: usize = 10;
+/// Labels of a machine by the path of their value.
+const LABELS: &[(&str, &str)] = &[
+    ("machine_computer_name", "/properties/osProfile/computerName"),
+    ("machine_id", "/id"),
+    ("machine_location", "/location"),
+    ("machine_name", "/name"),
+    ("machine_os_type", "/properties/storageProfile/osDisk/osType"),
+    ("machine_size", "/properties/hardwareProfile/vmSize"),
+];
+
+arguments! {
+    /// Arguments of `discovery.azure`.
+    pub(crate) struct AzureArguments {
+        /// Cloud of Azure that is asked: AzurePublicCloud, AzureChinaCloud or AzureUSGovernment.
+        environment: CloudName = "AzurePublicCloud",
+        /// Port in the addresses of the targets.
+        port: i64 = 80,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "5m",
+        /// Resource group to look at; not set, all.
+        resource_group: Option<Arc<str>>,
+        /// Subscription to look at.
+        subscription_id: NotEmpty<Arc<str>>,
+    }
+    blocks {
+        /// Credentials: an identity of the machine.
+        managed_identity: Option<ManagedIdentity>,
+        /// Credentials: an application and its secret.
+        oauth: Option<OAuth>,
+        /// Credentials: of the environment, of a workload, or of the machine, as Azure's own tools find them.
+        sdk_auth: Option<SdkAuth>,
+        /// Certificates of client and server.
+        tls_config: Option<TlsArguments>,
+        /// Credentials: the identity of a workload in Kubernetes.
+        workload_identity: Option<WorkloadIdentity>,
+    }
+    shared { transport: Transport }
+    check AzureArguments::check;
+}
+
+arguments! {
+    /// The body of `managed_identity { }`.
+    pub(crate) struct ManagedIdentity {
+        /// Id of the managed identity; empty, the one of the machine itself.
+        client_id: Arc<str>,
+    }
+}
+
+arguments! {
+    /// The body of `oauth { }`.
+    pub(crate) struct OAuth {
+        /// Id of the registered application.
+        client_id: NotEmpty<Arc<str>>,
+        /// Secret of the application.
+        client_secret: NotEmpty<Secret>,
+        /// Id of the tenant that the application is in.
+        tenant_id: NotEmpty<Arc<str>>,
+    }
+}
+
+arguments! {
+    /// The body of `sdk_auth { }`.
+    pub(crate) struct SdkAuth {
+        /// Id of the tenant; not set, the one of the credentials.
+        tenant_id: Option<Arc<str>>,
+    }
+}
+
+arguments! {
+    /// The body of `workload_identity { }`.
+    pub(crate) struct WorkloadIdentity {}
+}
+
+impl AzureArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        checks::exactly_one(&[
+            ("oauth", self.oauth.is_some()),
+            ("managed_identity", self.managed_identity.is_some()),
+            ("sdk_auth", self.sdk_auth.is_some()),
+            ("workload_identity", self.workload_identity.is_some()),
+        ])
+    }
+
+    fn way(&self) -> Way {
+        if let Some(oauth) = &self.oauth {
+            Way::Secret {
+                tenant: oauth.tenant_id.0.clone(),
+                client: oauth.client_id.0.clone(),
+                secret: oauth.client_secret.0.clone(),
+            }
+        } else if let Some(identity) = &self.managed_identity {
+            Way::Machine(identity.client_id.clone())
+        } else if let Some(sdk) = &self.sdk_auth {
+            Way::Any(sdk.tenant_id.clone())
+        } else {
+            Way::Workload
+        }
+    }
+
+    /// The tenant that the arguments name.
+    fn tenant(&self) -> Option<&Arc<str>> {
+        let sdk = self.sdk_auth.as_ref().and_then(|sdk| sdk.tenant_id.as_ref());
+        self.oauth.as_ref().map(|oauth| &oauth.tenant_id.0).or(sdk)
+    }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<AzureArguments> = polled::definition::<Azure>(
+    "discovery.azure",
+    "`discovery.azure` finds the virtual machines of Azure.",
+);
+
+struct Azure {
+    api: WebApi,
+    credentials: Credentials,
+    arguments: AzureArguments,
+    interfaces: Mutex<Interfaces>,
+}
+
+/// Network interfaces by id, as they were when they were asked for.
+#[derive(Default)]
+struct Interfaces {
+    looks: usize,
+    known: BTreeMap<String, Arc<Value>>,
+}
+
+/// A machine, with the name of the scale set that it is one of.
+struct Machine {
+    value: Value,
+    scale_set: Option<String>,
+}
+
+impl Discovery for Azure {
+    type Arguments = AzureArguments;
+
+    fn new(arguments: &AzureArguments, context: &Context) -> Result<Self, ComponentError> {
+        let cloud = arguments.environment.cloud().map_err(ComponentError)?;
+        Self::at(cloud, arguments, context, Environment::of_process())
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let targets = self.list().await;
+        if targets.is_err() {
+            self.credentials.forget().await;
+        }
+        targets
+    }
+}
+
+impl Azure {
+    fn at(
+        cloud: Cloud,
+        arguments: &AzureArguments,
+        context: &Context,
+        environment: Environment,
+    ) -> Result<Self, ComponentError> {
+        let client = HttpClientArguments {
+            tls_config: arguments.tls_config.clone(),
+            ..HttpClientArguments::with_transport(&arguments.transport)
+        };
+        let options = client.options(&context.user_agent);
+        Ok(Self {
+            api: WebApi::with_options(&options, &cloud.manager)?,
+            credentials: Credentials::new(arguments.way(), cloud, &options, environment)?,
+            arguments: arguments.clone(),
+            interfaces: Mutex::default(),
+        })
+    }
+
+    async fn list(&self) -> Result<Vec<Target>, String> {
+        let scope = self.scope();
+        let path = |kind: &str| format!("{scope}/providers/Microsoft.Compute/{kind}");
+        let of_their_own = self.values(path("virtualMachines")).await?.into_iter();
+        let mut machines: Vec<Machine> = of_their_own.map(|value| Machine { value, scale_set: None }).collect();
+        for scale_set in self.values(path("virtualMachineScaleSets")).await? {
+            let (Some(id), Some(name)) = (text(&scale_set, "/id"), text(&scale_set, "/name")) else {
+                return Err("a scale set has no id or no name".to_owned());
+            };
+            let machine = |value| Machine {
+                value,
+                scale_set: Some(name.to_owned()),
+            };
+            machines.extend(
+                self.values(format!("{id}/virtualMachines"))
+                    .await?
+                    .into_iter()
+                    .map(machine),
+            );
+        }
+        self.start_look();
+        let targets = each(machines, AT_ONCE, |machine| self.target(machine)).await?;
+        Ok(targets.into_iter().flatten().collect())
+    }
+
+    fn scope(&self) -> String {
+        let subscription = format!("/subscriptions/{}", self.arguments.subscription_id.0);
+        match &self.arguments.resource_group {
+            Some(group) => format!("{subscription}/resourceGroups/{group}"),
+            None => subscription,
+        }
+    }
+
+    /// All of a list. The next page is asked for at the same place: only the query of its link is used.
+    async fn values(&self, path: String) -> Result<Vec<Value>, String> {
+        let path = path.as_str();
+        let values = all_pages(|query: Option<String>| async move {
+            let query = query.unwrap_or_else(|| format!("api-version={VERSION}"));
+            let mut answer: Value = self
+                .api
+                .get(self.url(path, &query), self.header().await?)
+                .await?
+                .json()?;
+            let next = text(&answer, "/nextLink").and_then(|next| next.split_once('?'));
+            Ok(Page {
+                next: next.map(|(_, query)| query.to_owned()),
+                items: take_list(&mut answer, "/value")?,
+            })
+        });
+        values.await
+    }
+
+    fn url(&self, path: &str, query: &str) -> Url {
+        let mut url = self.api.url([]);
+        url.set_path(path);
+        url.set_query(Some(query));
+        url
+    }
+
+    async fn header(&self) -> Result<http::HeaderMap, String> {
+        bearer::header(&self.credentials.token().await?)
+    }
+
+    /// Interfaces that were asked for long ago are forgotten.
+    fn start_look(&self) {
+        let mut interfaces = self.interfaces.lock();
+        interfaces.looks += 1;
+        if interfaces.looks > LOOKS {
+            *interfaces = Interfaces {
+                looks: 1,
+                ..Interfaces::default()
+            };
+        }
+    }
+
+    /// The network interface; nothing when it is gone.
+    async fn interface(&self, id: &str, machine: &Machine) -> Result<Option<Arc<Value>>, String> {
+        let known = self.interfaces.lock().known.get(id).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let version = machine.scale_set.as_ref().map_or(VERSION, |_| SCALE_SET_VERSION);
+        let query = format!("api-version={version}&$expand=ipConfigurations/publicIPAddress");
+        let Some(answer) = self.api.find(self.url(id, &query), self.header().await?).await? else {
+            return Ok(None);
+        };
+        let interface = Arc::new(answer.json()?);
+        self.interfaces
+            .lock()
+            .known
+            .insert(id.to_owned(), Arc::clone(&interface));
+        Ok(Some(interface))
+    }
+
+    /// The target of a machine; nothing for one that is off: then it has no primary interface.
+    async fn target(&self, machine: Machine) -> Result<Option<Target>, String> {
+        let value = &machine.value;
+        let mut labels = MetaLabels::new("__meta_azure_");
+        labels
+            .set("subscription_id", &self.arguments.subscription_id.0)
+            .set_some("tenant_id", self.arguments.tenant())
+            .set_json(value, LABELS)
+            .set_some("machine_resource_group", text(value, "/id").and_then(resource_group))
+            .set_some("machine_scale_set", machine.scale_set.as_ref())
+            .set_each("machine_tag_", pairs(value, "/tags"));
+        for reference in list(value, "/properties/networkProfile/networkInterfaces") {
+            let Some(id) = text(reference, "/id") else { continue };
+            let Some(interface) = self.interface(id, &machine).await? else {
+                tracing::warn!(interface = id, "a network interface is gone, its machine is left out");
+                return Ok(None);
+            };
+            match interface.pointer("/properties/primary").and_then(Value::as_bool) {
+                Some(true) => {}
+                Some(false) => continue,
+                None => return Ok(None),
+            }
+            let path = "/properties/ipConfigurations/0/properties/privateIPAddress";
+            let name = text(value, "/name").unwrap_or_default();
+            let address = text(&interface, path).ok_or_else(|| format!("the machine {name} has no private address"))?;
+            let public = "/properties/ipConfigurations/0/properties/publicIPAddress/properties/ipAddress";
+            labels.set_some("machine_public_ip", text(&interface, public));
+            labels.set("machine_private_ip", address);
+            return Ok(Some(labels.at(host_port(address, self.arguments.port))));
+        }
+        Ok(None)
+    }
+}
+
+/// The resource group in the id of a resource.
+fn resource_group(id: &str) -> Option<&str> {
+    let mut segments = id
+        .split('/')
+        .skip_while(|segment| !segment.eq_ignore_ascii_case("resourceGroups"));
+    segments.nth(1)
+}

@@ -1,0 +1,143 @@
+//! `discovery.digitalocean`: the droplets of DigitalOcean.
+//!
+//! In: the pages of `/v2/droplets`. Out: a target for each droplet with an address of IPv4.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+use url::Url;
+
+use crate::components::common::checks;
+use crate::components::common::http_client::{HttpClientArguments, Transport};
+use crate::components::common::http_values::http_url;
+use crate::components::common::json_values::{list, take_list, text, texts};
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::paging::numbered_pages;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{Interval, Secret};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+
+/// URL at which the vendor serves the API.
+const API: &str = "https://api.digitalocean.com/";
+/// Labels of a droplet by the path of their value.
+const LABELS: &[(&str, &str)] = &[
+    ("droplet_id", "/id"),
+    ("droplet_name", "/name"),
+    ("image", "/image/slug"),
+    ("image_name", "/image/name"),
+    ("region", "/region/slug"),
+    ("size", "/size_slug"),
+    ("status", "/status"),
+    ("vpc", "/vpc_uuid"),
+];
+
+arguments! {
+    /// Arguments of `discovery.digitalocean`.
+    pub(crate) struct DigitalOceanArguments {
+        /// Bearer token to send with every request.
+        bearer_token: Option<Secret>,
+        /// File with a bearer token; read for every request.
+        bearer_token_file: Option<PathBuf>,
+        /// Port in the addresses of the targets.
+        port: i64 = 80,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "1m",
+    }
+    shared { transport: Transport }
+    check DigitalOceanArguments::check;
+}
+
+impl DigitalOceanArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        checks::exactly_one(&[
+            ("bearer_token", self.bearer_token.is_some()),
+            ("bearer_token_file", self.bearer_token_file.is_some()),
+        ])
+    }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<DigitalOceanArguments> = polled::definition::<DigitalOcean>(
+    "discovery.digitalocean",
+    "`discovery.digitalocean` finds the droplets of DigitalOcean.",
+);
+
+struct DigitalOcean {
+    api: WebApi,
+    port: i64,
+    interval: Duration,
+}
+
+impl Discovery for DigitalOcean {
+    type Arguments = DigitalOceanArguments;
+
+    fn new(arguments: &DigitalOceanArguments, context: &Context) -> Result<Self, ComponentError> {
+        let api = http_url(API).map_err(ComponentError)?;
+        Self::at(&api, arguments, context)
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let droplets = numbered_pages(|number| async move {
+            let mut url = self.api.url(["v2", "droplets"]);
+            // As many as the API allows.
+            url.set_query(Some(&format!("page={number}&per_page=200")));
+            let mut answer: Value = self.api.json(url).await?;
+            let droplets = take_list(&mut answer, "/droplets")?;
+            Ok((droplets, text(&answer, "/links/pages/next").is_some().into()))
+        });
+        Ok(droplets
+            .await?
+            .iter()
+            .filter_map(|droplet| self.target(droplet))
+            .collect())
+    }
+}
+
+impl DigitalOcean {
+    fn at(url: &Url, arguments: &DigitalOceanArguments, context: &Context) -> Result<Self, ComponentError> {
+        let client = HttpClientArguments {
+            bearer_token: arguments.bearer_token.clone(),
+            bearer_token_file: arguments.bearer_token_file.clone(),
+            ..HttpClientArguments::with_transport(&arguments.transport)
+        };
+        Ok(Self {
+            api: WebApi::new(&client, &context.user_agent, url)?,
+            port: arguments.port,
+            interval: arguments.refresh_interval.get(),
+        })
+    }
+
+    fn target(&self, droplet: &Value) -> Option<Target> {
+        let of_kind = |path: &str, kind: &str| -> Option<String> {
+            let found = list(droplet, path)
+                .iter()
+                .find(|network| text(network, "/type") == Some(kind));
+            found
+                .and_then(|network| text(network, "/ip_address"))
+                .map(str::to_owned)
+        };
+        list(droplet, "/networks/v4").first()?;
+        let public = of_kind("/networks/v4", "public");
+        let mut labels = MetaLabels::new("__meta_digitalocean_");
+        labels
+            .set_json(droplet, LABELS)
+            .set_some("private_ipv4", of_kind("/networks/v4", "private"))
+            .set_some("public_ipv4", public.as_ref())
+            .set_some("public_ipv6", of_kind("/networks/v6", "public"))
+            .set_list("features", ",", &texts(droplet, "/features"))
+            .set_list("tags", ",", &texts(droplet, "/tags"));
+        Some(labels.at(host_port(public.as_deref().unwrap_or_default(), self.port)))
+    }
+}

@@ -1,0 +1,66 @@
+//! `discovery.ec2`: the instances of Amazon EC2.
+//!
+//! In: the answers of `DescribeInstances`, page by page. Out: a target for each instance that has an address.
+
+use std::time::Duration;
+
+use crate::components::common::aws::account::Account;
+use crate::components::common::aws::client::Aws;
+use crate::components::common::aws::ec2::{self, Zones};
+use crate::components::common::discovery::Filter;
+use crate::components::common::environment::Environment;
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `discovery.ec2`.
+    pub(crate) struct Ec2Arguments {
+        /// Port of the targets that are made.
+        port: i64 = 80,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "60s",
+    }
+    blocks {
+        /// What is looked for; all filters must match.
+        filter: Vec<Filter>,
+    }
+    shared { account: Account, client: HttpClientArguments }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<Ec2Arguments> =
+    polled::definition::<Ec2>("discovery.ec2", "`discovery.ec2` finds the instances of Amazon EC2.");
+
+struct Ec2 {
+    aws: Aws,
+    zones: Zones,
+    arguments: Ec2Arguments,
+}
+
+impl Discovery for Ec2 {
+    type Arguments = Ec2Arguments;
+
+    fn new(arguments: &Ec2Arguments, context: &Context) -> Result<Self, ComponentError> {
+        let options = arguments.client.options(&context.user_agent);
+        Ok(Self {
+            aws: Aws::new(&arguments.account, None, &options, Environment::of_process())?,
+            zones: Zones::default(),
+            arguments: arguments.clone(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        ec2::targets(&self.aws, &self.arguments.filter, self.arguments.port, &self.zones).await
+    }
+}

@@ -1,0 +1,182 @@
+//! Google's application default credentials.
+//!
+//! They are looked for as Google's tools do: the file that a variable names, the file of the user, the machine. Out: a
+//! bearer token, kept until shortly before its end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use crate::components::common::bearer;
+use crate::components::common::environment::Environment;
+use crate::components::common::expiring::{Expiring, Lasting};
+use crate::components::common::web_api::WebApi;
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::ClientOptions;
+use crate::wire::jwt;
+
+/// What a token is to allow: to read.
+const SCOPE: &str = "https://www.googleapis.com/auth/compute.readonly";
+/// Where tokens are given, unless the file says otherwise.
+const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
+/// Host of the metadata service, unless the environment says otherwise.
+const METADATA: &str = "169.254.169.254";
+/// Without this header the metadata service refuses.
+const FLAVOR: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("metadata-flavor"),
+    HeaderValue::from_static("Google"),
+);
+/// How long what a service account signs is good.
+const LIFETIME: Duration = Duration::from_secs(3600);
+
+/// Finds credentials and keeps its token.
+#[derive(Debug)]
+pub(super) struct Google {
+    api: WebApi,
+    machine: WebApi,
+    environment: Environment,
+    held: Expiring<Arc<str>>,
+}
+
+/// A file of credentials. Its text is not shown: it holds keys.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum File {
+    ServiceAccount {
+        client_email: String,
+        private_key: String,
+        private_key_id: Option<String>,
+        token_uri: Option<String>,
+    },
+    AuthorizedUser {
+        client_id: String,
+        client_secret: String,
+        refresh_token: String,
+        token_uri: Option<String>,
+    },
+    ExternalAccount {},
+    ImpersonatedServiceAccount {},
+}
+
+impl Google {
+    pub(super) fn new(options: &ClientOptions, environment: Environment) -> Result<Self, ComponentError> {
+        let host = environment
+            .get("GCE_METADATA_HOST")
+            .unwrap_or_else(|| METADATA.to_owned());
+        let url = |text: &str| {
+            text.parse()
+                .map_err(|error| ComponentError(format!("`{text}` is not a URL: {error}")))
+        };
+        let machine = ClientOptions::new(options.user_agent.clone());
+        Ok(Self {
+            api: WebApi::with_options(options, &url(TOKEN_URL)?)?,
+            machine: WebApi::with_options(&machine, &url(&format!("http://{host}/"))?)?
+                .with_timeout(Duration::from_secs(5)),
+            environment,
+            held: Expiring::default(),
+        })
+    }
+
+    /// A token that is good now.
+    pub(super) async fn token(&self) -> Result<Arc<str>, String> {
+        let token = self.held.get(self.find()).await;
+        token.map_err(|error| format!("no credentials of Google: {error}"))
+    }
+
+    /// Forgets a token that may have been refused.
+    pub(super) async fn forget(&self) {
+        self.held.forget().await;
+    }
+
+    async fn find(&self) -> Result<Lasting<Arc<str>>, String> {
+        if let Some(path) = self
+            .environment
+            .get("GOOGLE_APPLICATION_CREDENTIALS")
+            .map(PathBuf::from)
+        {
+            return self.of_file(&path).await;
+        }
+        let folder = self.environment.get("CLOUDSDK_CONFIG").map(PathBuf::from);
+        let folder = folder.or_else(|| self.environment.at_home(".config/gcloud"));
+        let own = folder.map(|folder| folder.join("application_default_credentials.json"));
+        match own {
+            Some(path) if tokio::fs::try_exists(&path).await.unwrap_or_default() => self.of_file(&path).await,
+            _ => self.of_machine().await,
+        }
+    }
+
+    async fn of_machine(&self) -> Result<Lasting<Arc<str>>, String> {
+        let path = [
+            "computeMetadata",
+            "v1",
+            "instance",
+            "service-accounts",
+            "default",
+            "token",
+        ];
+        let mut url = self.machine.url(path);
+        url.query_pairs_mut().append_pair("scopes", SCOPE);
+        bearer::of_answer(&self.machine.get(url, HeaderMap::from_iter([FLAVOR])).await?)
+    }
+
+    async fn of_file(&self, path: &std::path::Path) -> Result<Lasting<Arc<str>>, String> {
+        let shown = path.display();
+        let text = tokio::fs::read_to_string(path)
+            .await
+            .map_err(|error| format!("cannot read {shown}: {error}"))?;
+        let file: File = serde_json::from_str(&text).map_err(|error| format!("{shown} is wrong: {error}"))?;
+        let url = |given: Option<String>| -> Result<Url, String> {
+            let given = given.unwrap_or_else(|| TOKEN_URL.to_owned());
+            given
+                .parse()
+                .map_err(|error| format!("token_uri of {shown} is not a URL: {error}"))
+        };
+        match file {
+            File::ServiceAccount {
+                client_email,
+                private_key,
+                private_key_id,
+                token_uri,
+            } => {
+                let url = url(token_uri)?;
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let claims = json!({
+                    "iss": client_email,
+                    "scope": SCOPE,
+                    "aud": url.as_str(),
+                    "iat": now.as_secs(),
+                    "exp": (now + LIFETIME).as_secs(),
+                });
+                let signed = jwt::sign_rs256(&private_key, private_key_id.as_deref(), &claims);
+                let signed = signed.map_err(|error| format!("{shown}: {error}"))?;
+                let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+                bearer::ask(&self.api, url, &[("grant_type", grant), ("assertion", &signed)]).await
+            }
+            File::AuthorizedUser {
+                client_id,
+                client_secret,
+                refresh_token,
+                token_uri,
+            } => {
+                let form = [
+                    ("grant_type", "refresh_token"),
+                    ("client_id", &client_id),
+                    ("client_secret", &client_secret),
+                    ("refresh_token", &refresh_token),
+                ];
+                bearer::ask(&self.api, url(token_uri)?, &form).await
+            }
+            File::ExternalAccount {} => Err(format!(
+                "{shown} is of the type external_account, which is not supported"
+            )),
+            File::ImpersonatedServiceAccount {} => Err(format!(
+                "{shown} is of the type impersonated_service_account, which is not supported"
+            )),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! `discovery.gce`: the instances of Google Compute Engine.
+//!
+//! In: the answers of `instances.list`, page by page. Out: a target for each instance with a network interface.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use url::Url;
+
+use crate::components::common::bearer;
+use crate::components::common::environment::Environment;
+use crate::components::common::http_values::http_url;
+use crate::components::common::json_values::{list, pairs, take_list, text, texts};
+use crate::components::common::meta_labels::{MetaLabels, host_port, label_name};
+use crate::components::common::paging::{Page, all_pages};
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::attribute::{Interval, NotEmpty};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::wire::client::{ClientOptions, ProxyOptions};
+
+mod credentials;
+#[cfg(test)]
+mod tests;
+
+/// URL at which the vendor serves the API.
+const API: &str = "https://compute.googleapis.com/compute/v1/";
+/// Labels of an instance by the path of their value.
+const LABELS: &[(&str, &str)] = &[
+    ("instance_id", "/id"),
+    ("instance_name", "/name"),
+    ("instance_status", "/status"),
+    ("machine_type", "/machineType"),
+    ("network", "/networkInterfaces/0/network"),
+    ("private_ip", "/networkInterfaces/0/networkIP"),
+    ("subnetwork", "/networkInterfaces/0/subnetwork"),
+    ("zone", "/zone"),
+];
+
+arguments! {
+    /// Arguments of `discovery.gce`.
+    pub(crate) struct GceArguments {
+        /// Filter that the API applies, in its own language.
+        filter: Option<Arc<str>>,
+        /// Port in the addresses of the targets.
+        port: i64 = 80,
+        /// Project of the instances.
+        project: NotEmpty<Arc<str>>,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "60s",
+        /// Text between the tags in the label that holds them all.
+        tag_separator: Arc<str> = ",",
+        /// Zone that the instances are in.
+        zone: NotEmpty<Arc<str>>,
+    }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<GceArguments> = polled::definition::<Gce>(
+    "discovery.gce",
+    "`discovery.gce` finds the instances of Google Compute Engine.",
+);
+
+struct Gce {
+    api: WebApi,
+    credentials: credentials::Google,
+    arguments: GceArguments,
+}
+
+impl Discovery for Gce {
+    type Arguments = GceArguments;
+
+    fn new(arguments: &GceArguments, context: &Context) -> Result<Self, ComponentError> {
+        let api = http_url(API).map_err(ComponentError)?;
+        Self::at(&api, arguments, context, Environment::of_process())
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let instances = all_pages(|token: Option<String>| self.page(token)).await?;
+        Ok(instances.iter().filter_map(|instance| self.target(instance)).collect())
+    }
+}
+
+impl Gce {
+    fn at(
+        url: &Url,
+        arguments: &GceArguments,
+        context: &Context,
+        environment: Environment,
+    ) -> Result<Self, ComponentError> {
+        let options = ClientOptions {
+            proxy: ProxyOptions {
+                from_environment: true,
+                ..ProxyOptions::default()
+            },
+            ..ClientOptions::new(context.user_agent.clone())
+        };
+        Ok(Self {
+            api: WebApi::with_options(&options, url)?,
+            credentials: credentials::Google::new(&options, environment)?,
+            arguments: arguments.clone(),
+        })
+    }
+
+    async fn page(&self, token: Option<String>) -> Result<Page<Value, String>, String> {
+        let GceArguments { project, zone, .. } = &self.arguments;
+        let mut url = self.api.url(["projects", &project.0, "zones", &zone.0, "instances"]);
+        let pairs = self.arguments.filter.as_deref().map(|filter| ("filter", filter));
+        let pairs: Vec<(&str, &str)> = pairs
+            .into_iter()
+            .chain(token.as_deref().map(|own| ("pageToken", own)))
+            .collect();
+        if !pairs.is_empty() {
+            url.query_pairs_mut().extend_pairs(pairs);
+        }
+        let headers = bearer::header(&self.credentials.token().await?)?;
+        let answer = self.api.get(url, headers).await;
+        if answer.is_err() {
+            self.credentials.forget().await;
+        }
+        let mut answer: Value = answer?.json()?;
+        // A zone without instances has no list.
+        let has_items = answer.get("items").is_some();
+        let items = if has_items {
+            take_list(&mut answer, "/items")?
+        } else {
+            Vec::new()
+        };
+        Ok(Page {
+            items,
+            next: text(&answer, "/nextPageToken").map(str::to_owned),
+        })
+    }
+
+    fn target(&self, instance: &Value) -> Option<Target> {
+        let address = instance
+            .pointer("/networkInterfaces/0")
+            .map(|own| text(own, "/networkIP").unwrap_or_default())?;
+        let mut labels = MetaLabels::new("__meta_gce_");
+        labels
+            .set("project", &self.arguments.project.0)
+            .set_json(instance, LABELS)
+            .set_list("tags", &self.arguments.tag_separator, &texts(instance, "/tags/items"))
+            .set_each("label_", pairs(instance, "/labels"));
+        for interface in list(instance, "/networkInterfaces") {
+            let name = label_name(text(interface, "/name").unwrap_or_default());
+            labels.set_some(&format!("interface_ipv4_{name}"), text(interface, "/networkIP"));
+        }
+        for item in list(instance, "/metadata/items") {
+            let value = item.get("value").and_then(Value::as_str);
+            labels.set_each("metadata_", text(item, "/key").zip(value));
+        }
+        if text(instance, "/networkInterfaces/0/accessConfigs/0/type") == Some("ONE_TO_ONE_NAT") {
+            labels.set_json(instance, &[("public_ip", "/networkInterfaces/0/accessConfigs/0/natIP")]);
+        }
+        Some(labels.at(host_port(address, self.arguments.port)))
+    }
+}

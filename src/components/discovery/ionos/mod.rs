@@ -1,0 +1,132 @@
+//! `discovery.ionos`: the servers of a data center of IONOS.
+//!
+//! In: servers with what belongs to them, page by page. Out: a target for each server that has an address.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use url::Url;
+
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::http_url;
+use crate::components::common::json_values::{list, take_list, text, texts};
+use crate::components::common::meta_labels::{MetaLabels, host_port, label_name};
+use crate::components::common::paging::numbered_pages;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::attribute::{Interval, NotEmpty};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+
+/// URL at which the vendor serves the API.
+const API: &str = "https://api.ionos.com/cloudapi/v6/";
+/// Servers of one page: the most that the API allows.
+const PAGE: usize = 1000;
+/// Name of a network interface that has none.
+const UNNAMED: &str = "unnamed";
+/// Labels of a server by the path of their value.
+const LABELS: &[(&str, &str)] = &[
+    ("availability_zone", "/properties/availabilityZone"),
+    ("boot_cdrom_id", "/properties/bootCdrom/id"),
+    ("boot_image_id", "/entities/volumes/items/0/properties/image"),
+    ("boot_volume_id", "/properties/bootVolume/id"),
+    ("cpu_family", "/properties/cpuFamily"),
+    ("id", "/id"),
+    ("lifecycle", "/metadata/state"),
+    ("name", "/properties/name"),
+    ("state", "/properties/vmState"),
+    ("type", "/properties/type"),
+];
+
+arguments! {
+    /// Arguments of `discovery.ionos`.
+    pub(crate) struct IonosArguments {
+        /// Id of the data center of the servers.
+        datacenter_id: NotEmpty<Arc<str>>,
+        /// Port in the addresses of the targets.
+        port: i64 = 80,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "60s",
+    }
+    shared { client: HttpClientArguments }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<IonosArguments> = polled::definition::<Ionos>(
+    "discovery.ionos",
+    "`discovery.ionos` finds the servers of a data center of IONOS.",
+);
+
+struct Ionos {
+    api: WebApi,
+    arguments: IonosArguments,
+}
+
+impl Discovery for Ionos {
+    type Arguments = IonosArguments;
+
+    fn new(arguments: &IonosArguments, context: &Context) -> Result<Self, ComponentError> {
+        let api = http_url(API).map_err(ComponentError)?;
+        Self::at(&api, arguments, context)
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let targets = numbered_pages(|number| async move {
+            let mut url = self
+                .api
+                .url(["datacenters", &self.arguments.datacenter_id.0, "servers"]);
+            let offset = (number - 1) * PAGE;
+            url.set_query(Some(&format!("depth=3&limit={PAGE}&offset={offset}")));
+            let mut answer: Value = self.api.json(url).await?;
+            let servers = take_list(&mut answer, "/items")?;
+            let id = text(&answer, "/id");
+            let targets = servers.iter().map(|server| self.target(server, id)).collect();
+            Ok((targets, (servers.len() == PAGE).into()))
+        });
+        let targets: Vec<Option<Target>> = targets.await?;
+        Ok(targets.into_iter().flatten().collect())
+    }
+}
+
+impl Ionos {
+    fn at(url: &Url, arguments: &IonosArguments, context: &Context) -> Result<Self, ComponentError> {
+        Ok(Self {
+            api: WebApi::new(&arguments.client, &context.user_agent, url)?,
+            arguments: arguments.clone(),
+        })
+    }
+
+    /// The target of a server; the address is the first one of its last network interface.
+    fn target(&self, server: &Value, list_id: Option<&str>) -> Option<Target> {
+        let (mut all, mut by_interface) = (Vec::<&str>::new(), BTreeMap::<String, Vec<&str>>::new());
+        for interface in list(server, "/entities/nics/items").iter().rev() {
+            let Some(properties) = interface.get("properties") else {
+                continue;
+            };
+            let name = label_name(text(properties, "/name").unwrap_or(UNNAMED));
+            let addresses = texts(properties, "/ips");
+            all.extend(&addresses);
+            by_interface.entry(name).or_default().extend(addresses);
+        }
+        let address = host_port(all.first()?, self.arguments.port);
+        let mut labels = MetaLabels::new("__meta_ionos_server_");
+        labels
+            .set_json(server, LABELS)
+            .set_some("servers_id", list_id)
+            .set_list("ip", ",", &all);
+        for (name, addresses) in by_interface {
+            labels.set(&format!("nic_ip_{name}"), format!(",{},", addresses.join(",")));
+        }
+        Some(labels.at(address))
+    }
+}

@@ -1,0 +1,63 @@
+//! `discovery.lightsail`: the instances of Amazon Lightsail.
+//!
+//! In: the answers of `GetInstances`, page by page. Out: a target for each instance that has a private address.
+
+use std::time::Duration;
+
+use crate::components::common::aws::account::Account;
+use crate::components::common::aws::client::Aws;
+use crate::components::common::aws::lightsail;
+use crate::components::common::environment::Environment;
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `discovery.lightsail`.
+    pub(crate) struct LightsailArguments {
+        /// Port of the targets that are made.
+        port: i64 = 80,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "60s",
+    }
+    shared { account: Account, client: HttpClientArguments }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<LightsailArguments> = polled::definition::<Lightsail>(
+    "discovery.lightsail",
+    "`discovery.lightsail` finds the instances of Amazon Lightsail.",
+);
+
+struct Lightsail {
+    aws: Aws,
+    port: i64,
+    interval: Duration,
+}
+
+impl Discovery for Lightsail {
+    type Arguments = LightsailArguments;
+
+    fn new(arguments: &LightsailArguments, context: &Context) -> Result<Self, ComponentError> {
+        let options = arguments.client.options(&context.user_agent);
+        Ok(Self {
+            aws: Aws::new(&arguments.account, None, &options, Environment::of_process())?,
+            port: arguments.port,
+            interval: arguments.refresh_interval.get(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        lightsail::targets(&self.aws, self.port).await
+    }
+}

@@ -1,0 +1,203 @@
+//! `discovery.linode`: the instances of Linode.
+//!
+//! In: instances, addresses and ranges of IPv6, page by page. Out: a target for each instance with an address of IPv4.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::http_url;
+use crate::components::common::json_values::{take_list, text, texts};
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::paging::numbered_pages;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+
+/// URL at which the vendor serves the API.
+const API: &str = "https://api.linode.com/v4/";
+/// The header by which lists are filtered.
+const FILTER: HeaderName = HeaderName::from_static("x-filter");
+/// Labels of an instance by the path of their value.
+const LABELS: &[(&str, &str)] = &[
+    ("gpus", "/specs/gpus"),
+    ("group", "/group"),
+    ("hypervisor", "/hypervisor"),
+    ("image", "/image"),
+    ("instance_id", "/id"),
+    ("instance_label", "/label"),
+    ("region", "/region"),
+    ("specs_vcpus", "/specs/vcpus"),
+    ("status", "/status"),
+    ("type", "/type"),
+];
+/// Sizes of an instance, which the API gives in MiB, by the path of their value.
+const SIZES: &[(&str, &str)] = &[
+    ("specs_disk_bytes", "/specs/disk"),
+    ("specs_memory_bytes", "/specs/memory"),
+    ("specs_transfer_bytes", "/specs/transfer"),
+];
+
+arguments! {
+    /// Arguments of `discovery.linode`.
+    pub(crate) struct LinodeArguments {
+        /// Port in the addresses of the targets.
+        port: i64 = 80,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "60s",
+        /// Region to look at; empty is all.
+        region: Arc<str> = "",
+        /// Text between the tags in the label that holds them all.
+        tag_separator: Arc<str> = ",",
+    }
+    shared { client: HttpClientArguments }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<LinodeArguments> =
+    polled::definition::<Linode>("discovery.linode", "`discovery.linode` finds the instances of Linode.");
+
+struct Linode {
+    api: WebApi,
+    arguments: LinodeArguments,
+}
+
+/// What the API says of addresses.
+struct Addresses {
+    by_address: BTreeMap<String, Value>,
+    /// Ranges of IPv6 by the address that they lead to.
+    ranges: BTreeMap<String, Vec<String>>,
+}
+
+impl Discovery for Linode {
+    type Arguments = LinodeArguments;
+
+    fn new(arguments: &LinodeArguments, context: &Context) -> Result<Self, ComponentError> {
+        let api = http_url(API).map_err(ComponentError)?;
+        Self::at(&api, arguments, context)
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let instances = self.all(&["linode", "instances"]).await?;
+        let addresses = self.all(&["networking", "ips"]).await?.into_iter();
+        let by_address = addresses.filter_map(|own| Some((text(&own, "/address")?.to_owned(), own)));
+        let mut addresses = Addresses {
+            by_address: by_address.collect(),
+            ranges: BTreeMap::new(),
+        };
+        for range in self.all(&["networking", "ipv6", "ranges"]).await? {
+            let (start, prefix) = (text(&range, "/range"), range.get("prefix"));
+            if let (Some(leads_to), Some(start), Some(prefix)) = (text(&range, "/route_target"), start, prefix) {
+                addresses
+                    .ranges
+                    .entry(leads_to.to_owned())
+                    .or_default()
+                    .push(format!("{start}/{prefix}"));
+            }
+        }
+        Ok(instances
+            .iter()
+            .filter_map(|instance| self.target(instance, &addresses))
+            .collect())
+    }
+}
+
+impl Linode {
+    fn at(url: &Url, arguments: &LinodeArguments, context: &Context) -> Result<Self, ComponentError> {
+        Ok(Self {
+            api: WebApi::new(&arguments.client, &context.user_agent, url)?,
+            arguments: arguments.clone(),
+        })
+    }
+
+    async fn all(&self, path: &[&str]) -> Result<Vec<Value>, String> {
+        let mut headers = HeaderMap::new();
+        if !self.arguments.region.is_empty() {
+            let filter = HeaderValue::try_from(json!({ "region": &*self.arguments.region }).to_string());
+            headers.insert(
+                FILTER,
+                filter.map_err(|_| "the region cannot stand in a header".to_owned())?,
+            );
+        }
+        let headers = &headers;
+        let all = numbered_pages(|number| async move {
+            let mut url = self.api.url(path.iter().copied());
+            url.set_query(Some(&format!("page={number}&page_size=500")));
+            let mut answer: Value = self.api.get(url, headers.clone()).await?.json()?;
+            let items = take_list(&mut answer, "/data")?;
+            let pages = answer
+                .get("pages")
+                .and_then(Value::as_u64)
+                .and_then(|pages| usize::try_from(pages).ok());
+            Ok((items, (number < pages.unwrap_or_default()).into()))
+        });
+        all.await
+    }
+
+    fn target(&self, instance: &Value, addresses: &Addresses) -> Option<Target> {
+        let own = texts(instance, "/ipv4");
+        own.first()?;
+        let (mut public, mut private, mut extra) = (None, None, Vec::new());
+        for address in own.iter().filter_map(|own| addresses.by_address.get(*own)) {
+            let is_public = address.get("public").and_then(Value::as_bool).unwrap_or_default();
+            let first = if is_public { &mut public } else { &mut private };
+            match first {
+                None => *first = Some(address),
+                Some(_) => extra.extend(text(address, "/address")),
+            }
+        }
+        let slaac = text(instance, "/ipv6")
+            .and_then(|own| own.split('/').next())
+            .unwrap_or_default();
+        let backups = instance
+            .pointer("/backups/enabled")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
+        let separator = &*self.arguments.tag_separator;
+        let mut labels = MetaLabels::new("__meta_linode_");
+        labels
+            .set_json(instance, LABELS)
+            .set("backups", if backups { "enabled" } else { "disabled" })
+            .set_list("tags", separator, &texts(instance, "/tags"))
+            .set_list("extra_ips", separator, &extra)
+            .set_list(
+                "ipv6_ranges",
+                separator,
+                addresses.ranges.get(slaac).map_or(&[], Vec::as_slice),
+            );
+        for (name, path) in SIZES {
+            let size = instance.pointer(path).and_then(Value::as_u64);
+            labels.set_some(name, size.and_then(|size| size.checked_mul(1 << 20)));
+        }
+        let public_ipv6 = addresses.by_address.get(slaac);
+        for (name, address) in [
+            ("private_ipv4", private),
+            ("public_ipv4", public),
+            ("public_ipv6", public_ipv6),
+        ] {
+            let Some(address) = address else { continue };
+            labels.set_some(name, text(address, "/address"));
+            labels.set_some(
+                &format!("{name}_rdns"),
+                text(address, "/rdns").filter(|rdns| *rdns != "null"),
+            );
+        }
+        let address = public.and_then(|own| text(own, "/address")).unwrap_or_default();
+        Some(labels.at(host_port(address, self.arguments.port)))
+    }
+}

@@ -1,0 +1,222 @@
+//! Logging in to OpenStack by Keystone, version 3 of the identity API.
+//!
+//! In: a user with a password, or an application credential; from the arguments or the environment. Out: a token, and
+//! where the services are.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use chrono::DateTime;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::components::common::environment::Environment;
+use crate::components::common::expiring::{Expiring, Lasting};
+use crate::components::common::http_values::http_url;
+use crate::components::common::json_values::{list, text};
+use crate::components::common::web_api::WebApi;
+use crate::components::discovery::openstack::arguments::OpenStackArguments;
+
+/// The header that brings a token.
+const GIVEN: HeaderName = HeaderName::from_static("x-subject-token");
+/// The header that shows it.
+const SHOWN: HeaderName = HeaderName::from_static("x-auth-token");
+
+/// Logs in when there is no token or it has ended.
+#[derive(Debug)]
+pub(super) struct Keystone {
+    api: WebApi,
+    login: Login,
+    held: Expiring<Arc<Session>>,
+}
+
+/// The request that logs in. It holds the password, so it is not shown.
+pub(super) struct Login(Value);
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Login")
+    }
+}
+
+/// What the identity service gave for a login.
+#[derive(Debug)]
+pub(super) struct Session {
+    token: HeaderValue,
+    catalog: Value,
+}
+
+/// Who logs in, wherever that is written.
+#[derive(Default)]
+struct Identity {
+    username: Option<String>,
+    user_id: Option<String>,
+    password: Option<String>,
+    project_name: Option<String>,
+    project_id: Option<String>,
+    domain_name: Option<String>,
+    domain_id: Option<String>,
+    credential_name: Option<String>,
+    credential_id: Option<String>,
+    credential_secret: Option<String>,
+}
+
+/// Where to log in, and how. Without `identity_endpoint` both are those of the environment.
+pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -> Result<(Url, Login), String> {
+    let owned = |text: &Option<Arc<str>>| text.as_ref().map(ToString::to_string);
+    let (mut url, identity) = match &arguments.identity_endpoint {
+        Some(endpoint) => {
+            let identity = Identity {
+                username: owned(&arguments.username),
+                user_id: owned(&arguments.userid),
+                password: owned(&arguments.password.as_ref().map(|secret| secret.0.clone())),
+                project_name: owned(&arguments.project_name),
+                project_id: owned(&arguments.project_id),
+                domain_name: owned(&arguments.domain_name),
+                domain_id: owned(&arguments.domain_id),
+                credential_name: owned(&arguments.application_credential_name),
+                credential_id: owned(&arguments.application_credential_id),
+                credential_secret: owned(
+                    &arguments
+                        .application_credential_secret
+                        .as_ref()
+                        .map(|secret| secret.0.clone()),
+                ),
+            };
+            (endpoint.url().clone(), identity)
+        }
+        None => {
+            let any = |names: &[&str]| names.iter().find_map(|name| environment.get(name));
+            let url = any(&["OS_AUTH_URL"]).ok_or("neither identity_endpoint nor OS_AUTH_URL is set")?;
+            let identity = Identity {
+                username: any(&["OS_USERNAME"]),
+                user_id: any(&["OS_USERID", "OS_USER_ID"]),
+                password: any(&["OS_PASSWORD"]),
+                project_name: any(&["OS_PROJECT_NAME", "OS_TENANT_NAME"]),
+                project_id: any(&["OS_PROJECT_ID", "OS_TENANT_ID"]),
+                domain_name: any(&["OS_DOMAIN_NAME", "OS_USER_DOMAIN_NAME"]),
+                domain_id: any(&["OS_DOMAIN_ID", "OS_USER_DOMAIN_ID"]),
+                credential_name: any(&["OS_APPLICATION_CREDENTIAL_NAME"]),
+                credential_id: any(&["OS_APPLICATION_CREDENTIAL_ID"]),
+                credential_secret: any(&["OS_APPLICATION_CREDENTIAL_SECRET"]),
+            };
+            (
+                http_url(&url).map_err(|error| format!("OS_AUTH_URL: {error}"))?,
+                identity,
+            )
+        }
+    };
+    if !url.path().trim_end_matches('/').ends_with("/v3")
+        && let Ok(mut segments) = url.path_segments_mut()
+    {
+        segments.pop_if_empty().push("v3");
+    }
+    Ok((url, identity.login()?))
+}
+
+impl Identity {
+    fn login(&self) -> Result<Login, String> {
+        let domain = match (&self.domain_id, &self.domain_name) {
+            (Some(id), _) => json!({ "id": id }),
+            (None, Some(name)) => json!({ "name": name }),
+            (None, None) => Value::Null,
+        };
+        let within = |mut named: Value| {
+            if !domain.is_null() {
+                named["domain"] = domain.clone();
+            }
+            named
+        };
+        let user = match (&self.user_id, &self.username) {
+            (Some(id), _) => Some(json!({ "id": id })),
+            (None, Some(name)) => Some(within(json!({ "name": name }))),
+            (None, None) => None,
+        };
+        if let Some(secret) = &self.credential_secret {
+            let credential = match (&self.credential_id, &self.credential_name, user) {
+                (Some(id), _, _) => json!({ "id": id, "secret": secret }),
+                (None, Some(name), Some(user)) => json!({ "name": name, "user": user, "secret": secret }),
+                _ => return Err("an application credential needs its id, or its name and a user".to_owned()),
+            };
+            let identity = json!({ "methods": ["application_credential"], "application_credential": credential });
+            return Ok(Login(json!({ "auth": { "identity": identity } })));
+        }
+        let (Some(mut user), Some(password)) = (user, &self.password) else {
+            return Err("a user and a password, or an application credential, must be given".to_owned());
+        };
+        user["password"] = json!(password);
+        let mut auth = json!({ "identity": { "methods": ["password"], "password": { "user": user } } });
+        if let Some(id) = &self.project_id {
+            auth["scope"] = json!({ "project": { "id": id } });
+        } else if let Some(name) = &self.project_name {
+            auth["scope"] = json!({ "project": within(json!({ "name": name })) });
+        } else if !domain.is_null() {
+            auth["scope"] = json!({ "domain": domain });
+        }
+        Ok(Login(json!({ "auth": auth })))
+    }
+}
+
+impl Keystone {
+    /// Logs in at the identity service of this API.
+    pub(super) fn new(api: WebApi, login: Login) -> Self {
+        Self {
+            api,
+            login,
+            held: Expiring::default(),
+        }
+    }
+
+    /// A session that is good now.
+    pub(super) async fn session(&self) -> Result<Arc<Session>, String> {
+        let session = self.held.get(self.log_in()).await;
+        session.map_err(|error| format!("cannot log in to OpenStack: {error}"))
+    }
+
+    /// Forgets a session that may have been refused.
+    pub(super) async fn forget(&self) {
+        self.held.forget().await;
+    }
+
+    async fn log_in(&self) -> Result<Lasting<Arc<Session>>, String> {
+        let request = self.api.request(Method::POST, self.api.url(["auth", "tokens"]));
+        let request = request.header(http::header::CONTENT_TYPE, "application/json");
+        let answer = self.api.send(request.body(self.login.0.to_string())).await?;
+        let token = answer.headers.get(GIVEN).cloned();
+        let mut token = token.ok_or_else(|| format!("{} gave no token", answer.asked))?;
+        token.set_sensitive(true);
+        let body: Value = answer.json()?;
+        let ends = text(&body, "/token/expires_at").and_then(|time| DateTime::parse_from_rfc3339(time).ok());
+        Ok(Lasting {
+            ends: ends.map(SystemTime::from),
+            value: Arc::new(Session {
+                token,
+                catalog: body.pointer("/token/catalog").cloned().unwrap_or_default(),
+            }),
+        })
+    }
+}
+
+impl Session {
+    /// The header that shows the token.
+    pub(super) fn headers(&self) -> HeaderMap {
+        HeaderMap::from_iter([(SHOWN, self.token.clone())])
+    }
+
+    /// URL of a service in a region.
+    pub(super) fn endpoint(&self, service: &str, interface: &str, region: &str) -> Result<Url, String> {
+        let services = list(&self.catalog, "")
+            .iter()
+            .filter(|own| text(own, "/type") == Some(service));
+        let mut endpoints = services.flat_map(|own| list(own, "/endpoints"));
+        let is_right = |own: &&Value| {
+            let own_region = text(own, "/region_id").or_else(|| text(own, "/region"));
+            text(own, "/interface") == Some(interface) && own_region == Some(region)
+        };
+        let found = endpoints.find(is_right).and_then(|own| text(own, "/url"));
+        let found =
+            found.ok_or_else(|| format!("the cloud has no {interface} endpoint of {service} in region {region}"))?;
+        http_url(found).map_err(|error| format!("the endpoint of {service}: {error}"))
+    }
+}

@@ -1,0 +1,216 @@
+//! `discovery.openstack`: the instances or the hypervisors of an OpenStack cloud.
+//!
+//! In: the lists of Nova and Neutron, page by page, with a token of Keystone. Out: a target for each address of an
+//! instance but the floating ones, or for each hypervisor.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::HeaderMap;
+use serde_json::Value;
+use url::Url;
+
+use crate::components::common::environment::Environment;
+use crate::components::common::http_client::tls;
+use crate::components::common::json_values::{list, pairs, take_list, text};
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::paging::{Page, all_pages};
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::components::discovery::openstack::arguments::{Availability, OpenStackArguments, Role};
+use crate::components::discovery::openstack::keystone::{Keystone, Session};
+use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::wire::client::ClientOptions;
+
+mod arguments;
+mod keystone;
+#[cfg(test)]
+mod tests;
+
+/// Labels of an instance by the path of their value. The flavour has a name in newer versions of the API, else an id.
+const INSTANCE_LABELS: &[(&str, &str)] = &[
+    ("instance_flavor", "/flavor/id"),
+    ("instance_flavor", "/flavor/original_name"),
+    ("instance_id", "/id"),
+    ("instance_image", "/image/id"),
+    ("instance_name", "/name"),
+    ("instance_status", "/status"),
+    ("project_id", "/tenant_id"),
+    ("user_id", "/user_id"),
+];
+/// Labels of a hypervisor by the path of their value.
+const HYPERVISOR_LABELS: &[(&str, &str)] = &[
+    ("hypervisor_host_ip", "/host_ip"),
+    ("hypervisor_hostname", "/hypervisor_hostname"),
+    ("hypervisor_id", "/id"),
+    ("hypervisor_state", "/state"),
+    ("hypervisor_status", "/status"),
+    ("hypervisor_type", "/hypervisor_type"),
+];
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<OpenStackArguments> = polled::definition::<OpenStack>(
+    "discovery.openstack",
+    "`discovery.openstack` finds the instances or the hypervisors of an OpenStack cloud.",
+);
+
+struct OpenStack {
+    api: WebApi,
+    keystone: Keystone,
+    arguments: OpenStackArguments,
+}
+
+impl Discovery for OpenStack {
+    type Arguments = OpenStackArguments;
+
+    fn new(arguments: &OpenStackArguments, context: &Context) -> Result<Self, ComponentError> {
+        Self::within(arguments, context, &Environment::of_process())
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let session = self.keystone.session().await?;
+        let targets = match self.arguments.role {
+            Role::Instance => self.instances(&session).await,
+            Role::Hypervisor => self.hypervisors(&session).await,
+        };
+        if targets.is_err() {
+            self.keystone.forget().await;
+        }
+        targets
+    }
+}
+
+impl OpenStack {
+    fn within(
+        arguments: &OpenStackArguments,
+        context: &Context,
+        environment: &Environment,
+    ) -> Result<Self, ComponentError> {
+        let options = ClientOptions {
+            tls: tls(arguments.tls_config.as_ref()),
+            ..ClientOptions::new(context.user_agent.clone())
+        };
+        let (url, login) = keystone::login(arguments, environment).map_err(ComponentError)?;
+        let api = WebApi::with_options(&options, &url)?;
+        Ok(Self {
+            keystone: Keystone::new(api.clone(), login),
+            api,
+            arguments: arguments.clone(),
+        })
+    }
+
+    async fn hypervisors(&self, session: &Session) -> Result<Vec<Target>, String> {
+        let url = self.endpoint(session, "compute", &["os-hypervisors", "detail"])?;
+        let hypervisors = self.all(session, url, "hypervisors").await?;
+        let target = |hypervisor: &Value| {
+            let mut labels = MetaLabels::new("__meta_openstack_");
+            labels.set_json(hypervisor, HYPERVISOR_LABELS);
+            labels.at(host_port(
+                text(hypervisor, "/host_ip").unwrap_or_default(),
+                self.arguments.port,
+            ))
+        };
+        Ok(hypervisors.iter().map(target).collect())
+    }
+
+    async fn instances(&self, session: &Session) -> Result<Vec<Target>, String> {
+        let floating = self.floating_addresses(session).await?;
+        let mut url = self.endpoint(session, "compute", &["servers", "detail"])?;
+        if self.arguments.all_tenants {
+            url.query_pairs_mut().append_pair("all_tenants", "true");
+        }
+        let servers = self.all(session, url, "servers").await?;
+        Ok(servers
+            .iter()
+            .flat_map(|server| self.instance(server, &floating))
+            .collect())
+    }
+
+    /// Floating addresses by instance and fixed address.
+    async fn floating_addresses(&self, session: &Session) -> Result<BTreeMap<(String, String), String>, String> {
+        let url = self.endpoint(session, "network", &["v2.0", "ports"])?;
+        let ports = self.all(session, url, "ports").await?;
+        let device = |port: &Value| Some((text(port, "/id")?.to_owned(), text(port, "/device_id")?.to_owned()));
+        let devices: BTreeMap<String, String> = ports.iter().filter_map(device).collect();
+        let url = self.endpoint(session, "network", &["v2.0", "floatingips"])?;
+        let addresses = self.all(session, url, "floatingips").await?;
+        let address = |own: &Value| {
+            let device = devices.get(text(own, "/port_id")?)?;
+            let fixed = text(own, "/fixed_ip_address")?.to_owned();
+            Some(((device.clone(), fixed), text(own, "/floating_ip_address")?.to_owned()))
+        };
+        Ok(addresses.iter().filter_map(address).collect())
+    }
+
+    fn instance(&self, server: &Value, floating: &BTreeMap<(String, String), String>) -> Vec<Target> {
+        let mut labels = MetaLabels::new("__meta_openstack_");
+        labels
+            .set_json(server, INSTANCE_LABELS)
+            .set_each("tag_", pairs(server, "/metadata"));
+        let id = text(server, "/id").unwrap_or_default();
+        let pools = server.get("addresses").and_then(Value::as_object).into_iter().flatten();
+        let addresses = pools.flat_map(|(pool, addresses)| list(addresses, "").iter().map(move |own| (pool, own)));
+        let target = |(pool, own): (&String, &Value)| {
+            let address = text(own, "/addr")?;
+            if floating.values().any(|floating| floating == address) {
+                return None;
+            }
+            let mut labels = labels.clone();
+            labels
+                .set("address_pool", pool)
+                .set("private_ip", address)
+                .set_some("public_ip", floating.get(&(id.to_owned(), address.to_owned())));
+            Some(labels.at(host_port(address, self.arguments.port)))
+        };
+        addresses.filter_map(target).collect()
+    }
+
+    fn endpoint(&self, session: &Session, service: &str, path: &[&str]) -> Result<Url, String> {
+        let interface = match self.arguments.availability {
+            Availability::Public => "public",
+            Availability::Internal => "internal",
+            Availability::Admin => "admin",
+        };
+        let mut url = session.endpoint(service, interface, &self.arguments.region.0)?;
+        // An endpoint may have the version or not.
+        let has_version = url.path().trim_end_matches('/').ends_with("/v2.0");
+        let path = if has_version {
+            path.strip_prefix(&["v2.0"]).unwrap_or(path)
+        } else {
+            path
+        };
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        Ok(url)
+    }
+
+    /// All of a list. The next page is asked for at the same place: only the query of its link is used.
+    async fn all(&self, session: &Session, url: Url, field: &str) -> Result<Vec<Value>, String> {
+        let url = &url;
+        let all = all_pages(|query: Option<String>| async move {
+            let mut url = url.clone();
+            if let Some(query) = query {
+                url.set_query(Some(&query));
+            }
+            let headers: HeaderMap = session.headers();
+            let mut answer: Value = self.api.get(url, headers).await?.json()?;
+            let links = list(&answer, &format!("/{field}_links")).iter();
+            let next = links
+                .filter(|link| text(link, "/rel") == Some("next"))
+                .find_map(|link| text(link, "/href"));
+            Ok(Page {
+                next: next
+                    .and_then(|next| next.split_once('?'))
+                    .map(|(_, query)| query.to_owned()),
+                items: take_list(&mut answer, &format!("/{field}"))?,
+            })
+        });
+        all.await
+    }
+}

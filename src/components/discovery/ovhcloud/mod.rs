@@ -1,0 +1,274 @@
+//! `discovery.ovhcloud`: the dedicated servers or the virtual private servers of OVHcloud.
+//!
+//! In: the names of all servers, then what each is and its addresses, by requests with a signature. Out: a target for
+//! each server with an address; `__address__` has no port.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use ring::digest;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use url::Url;
+
+use crate::components::common::http_values::http_url;
+use crate::components::common::json_values::{text, texts};
+use crate::components::common::meta_labels::MetaLabels;
+use crate::components::common::paging::each;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, Interval, NotEmpty, Secret, choices, wrong};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
+use crate::lang::value;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::wire::client::{ClientOptions, ProxyOptions};
+
+#[cfg(test)]
+mod tests;
+
+/// Servers that are asked for at once.
+const AT_ONCE: usize = 8;
+/// The vendor's APIs by their names in the configuration.
+const ENDPOINTS: &[(&str, &str)] = &[
+    ("ovh-eu", "https://eu.api.ovh.com/1.0"),
+    ("ovh-ca", "https://ca.api.ovh.com/1.0"),
+    ("ovh-us", "https://api.us.ovhcloud.com/1.0"),
+    ("kimsufi-eu", "https://eu.api.kimsufi.com/1.0"),
+    ("kimsufi-ca", "https://ca.api.kimsufi.com/1.0"),
+    ("soyoustart-eu", "https://eu.api.soyoustart.com/1.0"),
+    ("soyoustart-ca", "https://ca.api.soyoustart.com/1.0"),
+];
+/// Labels of a dedicated server by the path of their value.
+const DEDICATED_LABELS: &[(&str, &str)] = &[
+    ("commercial_range", "/commercialRange"),
+    ("datacenter", "/datacenter"),
+    ("link_speed", "/linkSpeed"),
+    ("name", "/name"),
+    ("no_intervention", "/noIntervention"),
+    ("os", "/os"),
+    ("rack", "/rack"),
+    ("reverse", "/reverse"),
+    ("server_id", "/serverId"),
+    ("state", "/state"),
+    ("support_level", "/supportLevel"),
+];
+/// Labels of a virtual private server by the path of their value.
+const VPS_LABELS: &[(&str, &str)] = &[
+    ("cluster", "/cluster"),
+    ("disk", "/model/disk"),
+    ("display_name", "/displayName"),
+    ("maximum_additional_ip", "/model/maximumAdditionnalIp"),
+    ("memory", "/model/memory"),
+    ("memory_limit", "/memoryLimit"),
+    ("model_name", "/model/name"),
+    ("model_vcore", "/model/vcore"),
+    ("name", "/name"),
+    ("netboot_mode", "/netbootMode"),
+    ("offer", "/model/offer"),
+    ("offer_type", "/offerType"),
+    ("state", "/state"),
+    ("vcore", "/vcore"),
+    ("version", "/model/version"),
+    ("zone", "/zone"),
+];
+
+arguments! {
+    /// Arguments of `discovery.ovhcloud`.
+    pub(crate) struct OvhcloudArguments {
+        /// Key of the application.
+        application_key: NotEmpty<Arc<str>>,
+        /// Secret of the application.
+        application_secret: NotEmpty<Secret>,
+        /// Key of the consumer of the API.
+        consumer_key: NotEmpty<Secret>,
+        /// Endpoint of the API: ovh-eu, ovh-ca, ovh-us, kimsufi-eu, kimsufi-ca, soyoustart-eu, soyoustart-ca, or a URL.
+        endpoint: Endpoint = "ovh-eu",
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "60s",
+        /// What to look for: dedicated_server or vps.
+        service: Service,
+    }
+}
+
+choices! {
+    /// What is looked for at OVHcloud.
+    pub(crate) enum Service {
+        DedicatedServer = "dedicated_server",
+        Vps = "vps",
+    }
+}
+
+/// URL at which the vendor serves the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint(Url);
+
+impl FromValue for Endpoint {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &value::Value) -> Result<Self, ArgumentError> {
+        let given = Arc::<str>::from_value(name, value)?;
+        let known = ENDPOINTS.iter().find(|(name, _)| **name == *given);
+        let url = known.map_or(&*given, |(_, url)| url);
+        let names: Vec<&str> = ENDPOINTS.iter().map(|(name, _)| *name).collect();
+        let unknown = |_| {
+            wrong(format!(
+                "unknown {name} \"{given}\": must be a URL or one of {}",
+                names.join(", ")
+            ))
+        };
+        http_url(url).map(Self).map_err(unknown)
+    }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<OvhcloudArguments> = polled::definition::<Ovhcloud>(
+    "discovery.ovhcloud",
+    "`discovery.ovhcloud` finds the dedicated servers or the virtual private servers of OVHcloud.",
+);
+
+struct Ovhcloud {
+    api: WebApi,
+    /// By how many seconds the API's clock is ahead of ours: signatures hold a time.
+    ahead: OnceCell<i64>,
+    arguments: OvhcloudArguments,
+}
+
+impl Discovery for Ovhcloud {
+    type Arguments = OvhcloudArguments;
+
+    fn new(arguments: &OvhcloudArguments, context: &Context) -> Result<Self, ComponentError> {
+        let options = ClientOptions {
+            proxy: ProxyOptions {
+                from_environment: true,
+                ..ProxyOptions::default()
+            },
+            ..ClientOptions::new(context.user_agent.clone())
+        };
+        Ok(Self {
+            api: WebApi::with_options(&options, &arguments.endpoint.0)?,
+            ahead: OnceCell::new(),
+            arguments: arguments.clone(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    /// A server that cannot be read is left out, unless none can be.
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let names: Vec<String> = self.ask(&self.path()).await?;
+        let target = |name: String| async move { Ok(self.target(&name).await) };
+        let (mut targets, mut failures) = (Vec::new(), Vec::new());
+        for target in each(names, AT_ONCE, target).await? {
+            match target {
+                Ok(target) => targets.push(target),
+                Err(error) => failures.push(error),
+            }
+        }
+        for error in &failures {
+            tracing::warn!(error, "a server of OVHcloud is left out");
+        }
+        match failures.pop() {
+            Some(error) if targets.is_empty() => Err(error),
+            _ => Ok(targets),
+        }
+    }
+}
+
+impl Ovhcloud {
+    fn path(&self) -> Vec<&str> {
+        match self.arguments.service {
+            Service::DedicatedServer => vec!["dedicated", "server"],
+            Service::Vps => vec!["vps"],
+        }
+    }
+
+    async fn target(&self, name: &str) -> Result<Target, String> {
+        let mut path = self.path();
+        path.push(name);
+        let server: Value = self.ask(&path).await?;
+        path.push("ips");
+        let (ipv4, ipv6) = addresses(&self.ask::<Vec<String>>(&path).await?);
+        let address = ipv4.as_ref().or(ipv6.as_ref());
+        let address = address
+            .ok_or_else(|| format!("the server {name} has no address"))?
+            .clone();
+        let mut labels = match self.arguments.service {
+            Service::DedicatedServer => {
+                let mut labels = MetaLabels::new("__meta_ovhcloud_dedicated_server_");
+                labels.set_json(&server, DEDICATED_LABELS);
+                labels
+            }
+            Service::Vps => {
+                let mut labels = MetaLabels::new("__meta_ovhcloud_vps_");
+                // A list as Go prints it.
+                let centers = format!("[{}]", texts(&server, "/model/datacenter").join(" "));
+                labels.set_json(&server, VPS_LABELS).set("datacenter", centers);
+                labels
+            }
+        };
+        labels.set_some("ipv4", ipv4).set_some("ipv6", ipv6);
+        let mut target = labels.at(address);
+        target.insert("instance".into(), text(&server, "/name").unwrap_or(name).into());
+        Ok(target)
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, String> {
+        let url = self.api.url(path.iter().copied());
+        let headers = self.signed(&url).await?;
+        self.api.get(url, headers).await?.json()
+    }
+
+    /// The headers of a GET: who asks, when, and the signature of both.
+    async fn signed(&self, url: &Url) -> Result<HeaderMap, String> {
+        let ask = || async {
+            let theirs: i64 = self.api.json(self.api.url(["auth", "time"])).await?;
+            Ok::<i64, String>(theirs - Utc::now().timestamp())
+        };
+        let now = (Utc::now().timestamp() + self.ahead.get_or_try_init(ask).await?).to_string();
+        let (secret, consumer) = (&self.arguments.application_secret.0.0, &self.arguments.consumer_key.0.0);
+        let text = format!("{secret}+{consumer}+{}+{url}++{now}", Method::GET);
+        let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
+        let signature = digest.as_ref().iter().fold("$1$".to_owned(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        let mut headers = HeaderMap::new();
+        for (name, text) in [
+            ("x-ovh-application", &*self.arguments.application_key.0),
+            ("x-ovh-consumer", consumer),
+            ("x-ovh-timestamp", &now),
+            ("x-ovh-signature", &signature),
+        ] {
+            let value = HeaderValue::from_str(text);
+            let mut value = value.map_err(|_| "the keys of OVHcloud cannot stand in a header".to_owned())?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        Ok(headers)
+    }
+}
+
+/// The last address of each version; a network of more than one address is none.
+fn addresses(given: &[String]) -> (Option<String>, Option<String>) {
+    let (mut ipv4, mut ipv6) = (None, None);
+    for text in given {
+        let address = text.strip_suffix("/32").unwrap_or(text);
+        match address.parse::<IpAddr>() {
+            Ok(address) if address.is_unspecified() => {}
+            Ok(IpAddr::V4(address)) => ipv4 = Some(address.to_string()),
+            Ok(IpAddr::V6(address)) => ipv6 = Some(address.to_string()),
+            Err(_) => {}
+        }
+    }
+    (ipv4, ipv6)
+}

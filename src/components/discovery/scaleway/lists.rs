@@ -1,0 +1,42 @@
+//! Lists of Scaleway's API, page by page.
+
+use http::HeaderMap;
+use serde_json::Value;
+use url::Url;
+
+use crate::components::common::json_values::take_list;
+use crate::components::common::paging::numbered_pages;
+use crate::components::common::web_api::WebApi;
+
+/// Things of one page: the most that the API allows.
+const PAGE: usize = 100;
+
+/// Lists of the API, with the header that it wants.
+pub(super) struct Lists<'a> {
+    pub(super) api: &'a WebApi,
+    pub(super) headers: HeaderMap,
+}
+
+impl Lists<'_> {
+    /// All of a list, which the answer has at `field`. The size of a page goes by the name `size`.
+    pub(super) async fn all(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        size: &str,
+        field: &str,
+    ) -> Result<Vec<Value>, String> {
+        let all = numbered_pages(|number| async move {
+            let mut url: Url = self.api.url(path.iter().copied());
+            url.query_pairs_mut()
+                .extend_pairs(query)
+                .append_pair("page", &number.to_string())
+                .append_pair(size, &PAGE.to_string());
+            let mut answer: Value = self.api.get(url, self.headers.clone()).await?.json()?;
+            let items = take_list(&mut answer, field)?;
+            let has_more = items.len() >= PAGE;
+            Ok((items, has_more.into()))
+        });
+        all.await
+    }
+}

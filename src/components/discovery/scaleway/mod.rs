@@ -1,0 +1,82 @@
+//! `discovery.scaleway`: the instances or the bare metal servers of Scaleway.
+//!
+//! In: the servers of a zone and project, page by page. Out: a target for each that has an address.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::components::discovery::scaleway::arguments::{Role, ScalewayArguments};
+use crate::components::discovery::scaleway::lists::Lists;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::wire::client;
+
+mod arguments;
+mod baremetal;
+mod instance;
+mod lists;
+#[cfg(test)]
+mod tests;
+
+/// The header by which the secret key is shown.
+const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<ScalewayArguments> = polled::definition::<Scaleway>(
+    "discovery.scaleway",
+    "`discovery.scaleway` finds the instances or the bare metal servers of Scaleway.",
+);
+
+struct Scaleway {
+    api: WebApi,
+    secret: client::Secret,
+    arguments: ScalewayArguments,
+}
+
+impl Discovery for Scaleway {
+    type Arguments = ScalewayArguments;
+
+    fn new(arguments: &ScalewayArguments, context: &Context) -> Result<Self, ComponentError> {
+        let client = HttpClientArguments {
+            tls_config: arguments.tls_config.clone(),
+            ..HttpClientArguments::with_transport(&arguments.transport)
+        };
+        let secret = match (&arguments.secret_key, &arguments.secret_key_file) {
+            (Some(secret), _) => client::Secret::Text(secret.0.clone()),
+            (None, file) => client::Secret::File(file.clone().unwrap_or_default()),
+        };
+        Ok(Self {
+            api: WebApi::new(&client, &context.user_agent, arguments.api_url.url())?,
+            secret,
+            arguments: arguments.clone(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let lists = Lists {
+            api: &self.api,
+            headers: self.headers().await?,
+        };
+        match self.arguments.role {
+            Role::Instance => instance::targets(&lists, &self.arguments).await,
+            Role::BareMetal => baremetal::targets(&lists, &self.arguments).await,
+        }
+    }
+}
+
+impl Scaleway {
+    async fn headers(&self) -> Result<HeaderMap, String> {
+        let secret = self.secret.read().await.map_err(|error| error.to_string())?;
+        let mut value = HeaderValue::from_str(&secret).map_err(|_| "secret_key cannot stand in a header".to_owned())?;
+        value.set_sensitive(true);
+        Ok(HeaderMap::from_iter([(TOKEN, value)]))
+    }
+}

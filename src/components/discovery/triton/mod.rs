@@ -1,0 +1,138 @@
+//! `discovery.triton`: the containers or the compute nodes of a Triton cloud.
+//!
+//! In: the answer of the discovery endpoint, which knows us by our certificate. Out: a target for each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use url::Url;
+
+use crate::components::common::http_client::{TlsArguments, tls};
+use crate::components::common::http_values::http_url;
+use crate::components::common::json_values::{take_list, text, texts};
+use crate::components::common::meta_labels::MetaLabels;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::attribute::{Interval, NotEmpty, choices};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::wire::client::ClientOptions;
+
+#[cfg(test)]
+mod tests;
+
+/// Labels of a container by the path of their value.
+const CONTAINER_LABELS: &[(&str, &str)] = &[
+    ("machine_alias", "/vm_alias"),
+    ("machine_brand", "/vm_brand"),
+    ("machine_id", "/vm_uuid"),
+    ("machine_image", "/vm_image_uuid"),
+    ("server_id", "/server_uuid"),
+];
+/// Labels of a compute node by the path of their value.
+const NODE_LABELS: &[(&str, &str)] = &[("machine_alias", "/server_hostname"), ("machine_id", "/server_uuid")];
+
+arguments! {
+    /// Arguments of `discovery.triton`.
+    pub(crate) struct TritonArguments {
+        /// Account of the containers; the certificate says which it is.
+        account: NotEmpty<Arc<str>>,
+        /// End of the names of the targets.
+        dns_suffix: NotEmpty<Arc<str>>,
+        /// Host of the discovery endpoint.
+        endpoint: NotEmpty<Arc<str>>,
+        /// Groups to look at; not set, all.
+        groups: Option<Vec<Arc<str>>>,
+        /// Port of the discovery endpoint and of the targets.
+        port: i64 = 9163,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "60s",
+        /// What to look for: container or cn (compute nodes).
+        role: Role = "container",
+        /// Version of the discovery API.
+        version: i64 = 1,
+    }
+    blocks {
+        /// Certificates of client and server.
+        tls_config: Option<TlsArguments>,
+    }
+}
+
+choices! {
+    /// What is looked for in Triton.
+    pub(crate) enum Role {
+        Container = "container",
+        ComputeNode = "cn",
+    }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<TritonArguments> = polled::definition::<Triton>(
+    "discovery.triton",
+    "`discovery.triton` finds the containers or the compute nodes of a Triton cloud.",
+);
+
+struct Triton {
+    api: WebApi,
+    arguments: TritonArguments,
+}
+
+impl Discovery for Triton {
+    type Arguments = TritonArguments;
+
+    fn new(arguments: &TritonArguments, context: &Context) -> Result<Self, ComponentError> {
+        let url = format!("https://{}:{}", arguments.endpoint.0, arguments.port);
+        let url = http_url(&url).map_err(|error| ComponentError(format!("endpoint: {error}")))?;
+        Self::at(&url, arguments, context)
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let (version, groups) = (format!("v{}", self.arguments.version), self.arguments.groups.as_deref());
+        let (path, field, id, labels) = match self.arguments.role {
+            Role::Container => (
+                vec![version.as_str(), "discover"],
+                "/containers",
+                "/vm_uuid",
+                CONTAINER_LABELS,
+            ),
+            Role::ComputeNode => (
+                vec![version.as_str(), "gz", "discover"],
+                "/cns",
+                "/server_uuid",
+                NODE_LABELS,
+            ),
+        };
+        let mut url = self.api.url(path);
+        if let Some(groups) = groups.filter(|groups| !groups.is_empty()) {
+            url.query_pairs_mut().append_pair("groups", &groups.join(","));
+        }
+        let mut answer: Value = self.api.json(url).await?;
+        let TritonArguments { dns_suffix, port, .. } = &self.arguments;
+        let target = |item: &Value| {
+            let mut meta = MetaLabels::new("__meta_triton_");
+            meta.set_json(item, labels)
+                .set_list("groups", ",", &texts(item, "/groups"));
+            Some(meta.at(format!("{}.{}:{port}", text(item, id)?, dns_suffix.0)))
+        };
+        Ok(take_list(&mut answer, field)?.iter().filter_map(target).collect())
+    }
+}
+
+impl Triton {
+    fn at(url: &Url, arguments: &TritonArguments, context: &Context) -> Result<Self, ComponentError> {
+        let options = ClientOptions {
+            tls: tls(arguments.tls_config.as_ref()),
+            ..ClientOptions::new(context.user_agent.clone())
+        };
+        Ok(Self {
+            api: WebApi::with_options(&options, url)?,
+            arguments: arguments.clone(),
+        })
+    }
+}
