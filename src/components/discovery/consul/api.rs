@@ -1,0 +1,201 @@
+//! The questions that are asked of Consul, and the targets in its answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use serde::Deserialize;
+use url::Url;
+
+use crate::components::common::consul_catalog::{Catalog, Check, health};
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::{Answer, WebApi};
+use crate::components::discovery::consul::arguments::ConsulArguments;
+use crate::pipeline::component::ComponentError;
+
+/// Longest time that an answer may be waited for when nothing changes, as Prometheus does.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// What an answer may take beyond that: Consul adds up to a sixteenth of the wait, and the network.
+const SLACK: Duration = Duration::from_secs(25);
+
+/// A Consul agent, and what is asked of it.
+pub(super) struct Api {
+    web: WebApi,
+    catalog: Catalog,
+    /// Parameters of every query.
+    parameters: Vec<(&'static str, String)>,
+}
+
+/// The state of something that is watched, with the index by which its next change is waited for.
+pub(super) struct Seen<T> {
+    pub(super) index: u64,
+    pub(super) value: T,
+}
+
+/// Until when a query waits: for a change after an index, or for a time.
+#[derive(Clone, Copy)]
+pub(super) struct Wait {
+    pub(super) after: u64,
+    pub(super) at_most: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct AgentItself {
+    config: AgentConfig,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct AgentConfig {
+    datacenter: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct Entry {
+    node: Node,
+    service: Service,
+    checks: Option<Vec<Check>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct Node {
+    node: String,
+    address: String,
+    meta: Option<BTreeMap<String, String>>,
+    tagged_addresses: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct Service {
+    #[serde(rename = "ID")]
+    id: String,
+    address: String,
+    port: u16,
+    tags: Option<Vec<String>>,
+    meta: Option<BTreeMap<String, String>>,
+    namespace: String,
+    partition: String,
+}
+
+impl Api {
+    pub(super) fn new(arguments: &ConsulArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
+        let web = arguments.catalog.api(arguments.client.options(user_agent))?;
+        let mut parameters = Vec::new();
+        for (name, value) in [
+            ("dc", &arguments.catalog.datacenter),
+            ("ns", &arguments.namespace),
+            ("partition", &arguments.partition),
+        ] {
+            parameters.extend(value.as_ref().map(|value| (name, value.to_string())));
+        }
+        if arguments.allow_stale {
+            parameters.push(("stale", String::new()));
+        }
+        let wanted = arguments.node_meta.iter().flatten();
+        parameters.extend(wanted.map(|(key, value)| ("node-meta", format!("{key}:{value}"))));
+        Ok(Self {
+            web: web.with_timeout(LONGEST_WAIT + SLACK),
+            catalog: arguments.catalog.clone(),
+            parameters,
+        })
+    }
+
+    /// The services that are asked for by name and without tags: no catalog is needed to know them.
+    pub(super) fn named(&self) -> Option<&[Arc<str>]> {
+        let named = self.catalog.services.as_deref().filter(|services| !services.is_empty());
+        named.filter(|_| self.catalog.tags.iter().flatten().next().is_none())
+    }
+
+    /// The data center that the targets are in.
+    pub(super) async fn datacenter(&self) -> Result<Arc<str>, String> {
+        if let Some(given) = &self.catalog.datacenter {
+            return Ok(given.clone());
+        }
+        let itself: AgentItself = self.web.json(self.web.url(["v1", "agent", "self"])).await?;
+        Ok(itself.config.datacenter.into())
+    }
+
+    /// The names of the services that count.
+    pub(super) async fn services(&self, wait: Option<Wait>) -> Result<Seen<Vec<Arc<str>>>, String> {
+        let url = self.web.url(["v1", "catalog", "services"]);
+        let seen = self.ask(url, wait).await?;
+        let services: BTreeMap<String, Option<Vec<String>>> = seen.value.json()?;
+        let counts = |(name, tags): &(String, Option<Vec<String>>)| {
+            self.catalog.has_service(name) && self.catalog.has_tags(tags.as_deref().unwrap_or_default())
+        };
+        let names = services.into_iter().filter(counts).map(|(name, _)| name.into());
+        Ok(Seen {
+            index: seen.index,
+            value: names.collect(),
+        })
+    }
+
+    /// The instances of a service as targets.
+    pub(super) async fn service(
+        &self,
+        name: &str,
+        datacenter: &str,
+        wait: Option<Wait>,
+    ) -> Result<Seen<Vec<Target>>, String> {
+        let mut url = self.web.url(["v1", "health", "service", name]);
+        for tag in self.catalog.tags.iter().flatten() {
+            url.query_pairs_mut().append_pair("tag", tag);
+        }
+        let seen = self.ask(url, wait).await?;
+        let entries: Vec<Entry> = seen.value.json()?;
+        let mut labels = MetaLabels::new("__meta_consul_");
+        labels.set("service", name).set("dc", datacenter);
+        let targets = entries.iter().map(|entry| self.target(labels.clone(), entry));
+        Ok(Seen {
+            index: seen.index,
+            value: targets.collect(),
+        })
+    }
+
+    async fn ask(&self, mut url: Url, wait: Option<Wait>) -> Result<Seen<Answer>, String> {
+        for (name, value) in &self.parameters {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        if let Some(Wait { after, at_most }) = wait {
+            // Zero would be the default of Consul.
+            let at_most = format!("{}ms", at_most.as_millis().max(1));
+            url.query_pairs_mut()
+                .append_pair("index", &after.to_string())
+                .append_pair("wait", &at_most);
+        }
+        let answer = self.web.get(url, HeaderMap::new()).await?;
+        let index = answer
+            .headers
+            .get("x-consul-index")
+            .and_then(|value| value.to_str().ok());
+        let index = index.and_then(|index| index.parse().ok());
+        let index = index.ok_or_else(|| format!("{} answered without the header X-Consul-Index", answer.asked))?;
+        Ok(Seen { index, value: answer })
+    }
+
+    fn target(&self, mut labels: MetaLabels, entry: &Entry) -> Target {
+        let Entry { node, service, checks } = entry;
+        labels
+            .set("address", &node.address)
+            .set("node", &node.node)
+            .set("namespace", &service.namespace)
+            .set("partition", &service.partition)
+            .set("tags", self.catalog.joined(service.tags.as_deref().unwrap_or_default()))
+            .set("service_address", &service.address)
+            .set("service_port", service.port)
+            .set("service_id", &service.id)
+            .set("health", health(checks.iter().flatten()))
+            .set_each("metadata_", node.meta.iter().flatten())
+            .set_each("service_metadata_", service.meta.iter().flatten())
+            .set_each("tagged_address_", node.tagged_addresses.iter().flatten());
+        // A service may be registered by another node than the one it is on.
+        let host = Some(&service.address).filter(|address| !address.is_empty());
+        labels.at(host_port(host.unwrap_or(&node.address), service.port))
+    }
+}

@@ -1,0 +1,48 @@
+//! `discovery.consul`: the services of a Consul catalog.
+//!
+//! In: blocking queries, one for the names of the services and one for each of them. Out: a target for each instance,
+//! soon after it changed. A service that cannot be asked for keeps its last targets.
+
+use std::time::Duration;
+
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::discovery::consul::api::Api;
+use crate::components::discovery::consul::arguments::ConsulArguments;
+use crate::components::discovery::consul::watches::Watches;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+mod api;
+mod arguments;
+#[cfg(test)]
+mod tests;
+mod watches;
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<ConsulArguments> = polled::definition::<Consul>(
+    "discovery.consul",
+    "`discovery.consul` finds the services of a Consul catalog.",
+);
+
+struct Consul(Watches);
+
+impl Discovery for Consul {
+    type Arguments = ConsulArguments;
+
+    fn new(arguments: &ConsulArguments, context: &Context) -> Result<Self, ComponentError> {
+        let api = Api::new(arguments, &context.user_agent)?;
+        Ok(Self(Watches::new(api, arguments.catalog.refresh_interval.get())))
+    }
+
+    fn interval(&self) -> Duration {
+        self.0.pause()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        self.0.changed().await
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.0.failure()
+    }
+}

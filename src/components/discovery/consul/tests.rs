@@ -1,0 +1,332 @@
+//! An agent with blocking queries, which answers as Consul's API is documented. The answers are ours.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use parking_lot::Mutex;
+use serde_json::{Value as Content, json};
+use tokio::sync::watch;
+
+use super::DEFINITION;
+use crate::components::common::testing::{Body, Recorder, Running, Server, eventually, serve};
+use crate::lang::value::Value;
+use crate::pipeline::component::HealthState;
+
+/// Services by name, each with the index of its last change and its instances; the sender tells of changes.
+#[derive(Clone)]
+struct Agent {
+    services: watch::Sender<BTreeMap<String, (u64, Content)>>,
+    asked: Arc<Mutex<Vec<String>>>,
+    load: Arc<Mutex<Load>>,
+}
+
+/// Queries that are under way, and the most that ever were.
+#[derive(Default)]
+struct Load {
+    now: usize,
+    most: usize,
+}
+
+/// A query that is under way until this is dropped.
+struct UnderWay(Arc<Mutex<Load>>);
+
+impl UnderWay {
+    fn new(load: &Arc<Mutex<Load>>) -> Self {
+        let mut counted = load.lock();
+        counted.now += 1;
+        counted.most = counted.most.max(counted.now);
+        Self(load.clone())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.lock().now -= 1;
+    }
+}
+
+impl Agent {
+    fn new() -> Self {
+        Self {
+            services: watch::Sender::new(BTreeMap::new()),
+            asked: Arc::default(),
+            load: Arc::default(),
+        }
+    }
+
+    fn set(&self, name: &str, instances: Content) {
+        self.services.send_modify(|services| {
+            let index = services.values().map(|(index, _)| *index).max().unwrap_or(10) + 1;
+            services.insert(name.to_owned(), (index, instances));
+        });
+    }
+
+    async fn serve(&self) -> (String, Server) {
+        let router = Router::new()
+            .route(
+                "/v1/agent/self",
+                get(|| async { Json(json!({"Config": {"Datacenter": "dc1"}})) }),
+            )
+            .route("/v1/catalog/services", get(Self::catalog))
+            .route("/v1/health/service/{name}", get(Self::service))
+            .with_state(self.clone());
+        let (base, server) = serve(router).await;
+        (base.replace("http://", ""), server)
+    }
+
+    async fn catalog(State(agent): State<Self>, query: RawQuery, headers: HeaderMap) -> Response {
+        agent
+            .answer("catalog", query, &headers, |services| {
+                let index = services.values().map(|(index, _)| *index).max().unwrap_or(10);
+                // A service without instances is one that cannot be asked for.
+                let tags = |instances: &Content| match instances {
+                    Content::Null => json!(["pprof"]),
+                    instances => instances[0]["Service"]["Tags"].clone(),
+                };
+                let tags = services
+                    .iter()
+                    .map(|(name, (_, instances))| (name.clone(), tags(instances)));
+                Some((index, Content::Object(tags.collect())))
+            })
+            .await
+    }
+
+    async fn service(
+        State(agent): State<Self>,
+        Path(name): Path<String>,
+        query: RawQuery,
+        headers: HeaderMap,
+    ) -> Response {
+        let subject = name.clone();
+        agent
+            .answer(&subject, query, &headers, |services| services.get(&name).cloned())
+            .await
+    }
+
+    /// Answers at once, or when the index is no longer the one that was asked with.
+    async fn answer(
+        &self,
+        subject: &str,
+        RawQuery(query): RawQuery,
+        headers: &HeaderMap,
+        find: impl Fn(&BTreeMap<String, (u64, Content)>) -> Option<(u64, Content)>,
+    ) -> Response {
+        let token = headers
+            .get("x-consul-token")
+            .map_or("", |token| token.to_str().unwrap());
+        let query = query.unwrap_or_default();
+        self.asked
+            .lock()
+            .push(format!("{subject} {query} {token}").trim().to_owned());
+        let after = query.split('&').find_map(|pair| pair.strip_prefix("index="));
+        let wait = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("wait=")?.strip_suffix("ms"));
+        let wait = Duration::from_millis(wait.map_or(0, |wait| wait.parse().unwrap()));
+        let after: u64 = after.map_or(0, |index| index.parse().unwrap());
+        let is_other = |found: &Option<(u64, Content)>| found.as_ref().is_none_or(|(index, _)| *index != after);
+        let mut changes = self.services.subscribe();
+        let _under_way = UnderWay::new(&self.load);
+        let _ = tokio::time::timeout(wait, changes.wait_for(|services| is_other(&find(services)))).await;
+        let found = find(&self.services.borrow());
+        match found {
+            Some((_, Content::Null)) => (StatusCode::INTERNAL_SERVER_ERROR, "No cluster leader").into_response(),
+            Some((index, body)) => ([("x-consul-index", index.to_string())], Json(body)).into_response(),
+            None => ([("x-consul-index", "1")], Json(json!([]))).into_response(),
+        }
+    }
+}
+
+fn instance(id: &str, address: &str, status: &str) -> Content {
+    json!({
+        "Node": {"Node": "n1", "Address": "10.0.0.1", "Meta": {"rack-no": "7"},
+                 "TaggedAddresses": {"wan": "192.0.2.1"}},
+        "Service": {"ID": id, "Service": "web", "Address": address, "Port": 8080, "Tags": ["pprof", "v1"],
+                    "Meta": {"team": "a"}, "Namespace": "default", "Partition": "p"},
+        "Checks": [{"CheckID": "serfHealth", "Status": "passing"}, {"CheckID": "service:web", "Status": status}],
+    })
+}
+
+fn short(recorder: &Recorder) -> Vec<String> {
+    let targets = recorder.exported_targets("targets");
+    targets
+        .iter()
+        .map(|target| target.replace("__meta_consul_", ""))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_change_is_seen_at_once_and_a_failing_service_keeps_its_targets() {
+    let agent = Agent::new();
+    agent.set("web", json!([instance("web-1", "", "warning")]));
+    agent.set("other", json!([{"Service": {"Tags": ["x"]}}]));
+    let (server, _server) = agent.serve().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.consul.test", folder.path());
+    let body = Body::new()
+        .text("server", &server)
+        .text("refresh_interval", "10ms")
+        .text("token", "hidden")
+        .with("tags", Value::array([Value::string("pprof")]))
+        .with("node_meta", Value::object([("a", Value::string("b"))]));
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    let web = |id: &str, host: &str, address: &str, health: &str| {
+        format!(
+            "{{__address__={host}:8080,address=10.0.0.1,dc=dc1,health={health},metadata_rack_no=7,namespace=default,\
+             node=n1,partition=p,service=web,service_address={address},service_id={id},service_metadata_team=a,\
+             service_port=8080,tagged_address_wan=192.0.2.1,tags=,pprof,v1,}}"
+        )
+    };
+    let first = [web("web-1", "10.0.0.1", "", "warning")];
+    eventually("the service", || short(&recorder) == first).await;
+
+    let two = [
+        web("web-1", "10.0.0.1", "", "critical"),
+        web("web-2", "10.0.0.9", "10.0.0.9", "passing"),
+    ];
+    agent.set(
+        "web",
+        json!([
+            instance("web-1", "", "critical"),
+            instance("web-2", "10.0.0.9", "passing")
+        ]),
+    );
+    eventually("the second instance", || short(&recorder) == two).await;
+
+    agent.set("web", Content::Null);
+    eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
+    let (_, message) = recorder.health();
+    let expected = format!("cannot ask http://{server}/v1/");
+    assert!(
+        message.starts_with(&expected) && message.contains("No cluster leader"),
+        "{message}"
+    );
+    assert_eq!(short(&recorder), two);
+
+    agent.set("web", json!([instance("web-3", "", "passing")]));
+    let third = [web("web-3", "10.0.0.1", "", "passing")];
+    eventually("the service again", || {
+        short(&recorder) == third && recorder.health().0 == HealthState::Healthy
+    })
+    .await;
+    agent.services.send_modify(|services| drop(services.remove("web")));
+    agent.set("late", json!([instance("late-1", "", "passing")]));
+    eventually("the other service", || {
+        let targets = short(&recorder);
+        targets.len() == 1 && targets[0].contains("service=late")
+    })
+    .await;
+    let asked = agent.asked.lock().clone();
+    assert!(
+        asked.contains(&"catalog stale=&node-meta=a%3Ab hidden".to_owned()),
+        "{asked:?}"
+    );
+    assert!(
+        asked.contains(&"web tag=pprof&stale=&node-meta=a%3Ab hidden".to_owned()),
+        "{asked:?}"
+    );
+    let waits = |line: &&String| line.starts_with("web ") && line.contains("index=") && line.contains("wait=");
+    assert!(asked.iter().any(|line| waits(&line)), "{asked:?}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn named_services_need_no_catalog_and_new_arguments_do_not_wait() {
+    let agent = Agent::new();
+    agent.set("a/b", json!([instance("one", "", "passing")]));
+    agent.set("c", json!([instance("two", "", "passing")]));
+    let (server, _server) = agent.serve().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.consul.test", folder.path());
+    let named = |name: &str| {
+        Body::new()
+            .text("server", &format!("http://{server}"))
+            .text("refresh_interval", "10ms")
+            .text("datacenter", "far")
+            .with("services", Value::array([Value::string(name)]))
+            .with("allow_stale", Value::Bool(false))
+    };
+    let running = Running::start(&DEFINITION, &recorder, &named("a/b"));
+    eventually("the service", || short(&recorder).len() == 1).await;
+    assert!(short(&recorder)[0].contains("dc=far"));
+    eventually("a query that waits", || agent.load.lock().now == 1).await;
+    running.component.update(named("c").arguments(&DEFINITION)).unwrap();
+    eventually("the other service", || {
+        short(&recorder).iter().any(|target| target.contains("service=c,"))
+    })
+    .await;
+    assert_eq!(agent.asked.lock()[0], "a/b dc=far");
+    assert!(!agent.asked.lock().iter().any(|line| line.starts_with("catalog")));
+    running.stop().await;
+    eventually("no query is left", || agent.load.lock().now == 0).await;
+}
+
+#[tokio::test]
+async fn of_many_services_a_bounded_number_is_asked_for_at_once() {
+    let agent = Agent::new();
+    for number in 0..100 {
+        agent.set(&format!("s{number}"), json!([instance("one", "", "passing")]));
+    }
+    let (server, _server) = agent.serve().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.consul.test", folder.path());
+    let body = Body::new().text("server", &server).text("refresh_interval", "20ms");
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    eventually("all services", || recorder.exported_targets("targets").len() == 100).await;
+    let is_asked_twice = |asked: &[String]| {
+        (0..100).all(|number| {
+            asked
+                .iter()
+                .filter(|line| line.starts_with(&format!("s{number} ")))
+                .count()
+                > 1
+        })
+    };
+    eventually("every service to have its turn", || is_asked_twice(&agent.asked.lock())).await;
+    // The catalog has a place of its own.
+    let most = agent.load.lock().most;
+    assert!(most <= 33, "{most} at once");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_is_away_is_named() {
+    let (base, server) = serve(Router::new()).await;
+    drop(server);
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.consul.test", folder.path());
+    let body = Body::new().text("server", &base).text("scheme", "http");
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    eventually("the failure", || {
+        recorder
+            .health()
+            .1
+            .starts_with(&format!("cannot ask {base}/v1/agent/self"))
+    })
+    .await;
+    running.stop().await;
+}
+
+#[test]
+fn credentials_are_given_once() {
+    let body = Body::new().text("username", "u").text("bearer_token", "t");
+    assert_eq!(
+        body.read(&DEFINITION).unwrap_err(),
+        "bearer_token: at most one of username, basic_auth, authorization, oauth2, bearer_token and bearer_token_file \
+         may be given"
+    );
+    let alone = Body::new().text("password", "p").read(&DEFINITION).unwrap_err();
+    assert_eq!(alone, "password: a password needs a username");
+    assert!(
+        Body::new()
+            .text("server", "unix:///run/consul")
+            .read(&DEFINITION)
+            .is_err()
+    );
+}

@@ -1,0 +1,156 @@
+//! `discovery.consulagent`: the services of one Consul agent.
+//!
+//! In: the agent's services, its checks, and what it says of itself; its cluster is not asked. Out: a target for each
+//! instance.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::components::common::consul_catalog::{Catalog, Check, health};
+use crate::components::common::http_client::{TlsArguments, tls};
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::wire::client::ClientOptions;
+
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `discovery.consulagent`.
+    pub(crate) struct ConsulAgentArguments {}
+    blocks {
+        /// Certificates of client and server.
+        tls_config: Option<TlsArguments>,
+    }
+    shared { catalog: Catalog }
+    check ConsulAgentArguments::check;
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<ConsulAgentArguments> = polled::definition::<ConsulAgent>(
+    "discovery.consulagent",
+    "`discovery.consulagent` finds the services of one Consul agent.",
+);
+
+struct ConsulAgent {
+    api: WebApi,
+    catalog: Catalog,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Itself {
+    config: Config,
+    member: Member,
+    meta: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Config {
+    datacenter: String,
+    node_name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Member {
+    addr: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct Service {
+    #[serde(rename = "ID")]
+    id: String,
+    service: String,
+    address: String,
+    port: u16,
+    tags: Option<Vec<String>>,
+    meta: Option<BTreeMap<String, String>>,
+    tagged_addresses: Option<BTreeMap<String, TaggedAddress>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct TaggedAddress {
+    address: String,
+    port: u16,
+}
+
+impl ConsulAgentArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        self.catalog.check_credentials(&[])
+    }
+}
+
+impl Discovery for ConsulAgent {
+    type Arguments = ConsulAgentArguments;
+
+    fn new(arguments: &ConsulAgentArguments, context: &Context) -> Result<Self, ComponentError> {
+        let options = ClientOptions {
+            tls: tls(arguments.tls_config.as_ref()),
+            ..ClientOptions::new(context.user_agent.clone())
+        };
+        Ok(Self {
+            api: arguments.catalog.api(options)?,
+            catalog: arguments.catalog.clone(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.catalog.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let itself: Itself = self.ask("self").await?;
+        let services: BTreeMap<String, Service> = self.ask("services").await?;
+        let checks: BTreeMap<String, Check> = self.ask("checks").await?;
+        let counts = |service: &&Service| {
+            let tags = service.tags.as_deref().unwrap_or_default();
+            self.catalog.has_service(&service.service) && self.catalog.has_tags(tags)
+        };
+        let services = services.values().filter(counts);
+        Ok(services.map(|service| self.target(&itself, service, &checks)).collect())
+    }
+}
+
+impl ConsulAgent {
+    async fn ask<T: DeserializeOwned>(&self, what: &str) -> Result<T, String> {
+        self.api.json(self.api.url(["v1", "agent", what])).await
+    }
+
+    fn target(&self, itself: &Itself, service: &Service, checks: &BTreeMap<String, Check>) -> Target {
+        // A check without a service is one of the whole node.
+        let of_service = |check: &&Check| check.service_id == service.id || check.service_id.is_empty();
+        let tagged = service.tagged_addresses.iter().flatten();
+        let datacenter = self.catalog.datacenter.as_deref().unwrap_or(&itself.config.datacenter);
+        let mut labels = MetaLabels::new("__meta_consulagent_");
+        labels
+            .set("service", &service.service)
+            .set("dc", datacenter)
+            .set("address", &itself.member.addr)
+            .set("node", &itself.config.node_name)
+            .set("tags", self.catalog.joined(service.tags.as_deref().unwrap_or_default()))
+            .set("service_address", &service.address)
+            .set("service_port", service.port)
+            .set("service_id", &service.id)
+            .set("health", health(checks.values().filter(of_service)))
+            .set_each("metadata_", itself.meta.iter().flatten())
+            .set_each("service_metadata_", service.meta.iter().flatten())
+            .set_each(
+                "tagged_address_",
+                tagged.map(|(name, tagged)| (name, host_port(&tagged.address, tagged.port))),
+            );
+        let host = Some(&service.address).filter(|address| !address.is_empty());
+        labels.at(host_port(host.unwrap_or(&itself.member.addr), service.port))
+    }
+}

@@ -1,0 +1,160 @@
+//! `discovery.dns`: targets from the domain name system.
+//!
+//! In: names and the type of their records. Out: a target for each record. A name that cannot be looked up keeps its
+//! last targets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::parts::Parts;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::server::Port;
+use crate::components::common::targets::Target;
+use crate::components::discovery::dns::resolve::{Lookups, System};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, Interval, choose};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+/// Names that are looked up at once.
+const AT_ONCE: usize = 16;
+
+arguments! {
+    /// Arguments of `discovery.dns`.
+    pub(crate) struct DnsArguments {
+        /// Domain names to look up.
+        names: Vec<Arc<str>>,
+        /// Port of the targets; must be given for every type but SRV, which knows it.
+        port: Port = 0,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "30s",
+        /// Type of the records: SRV, A, AAAA, MX or NS.
+        record as "type": Record = "SRV",
+    }
+    check DnsArguments::check;
+}
+
+/// A type of records, in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record(RecordType);
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<DnsArguments> = polled::definition::<Dns>(
+    "discovery.dns",
+    "`discovery.dns` looks names up and takes the answers for targets.",
+);
+
+struct Dns {
+    arguments: DnsArguments,
+    system: System,
+    parts: Parts,
+}
+
+impl FromValue for Record {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let upper = Arc::<str>::from_value(name, value)?.to_uppercase();
+        let types = [
+            RecordType::SRV,
+            RecordType::A,
+            RecordType::AAAA,
+            RecordType::MX,
+            RecordType::NS,
+        ];
+        let records = types.map(|record| (<&str>::from(record), Self(record)));
+        let found = records.iter().find(|(record, _)| *record == upper);
+        found.map_or_else(|| choose(name, value, &records), |(_, record)| Ok(*record))
+    }
+}
+
+impl DnsArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        let Record(record) = self.record;
+        if record != RecordType::SRV && self.port.0 == 0 {
+            let message = format!("records of type {record} know no port: give port");
+            return Err(ArgumentError::new("port", message));
+        }
+        Ok(())
+    }
+}
+
+impl Discovery for Dns {
+    type Arguments = DnsArguments;
+
+    fn new(arguments: &DnsArguments, _context: &Context) -> Result<Self, ComponentError> {
+        Ok(Self {
+            arguments: arguments.clone(),
+            system: System::of_this_machine(),
+            parts: Parts::default(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        // Read each time: a machine that moves to another network gets other servers.
+        let lookups = &self.system.read()?;
+        let look_up = async |name: &Arc<str>| (name.clone(), self.look_up(lookups, name).await);
+        let mut answers = futures::stream::iter(self.arguments.names.iter().map(look_up)).buffer_unordered(AT_ONCE);
+        while let Some((name, answer)) = answers.next().await {
+            self.parts.set(&name, answer);
+        }
+        Ok(self.parts.targets())
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.parts.failure()
+    }
+}
+
+impl Dns {
+    async fn look_up(&self, lookups: &Lookups, name: &Arc<str>) -> Result<Vec<Target>, String> {
+        let records = lookups.records(name, self.arguments.record.0).await?;
+        Ok(records.iter().filter_map(|record| self.target(name, record)).collect())
+    }
+
+    /// The target of a record; none for the aliases on the way to it.
+    fn target(&self, name: &Arc<str>, record: &RData) -> Option<Target> {
+        let mut labels = MetaLabels::new("__meta_dns_");
+        labels.set("name", name);
+        let port = self.arguments.port.0;
+        let address = match record {
+            RData::SRV(service) => {
+                labels
+                    .set("srv_record_target", &service.target)
+                    .set("srv_record_port", service.port);
+                host_port(&host(&service.target), service.port)
+            }
+            RData::MX(exchange) => {
+                labels.set("mx_record_target", &exchange.exchange);
+                host_port(&host(&exchange.exchange), port)
+            }
+            RData::NS(server) => {
+                labels.set("ns_record_target", &server.0);
+                host_port(&host(&server.0), port)
+            }
+            RData::A(address) => host_port(&address.to_string(), port),
+            RData::AAAA(address) => host_port(&address.to_string(), port),
+            _ => return None,
+        };
+        Some(labels.at(address))
+    }
+}
+
+/// A name without the dot of the root at its end.
+fn host(name: &Name) -> String {
+    name.to_string().trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,83 @@
+//! Looks names up as the system's configuration says: servers, search domains, dots.
+//!
+//! A name that is there without such records, and one that no search domain has, has no records. A server that does not
+//! know or does not answer is an error: nobody can say then that a name is gone.
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_resolver::system_conf::read_system_conf;
+
+type Configuration = (ResolverConfig, ResolverOpts);
+
+/// Where the configuration comes from.
+pub(super) struct System(Box<dyn Fn() -> Result<Configuration, String> + Send + Sync>);
+
+/// Ready to look names up.
+pub(super) struct Lookups {
+    resolver: TokioResolver,
+    search: Vec<Name>,
+    dots: usize,
+}
+
+impl System {
+    /// The configuration of this machine, `/etc/resolv.conf`.
+    pub(super) fn of_this_machine() -> Self {
+        Self::new(|| read_system_conf().map_err(|error| format!("cannot read /etc/resolv.conf: {error}")))
+    }
+
+    pub(super) fn new(read: impl Fn() -> Result<Configuration, String> + Send + Sync + 'static) -> Self {
+        Self(Box::new(read))
+    }
+
+    /// Reads the configuration as it is now.
+    pub(super) fn read(&self) -> Result<Lookups, String> {
+        let (config, mut options) = (self.0)()?;
+        // Who asks again wants to know how it is now; and a file of hosts has no records.
+        options.cache_size = 0;
+        options.use_hosts_file = ResolveHosts::Never;
+        let (search, dots) = (config.search().to_vec(), options.ndots);
+        let builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+        let resolver = builder.with_options(options).build();
+        Ok(Lookups {
+            resolver: resolver.map_err(|error| format!("cannot look up names: {error}"))?,
+            search,
+            dots,
+        })
+    }
+}
+
+impl Lookups {
+    /// The records of a name, after its aliases.
+    pub(super) async fn records(&self, name: &str, record: RecordType) -> Result<Vec<RData>, String> {
+        let mut failure = None;
+        for candidate in self.candidates(name)? {
+            match self.resolver.lookup(candidate.clone(), record).await {
+                Ok(lookup) => return Ok(lookup.answers().iter().map(|answer| answer.data.clone()).collect()),
+                Err(error) if error.is_nx_domain() => {}
+                Err(error) if error.is_no_records_found() => return Ok(Vec::new()),
+                Err(error) => failure = Some(format!("cannot look up {record} of {candidate}: {error}")),
+            }
+        }
+        failure.map_or(Ok(Vec::new()), Err)
+    }
+
+    /// What a name can stand for, the likeliest first: one with enough dots for itself.
+    fn candidates(&self, name: &str) -> Result<Vec<Name>, String> {
+        let parsed = Name::from_ascii(name).or_else(|_| Name::from_utf8(name));
+        let parsed = parsed.map_err(|error| format!("`{name}` is not a domain name: {error}"))?;
+        if parsed.is_fqdn() {
+            return Ok(vec![parsed]);
+        }
+        let in_domain = |domain: &Name| parsed.clone().append_domain(domain);
+        // A search domain that makes the name too long has no such name.
+        let mut candidates: Vec<Name> = self.search.iter().filter_map(|domain| in_domain(domain).ok()).collect();
+        let has_enough_dots = name.matches('.').count() >= self.dots;
+        let at = if has_enough_dots { 0 } else { candidates.len() };
+        let mut itself = parsed.clone();
+        itself.set_fqdn(true);
+        candidates.insert(at, itself);
+        Ok(candidates)
+    }
+}

@@ -1,0 +1,220 @@
+//! `discovery.docker`: the containers of a Docker daemon.
+//!
+//! In: the daemon's lists of running containers and of networks. Out: a target for each TCP port of a container in each
+//! of its networks, or one by the fallback port.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::components::common::discovery::Filter;
+use crate::components::common::docker_daemon::{Daemon, DockerApi, Networks, ObjectLabels};
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::server::Port;
+use crate::components::common::targets::Target;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `discovery.docker`.
+    pub(crate) struct DockerArguments {
+        /// Host in the address of containers that use the network of the host.
+        host_networking_host: Arc<str> = "localhost",
+        /// Whether a container counts in the first of its networks only.
+        match_first_network: bool = true,
+        /// Port of a target whose port is not known otherwise.
+        port: Port = 80,
+        /// Time from one look at the targets to the next, and the longest that one request may take.
+        refresh_interval: Interval = "1m",
+    }
+    blocks {
+        /// What is looked for; all filters must match.
+        filter: Vec<Filter>,
+    }
+    shared { daemon: Daemon, client: HttpClientArguments }
+    check DockerArguments::check;
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<DockerArguments> = polled::definition::<Docker>(
+    "discovery.docker",
+    "`discovery.docker` finds the containers of a Docker daemon.",
+);
+
+struct Docker {
+    api: DockerApi,
+    arguments: DockerArguments,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct Container {
+    id: String,
+    names: Vec<String>,
+    image: String,
+    #[serde(rename = "ImageID")]
+    image_id: String,
+    labels: ObjectLabels,
+    ports: Option<Vec<ContainerPort>>,
+    host_config: HostConfig,
+    network_settings: NetworkSettings,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct HostConfig {
+    network_mode: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct NetworkSettings {
+    networks: Option<BTreeMap<String, Option<Endpoint>>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Endpoint {
+    #[serde(rename = "NetworkID")]
+    network_id: String,
+    #[serde(rename = "IPAddress")]
+    address: String,
+    #[serde(rename = "GlobalIPv6Address")]
+    ipv6_address: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct ContainerPort {
+    #[serde(rename = "IP")]
+    ip: String,
+    private_port: u16,
+    public_port: u16,
+    #[serde(rename = "Type")]
+    protocol: String,
+}
+
+impl DockerArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        self.daemon.check(&self.client)
+    }
+}
+
+impl Discovery for Docker {
+    type Arguments = DockerArguments;
+
+    fn new(arguments: &DockerArguments, context: &Context) -> Result<Self, ComponentError> {
+        let timeout = arguments.refresh_interval.get();
+        Ok(Self {
+            api: DockerApi::new(&arguments.daemon, &arguments.client, context, timeout)?,
+            arguments: arguments.clone(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let containers: Vec<Container> = self.api.list("containers/json", &self.arguments.filter).await?;
+        let networks = self.api.networks().await?;
+        let by_id: BTreeMap<&str, &Container> = containers.iter().map(|one| (&*one.id, one)).collect();
+        Ok(containers
+            .iter()
+            .flat_map(|container| self.container(container, container.endpoints(&by_id), &networks))
+            .collect())
+    }
+}
+
+impl Container {
+    /// The networks that the container is in: its own, or those of the container whose network it uses.
+    fn endpoints<'a>(&'a self, containers: &BTreeMap<&str, &'a Self>) -> Vec<&'a Endpoint> {
+        let mut owner = self;
+        // A chain that is longer than the list goes in a circle.
+        for _ in 0..containers.len() {
+            let has_networks = owner.network_settings.networks.iter().flatten().next().is_some();
+            let other = owner.host_config.network_mode.strip_prefix("container:");
+            match other.and_then(|id| containers.get(id)) {
+                Some(other) if !has_networks => owner = other,
+                _ => break,
+            }
+        }
+        let networks = owner.network_settings.networks.iter().flatten();
+        networks.filter_map(|(_, endpoint)| endpoint.as_ref()).collect()
+    }
+}
+
+impl Endpoint {
+    fn ip(&self) -> &str {
+        if self.address.is_empty() {
+            &self.ipv6_address
+        } else {
+            &self.address
+        }
+    }
+}
+
+impl Docker {
+    fn container(&self, container: &Container, mut endpoints: Vec<&Endpoint>, networks: &Networks) -> Vec<Target> {
+        let Some(name) = container.names.first() else {
+            return Vec::new();
+        };
+        let mut labels = MetaLabels::new("__meta_docker_");
+        labels
+            .set("container_id", &container.id)
+            .set("container_name", name)
+            .set("container_network_mode", &container.host_config.network_mode)
+            .set_some(
+                "container_image",
+                Some(&container.image).filter(|image| !image.is_empty()),
+            )
+            .set_some(
+                "container_image_id",
+                Some(&container.image_id).filter(|id| !id.is_empty()),
+            )
+            .set_each("container_label_", container.labels.iter().flatten());
+        if self.arguments.match_first_network {
+            endpoints.truncate(1);
+        }
+        let in_network = |endpoint: &&Endpoint| {
+            let mut labels = labels.clone();
+            labels.set("network_ip", endpoint.ip());
+            networks.label(&endpoint.network_id, &mut labels);
+            self.ports(container, endpoint.ip(), &labels)
+        };
+        endpoints.iter().flat_map(in_network).collect()
+    }
+
+    fn ports(&self, container: &Container, ip: &str, labels: &MetaLabels) -> Vec<Target> {
+        let ports = container.ports.iter().flatten().filter(|port| port.protocol == "tcp");
+        let targets: Vec<Target> = ports
+            .map(|port| {
+                let mut labels = labels.clone();
+                labels.set("port_private", port.private_port);
+                if port.public_port > 0 {
+                    labels
+                        .set("port_public", port.public_port)
+                        .set("port_public_ip", &port.ip);
+                }
+                labels.at(host_port(ip, port.private_port))
+            })
+            .collect();
+        if !targets.is_empty() {
+            return targets;
+        }
+        // In the network of the host a container has no ports of its own.
+        match &*container.host_config.network_mode {
+            "host" => vec![labels.at(self.arguments.host_networking_host.clone())],
+            _ => vec![labels.at(host_port(ip, self.arguments.port.0))],
+        }
+    }
+}

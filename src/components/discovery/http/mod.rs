@@ -1,0 +1,110 @@
+//! `discovery.http`: a web service that answers with targets, in the format of `discovery.file`.
+//!
+//! In: JSON, a list of groups, each with `targets` (addresses) and `labels`. Out: targets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::Deserialize;
+use url::Url;
+
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::HttpUrl;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+
+/// The header by which Prometheus tells the service how often it asks.
+const INTERVAL_HEADER: &str = "x-prometheus-refresh-interval-seconds";
+
+arguments! {
+    /// Arguments of `discovery.http`.
+    pub(crate) struct HttpArguments {
+        /// Time from one look at the targets to the next, and the longest that the service may take.
+        refresh_interval: Interval = "60s",
+        /// URL that answers with targets as JSON.
+        url: HttpUrl,
+    }
+    shared { client: HttpClientArguments }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<HttpArguments> = polled::definition::<Http>(
+    "discovery.http",
+    "`discovery.http` asks a web service for targets, in the format of `discovery.file`.",
+);
+
+struct Http {
+    api: WebApi,
+    url: Url,
+    written: Arc<str>,
+    interval: Duration,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    targets: Vec<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+impl Discovery for Http {
+    type Arguments = HttpArguments;
+
+    fn new(arguments: &HttpArguments, context: &Context) -> Result<Self, ComponentError> {
+        let (url, interval) = (arguments.url.url(), arguments.refresh_interval.get());
+        let api = WebApi::new(&arguments.client, &context.user_agent, url)?;
+        Ok(Self {
+            api: api.with_timeout(interval),
+            url: url.clone(),
+            written: arguments.url.written().clone(),
+            interval,
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let headers = HeaderMap::from_iter([
+            (ACCEPT, HeaderValue::from_static("application/json")),
+            (
+                http::HeaderName::from_static(INTERVAL_HEADER),
+                HeaderValue::from(self.interval.as_secs()),
+            ),
+        ]);
+        let answer = self.api.get(self.url.clone(), headers).await?;
+        let media = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if !media.eq_ignore_ascii_case("application/json") {
+            return Err(format!(
+                "{} answered with the content type `{media}`, not application/json",
+                answer.asked
+            ));
+        }
+        let groups: Vec<Group> = answer.json()?;
+        Ok(groups.iter().flat_map(|group| self.group(group)).collect())
+    }
+}
+
+impl Http {
+    fn group<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = Target> + 'a {
+        let label = |(name, value): (&String, &String)| (Arc::from(&**name), Arc::from(&**value));
+        let labels: Target = group.labels.iter().map(label).collect();
+        group.targets.iter().map(move |address| {
+            let mut target = labels.clone();
+            target.insert("__address__".into(), address.as_str().into());
+            target.insert("__meta_url".into(), self.written.clone());
+            target
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! A web service, and what becomes of its answers.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse as _;
+use axum::routing::get;
+use parking_lot::Mutex;
+
+use super::DEFINITION;
+use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
+use crate::pipeline::component::HealthState;
+
+const TWO: &str = r#"[{"targets": ["one:80"], "labels": {"env": "dev"}}, {"targets": ["two:80"]}, {"targets": []}]"#;
+
+#[tokio::test]
+async fn groups_become_targets_and_a_failure_keeps_the_last_ones() {
+    let next: Arc<Mutex<(StatusCode, &str, &str)>> = Arc::new(Mutex::new((StatusCode::OK, "application/json", TWO)));
+    let answers = next.clone();
+    let handler = move |sent: HeaderMap| {
+        assert_eq!(sent["accept"], "application/json");
+        assert_eq!(sent["x-prometheus-refresh-interval-seconds"], "3600");
+        let (status, media, body) = *answers.lock();
+        async move { (status, [("content-type", media)], body).into_response() }
+    };
+    let (base, _server) = serve(Router::new().route("/targets", get(handler))).await;
+    let url = format!("{base}/targets");
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.http.test", folder.path());
+    let body = Body::new().text("url", &url).text("refresh_interval", "1h");
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    let found = [
+        format!("{{__address__=one:80,__meta_url={url},env=dev}}"),
+        format!("{{__address__=two:80,__meta_url={url}}}"),
+    ];
+    eventually("two targets", || recorder.exported_targets("targets") == found).await;
+
+    for (answer, reason) in [
+        (
+            (StatusCode::OK, "text/html", TWO),
+            "answered with the content type `text/html`, not application/json",
+        ),
+        (
+            (StatusCode::OK, "application/json", "[{\"targets\": 1}]"),
+            "answered with JSON that is wrong: invalid type: integer `1`, expected a sequence at line 1 column 14",
+        ),
+        (
+            (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "no database"),
+            "the server answered 500 Internal Server Error: no database",
+        ),
+    ] {
+        *next.lock() = answer;
+        // New arguments are asked for at once.
+        let before = recorder.health().1;
+        running.component.update(body.arguments(&DEFINITION)).unwrap();
+        eventually(reason, || recorder.health().1 != before).await;
+        let (state, message) = recorder.health();
+        assert!(
+            state == HealthState::Unhealthy && message.ends_with(reason),
+            "{message}"
+        );
+        assert_eq!(recorder.exported_targets("targets"), found);
+    }
+    running.stop().await;
+}

@@ -1,0 +1,133 @@
+//! `discovery.marathon`: the tasks of a Marathon cluster.
+//!
+//! In: the applications with their tasks. Out: a target for each port of each task. Of several servers the next is
+//! asked when one does not answer.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+
+use crate::components::common::checks;
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::HttpUrl;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::components::discovery::marathon::application::{Application, Applications};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{Interval, NotEmpty, Secret};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::wire::client;
+
+mod application;
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `discovery.marathon`.
+    pub(crate) struct MarathonArguments {
+        /// Token of DC/OS, sent with every request.
+        auth_token: Option<Secret>,
+        /// File with the token of DC/OS; read for every request.
+        auth_token_file: Option<PathBuf>,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "30s",
+        /// URLs of the Marathon servers.
+        servers: NotEmpty<Vec<HttpUrl>>,
+    }
+    shared { client: HttpClientArguments }
+    check MarathonArguments::check;
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<MarathonArguments> = polled::definition::<Marathon>(
+    "discovery.marathon",
+    "`discovery.marathon` finds the tasks of a Marathon cluster.",
+);
+
+struct Marathon {
+    servers: Vec<WebApi>,
+    /// The server that answered last.
+    current: AtomicUsize,
+    token: Option<client::Secret>,
+    interval: Duration,
+}
+
+impl MarathonArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        let token = ("auth_token", self.auth_token.is_some());
+        let file = ("auth_token_file", self.auth_token_file.is_some());
+        let client = &self.client;
+        checks::at_most_one(&[token, file, ("basic_auth", client.basic_auth.is_some())])?;
+        let bearer = ("bearer_token", client.bearer_token.is_some());
+        let bearer_file = ("bearer_token_file", client.bearer_token_file.is_some());
+        checks::at_most_one(&[token, file, bearer, bearer_file])?;
+        checks::at_most_one(&[token, file, ("authorization", client.authorization.is_some())])?;
+        checks::at_most_one(&[token, file, ("oauth2", client.oauth2.is_some())])
+    }
+}
+
+impl Discovery for Marathon {
+    type Arguments = MarathonArguments;
+
+    fn new(arguments: &MarathonArguments, context: &Context) -> Result<Self, ComponentError> {
+        let options = arguments.client.options(&context.user_agent);
+        let api = |server: &HttpUrl| WebApi::with_options(&options, server.url());
+        let text = arguments.auth_token.as_ref();
+        let file = arguments.auth_token_file.clone();
+        Ok(Self {
+            servers: arguments.servers.0.iter().map(api).collect::<Result<_, _>>()?,
+            current: AtomicUsize::new(0),
+            token: text
+                .map(|token| client::Secret::Text(token.0.clone()))
+                .or_else(|| file.map(client::Secret::File)),
+            interval: arguments.refresh_interval.get(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let headers = self.headers().await?;
+        let count = self.servers.len();
+        let first = self.current.load(Ordering::Relaxed);
+        let mut failures = Vec::new();
+        for at in (first..first + count).map(|at| at % count) {
+            match self.applications(&self.servers[at], &headers).await {
+                Ok(all) => {
+                    self.current.store(at, Ordering::Relaxed);
+                    return Ok(all.apps.iter().flat_map(Application::targets).collect());
+                }
+                Err(error) => failures.push(error),
+            }
+        }
+        Err(failures.join("; "))
+    }
+}
+
+impl Marathon {
+    async fn applications(&self, server: &WebApi, headers: &HeaderMap) -> Result<Applications, String> {
+        // Without the slash at the end Marathon sends a redirect.
+        let mut url = server.url(["v2", "apps", ""]);
+        url.set_query(Some("embed=apps.tasks"));
+        server.get(url, headers.clone()).await?.json()
+    }
+
+    /// The token as DC/OS takes it: behind no scheme, but a sign of equality.
+    async fn headers(&self) -> Result<HeaderMap, String> {
+        let Some(token) = &self.token else {
+            return Ok(HeaderMap::new());
+        };
+        let token = token.read().await.map_err(|error| error.to_string())?;
+        let mut value = HeaderValue::from_str(&format!("token={token}"))
+            .map_err(|_| "the token holds characters that a header cannot have".to_owned())?;
+        value.set_sensitive(true);
+        Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
+    }
+}

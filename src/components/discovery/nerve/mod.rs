@@ -1,0 +1,41 @@
+//! `discovery.nerve`: the services that Nerve registers in ZooKeeper.
+//!
+//! In: nodes below the paths. Out: a target for each that holds a member.
+
+use serde::Deserialize;
+
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::polled;
+use crate::components::common::targets::Target;
+use crate::components::common::zookeeper_tree::{self, Members, ZooKeeperArguments};
+use crate::pipeline::component::Definition;
+
+#[cfg(test)]
+mod tests;
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<ZooKeeperArguments> = polled::definition::<Members<Member>>(
+    "discovery.nerve",
+    "`discovery.nerve` finds the services that Nerve writes into ZooKeeper.",
+);
+
+/// What Nerve writes of a service.
+#[derive(Deserialize)]
+struct Member {
+    host: String,
+    port: i64,
+    #[serde(default)]
+    name: String,
+}
+
+impl zookeeper_tree::Member for Member {
+    fn target(self, path: &str) -> Target {
+        let mut labels = MetaLabels::new("__meta_nerve_");
+        labels
+            .set("path", path)
+            .set("endpoint_host", &self.host)
+            .set("endpoint_port", self.port)
+            .set("endpoint_name", &self.name);
+        labels.at(host_port(&self.host, self.port))
+    }
+}

@@ -1,0 +1,166 @@
+//! `discovery.nomad`: the services of a Nomad cluster.
+//!
+//! In: the list of services, and the instances of each. Out: a target for each instance.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use url::Url;
+
+use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::http_values::HttpUrl;
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::paging::each;
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::attribute::{Interval, NotEmpty};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+
+/// Services that are asked for at once.
+const AT_ONCE: usize = 16;
+
+arguments! {
+    /// Arguments of `discovery.nomad`.
+    pub(crate) struct NomadArguments {
+        /// Whether any server may answer, not only the leader.
+        allow_stale: bool = true,
+        /// Namespace of the services; `*` for all.
+        namespace: Arc<str> = "default",
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "60s",
+        /// Region that the servers are in.
+        region: Arc<str> = "global",
+        /// URL of the server, with its port.
+        server: NotEmpty<HttpUrl> = "http://localhost:4646",
+        /// Text between the tags in the label that holds them all.
+        tag_separator: Arc<str> = ",",
+    }
+    shared { client: HttpClientArguments }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<NomadArguments> = polled::definition::<Nomad>(
+    "discovery.nomad",
+    "`discovery.nomad` finds the services of a Nomad cluster.",
+);
+
+struct Nomad {
+    api: WebApi,
+    arguments: NomadArguments,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Namespace {
+    namespace: String,
+    services: Vec<ServiceName>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ServiceName {
+    service_name: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct Instance {
+    #[serde(rename = "ID")]
+    id: String,
+    service_name: String,
+    namespace: String,
+    #[serde(rename = "NodeID")]
+    node_id: String,
+    datacenter: String,
+    tags: Option<Vec<String>>,
+    address: String,
+    port: u16,
+}
+
+impl Discovery for Nomad {
+    type Arguments = NomadArguments;
+
+    fn new(arguments: &NomadArguments, context: &Context) -> Result<Self, ComponentError> {
+        Ok(Self {
+            api: WebApi::new(&arguments.client, &context.user_agent, arguments.server.0.url())?,
+            arguments: arguments.clone(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let namespaces: Vec<Namespace> = self
+            .api
+            .json(self.url(&["v1", "services"], &self.arguments.namespace))
+            .await?;
+        let mut services = Vec::new();
+        for Namespace {
+            namespace,
+            services: named,
+        } in namespaces
+        {
+            services.extend(
+                named
+                    .into_iter()
+                    .map(|service| (namespace.clone(), service.service_name)),
+            );
+        }
+        let ask = |(namespace, service)| self.instances(namespace, service);
+        let instances = each(services, AT_ONCE, ask).await?;
+        Ok(instances
+            .iter()
+            .flatten()
+            .map(|instance| self.target(instance))
+            .collect())
+    }
+}
+
+impl Nomad {
+    async fn instances(&self, namespace: String, service: String) -> Result<Vec<Instance>, String> {
+        let url = self.url(&["v1", "service", &service], &namespace);
+        self.api.json(url).await
+    }
+
+    fn url(&self, path: &[&str], namespace: &str) -> Url {
+        let mut url = self.api.url(path.iter().copied());
+        let mut query = url.query_pairs_mut();
+        for (name, value) in [("region", &*self.arguments.region), ("namespace", namespace)] {
+            if !value.is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        if self.arguments.allow_stale {
+            query.append_pair("stale", "");
+        }
+        drop(query);
+        url
+    }
+
+    fn target(&self, instance: &Instance) -> Target {
+        let mut labels = MetaLabels::new("__meta_nomad_");
+        labels
+            .set("address", &instance.address)
+            .set("dc", &instance.datacenter)
+            .set("node_id", &instance.node_id)
+            .set("namespace", &instance.namespace)
+            .set("service", &instance.service_name)
+            .set("service_address", &instance.address)
+            .set("service_id", &instance.id)
+            .set("service_port", instance.port)
+            .set_list(
+                "tags",
+                &self.arguments.tag_separator,
+                instance.tags.as_deref().unwrap_or_default(),
+            );
+        labels.at(host_port(&instance.address, instance.port))
+    }
+}

@@ -1,0 +1,77 @@
+//! A server that answers as Nomad's API is documented. The answers are ours.
+
+use axum::Router;
+use axum::extract::{Path, RawQuery};
+use axum::http::StatusCode;
+use axum::response::IntoResponse as _;
+use axum::routing::get;
+
+use super::DEFINITION;
+use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
+use crate::lang::value::Value;
+use crate::pipeline::component::HealthState;
+
+const LIST: &str = r#"[
+  {"Namespace": "a", "Services": [{"ServiceName": "web", "Tags": ["x"]}, {"ServiceName": "db", "Tags": []}]},
+  {"Namespace": "b", "Services": [{"ServiceName": "web", "Tags": []}]}
+]"#;
+
+#[tokio::test]
+async fn each_instance_of_each_service_is_a_target() {
+    let list = |RawQuery(query): RawQuery| async move {
+        assert_eq!(query.as_deref(), Some("region=global&namespace=*&stale="));
+        LIST
+    };
+    let instances = |Path(name): Path<String>, RawQuery(query): RawQuery| async move {
+        match (&*name, query.as_deref()) {
+            ("web", Some("region=global&namespace=a&stale=")) => {
+                let body = r#"[{"ID": "i1", "ServiceName": "web", "Namespace": "a", "NodeID": "n", "Datacenter": "dc1",
+                    "Tags": ["x", "y"], "Address": "10.0.0.1", "Port": 28080},
+                    {"ID": "i2", "ServiceName": "web", "Namespace": "a", "Tags": null,
+                     "Address": "fd00::1", "Port": 1}]"#;
+                body.into_response()
+            }
+            ("web", Some("region=global&namespace=b&stale=")) => {
+                r#"[{"ID": "i3", "ServiceName": "web", "Namespace": "b", "Address": "10.0.0.3", "Port": 2}]"#
+                    .into_response()
+            }
+            ("db", _) => "[]".into_response(),
+            other => (StatusCode::NOT_FOUND, format!("{other:?}")).into_response(),
+        }
+    };
+    let router = Router::new()
+        .route("/v1/services", get(list))
+        .route("/v1/service/{name}", get(instances));
+    let (base, server) = serve(router).await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.nomad.test", folder.path());
+    let body = Body::new().text("server", &base).text("namespace", "*");
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    eventually("an answer", || recorder.health().0 != HealthState::Unknown).await;
+    let targets = recorder.exported_targets("targets");
+    let short: Vec<String> = targets
+        .iter()
+        .map(|target| target.replace("__meta_nomad_", ""))
+        .collect();
+    assert_eq!(
+        short,
+        [
+            "{__address__=10.0.0.1:28080,address=10.0.0.1,dc=dc1,namespace=a,node_id=n,service=web,\
+             service_address=10.0.0.1,service_id=i1,service_port=28080,tags=,x,y,}",
+            "{__address__=[fd00::1]:1,address=fd00::1,dc=,namespace=a,node_id=,service=web,service_address=fd00::1,\
+             service_id=i2,service_port=1}",
+            "{__address__=10.0.0.3:2,address=10.0.0.3,dc=,namespace=b,node_id=,service=web,service_address=10.0.0.3,\
+             service_id=i3,service_port=2}",
+        ],
+        "{}",
+        recorder.health().1
+    );
+    drop(server);
+    let again = body.with("allow_stale", Value::Bool(false));
+    running.component.update(again.arguments(&DEFINITION)).unwrap();
+    eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
+    let expected = format!("cannot ask {base}/v1/services: ");
+    assert!(recorder.health().1.starts_with(&expected), "{}", recorder.health().1);
+    assert_eq!(recorder.exported_targets("targets"), targets);
+    running.stop().await;
+}

@@ -1,0 +1,58 @@
+//! `discovery.serverset`: the members of serversets in ZooKeeper.
+//!
+//! In: nodes below the paths. Out: a target for each that holds a member.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::polled;
+use crate::components::common::targets::Target;
+use crate::components::common::zookeeper_tree::{self, Members, ZooKeeperArguments};
+use crate::pipeline::component::Definition;
+
+#[cfg(test)]
+mod tests;
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<ZooKeeperArguments> = polled::definition::<Members<Member>>(
+    "discovery.serverset",
+    "`discovery.serverset` finds the members of serversets in ZooKeeper.",
+);
+
+/// What a serverset holds of a member.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Member {
+    service_endpoint: Endpoint,
+    #[serde(default)]
+    additional_endpoints: BTreeMap<String, Endpoint>,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    shard: i64,
+}
+
+#[derive(Deserialize)]
+struct Endpoint {
+    host: String,
+    port: i64,
+}
+
+impl zookeeper_tree::Member for Member {
+    fn target(self, path: &str) -> Target {
+        let Endpoint { host, port } = &self.service_endpoint;
+        let others = &self.additional_endpoints;
+        let mut labels = MetaLabels::new("__meta_serverset_");
+        labels
+            .set("path", path)
+            .set("endpoint_host", host)
+            .set("endpoint_port", port)
+            .set_each("endpoint_host_", others.iter().map(|(name, other)| (name, &other.host)))
+            .set_each("endpoint_port_", others.iter().map(|(name, other)| (name, other.port)))
+            .set("status", &self.status)
+            .set("shard", self.shard);
+        labels.at(host_port(host, port))
+    }
+}

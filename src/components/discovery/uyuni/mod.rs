@@ -1,0 +1,191 @@
+//! `discovery.uyuni`: the systems that a Uyuni server monitors.
+//!
+//! In: three questions by XML-RPC, under a session of ten minutes. Out: a target for each endpoint of each system.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::Method;
+use http::header::CONTENT_TYPE;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::components::common::expiring::{Expiring, Lasting};
+use crate::components::common::http_client::{TlsArguments, Transport};
+use crate::components::common::http_values::HttpUrl;
+use crate::components::common::meta_labels::{MetaLabels, host_port};
+use crate::components::common::polled::{self, Discovery};
+use crate::components::common::targets::Target;
+use crate::components::common::web_api::WebApi;
+use crate::lang::attribute::{Interval, Secret};
+use crate::lang::body::arguments;
+use crate::pipeline::component::{ComponentError, Context, Definition};
+
+#[cfg(test)]
+mod tests;
+mod xml_rpc;
+
+/// How long a session is asked for.
+const SESSION: Duration = Duration::from_secs(600);
+
+arguments! {
+    /// Arguments of `discovery.uyuni`.
+    pub(crate) struct UyuniArguments {
+        /// Entitlement that a system must have.
+        entitlement: Arc<str> = "monitoring_entitled",
+        /// Password to log in with.
+        password: Secret,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "1m",
+        /// Text between the groups in the label that holds them all.
+        separator: Arc<str> = ",",
+        /// URL of the Uyuni server.
+        server: HttpUrl,
+        /// User name that the server knows.
+        username: Arc<str>,
+    }
+    blocks {
+        /// Certificates of client and server.
+        tls_config: Option<TlsArguments>,
+    }
+    shared { transport: Transport }
+}
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<UyuniArguments> = polled::definition::<Uyuni>(
+    "discovery.uyuni",
+    "`discovery.uyuni` finds the systems that a Uyuni server monitors.",
+);
+
+struct Uyuni {
+    api: WebApi,
+    arguments: UyuniArguments,
+    session: Expiring<String>,
+}
+
+#[derive(Deserialize)]
+struct System {
+    id: i64,
+    #[serde(default)]
+    system_groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    name: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Endpoint {
+    system_id: i64,
+    endpoint_name: String,
+    port: u16,
+    path: String,
+    module: String,
+    exporter_name: String,
+    tls_enabled: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Network {
+    system_id: i64,
+    hostname: String,
+    primary_fqdn: String,
+}
+
+impl Discovery for Uyuni {
+    type Arguments = UyuniArguments;
+
+    fn new(arguments: &UyuniArguments, context: &Context) -> Result<Self, ComponentError> {
+        let client = arguments
+            .transport
+            .options(&context.user_agent, arguments.tls_config.as_ref());
+        Ok(Self {
+            api: WebApi::with_options(&client, arguments.server.url())?,
+            arguments: arguments.clone(),
+            session: Expiring::default(),
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.arguments.refresh_interval.get()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        let session = self.session.get(self.log_in()).await?;
+        let listed = self.list(&session).await;
+        if listed.is_err() {
+            // The reason may be that the server has forgotten the session.
+            self.session.forget().await;
+        }
+        listed
+    }
+}
+
+impl Uyuni {
+    async fn log_in(&self) -> Result<Lasting<String>, String> {
+        let ends = SystemTime::now() + SESSION;
+        let user = json!(&*self.arguments.username);
+        let parameters = [user, json!(&*self.arguments.password.0), json!(SESSION.as_secs())];
+        Ok(Lasting {
+            value: self.call("auth.login", &parameters).await?,
+            ends: Some(ends),
+        })
+    }
+
+    async fn list(&self, session: &str) -> Result<Vec<Target>, String> {
+        let session = json!(session);
+        let entitlement = json!(&*self.arguments.entitlement);
+        let method = "system.listSystemGroupsForSystemsWithEntitlement";
+        let systems: Vec<System> = self.call(method, &[session.clone(), entitlement]).await?;
+        let groups: BTreeMap<i64, &Vec<Group>> = systems.iter().map(|one| (one.id, &one.system_groups)).collect();
+        let of_systems = [session, json!(groups.keys().collect::<Vec<_>>())];
+        let endpoints: Vec<Endpoint> = self.call("system.monitoring.listEndpoints", &of_systems).await?;
+        let networks: Vec<Network> = self.call("system.getNetworkForSystems", &of_systems).await?;
+        let networks: BTreeMap<i64, &Network> = networks.iter().map(|network| (network.system_id, network)).collect();
+        let none = Network::default();
+        let target = |endpoint: &Endpoint| {
+            let groups = groups
+                .get(&endpoint.system_id)
+                .into_iter()
+                .flat_map(|groups| groups.iter());
+            let groups: Vec<&str> = groups.map(|group| &*group.name).collect();
+            let network = networks.get(&endpoint.system_id).copied().unwrap_or(&none);
+            endpoint.target(network, &groups.join(&self.arguments.separator))
+        };
+        Ok(endpoints.iter().map(target).collect())
+    }
+
+    async fn call<T: DeserializeOwned>(&self, method: &str, parameters: &[Value]) -> Result<T, String> {
+        let request = self.api.request(Method::POST, self.api.url(["rpc", "api"]));
+        let request = request
+            .header(CONTENT_TYPE, "text/xml")
+            .body(xml_rpc::request(method, parameters));
+        let answer = self.api.send(request).await?;
+        let wrong = |error: String| format!("{} answered to {method}: {error}", answer.asked);
+        let value = xml_rpc::response(&answer.body).map_err(wrong)?;
+        serde_json::from_value(value).map_err(|error| wrong(format!("not what was expected: {error}")))
+    }
+}
+
+impl Endpoint {
+    fn target(&self, network: &Network, groups: &str) -> Target {
+        let scheme = if self.tls_enabled { "https" } else { "http" };
+        let mut labels = MetaLabels::new("__meta_uyuni_");
+        labels
+            .set("minion_hostname", &network.hostname)
+            .set("primary_fqdn", &network.primary_fqdn)
+            .set("system_id", self.system_id)
+            .set("groups", groups)
+            .set("endpoint_name", &self.endpoint_name)
+            .set("exporter", &self.exporter_name)
+            .set("proxy_module", &self.module)
+            .set("metrics_path", &self.path)
+            .set("scheme", scheme);
+        labels.at(host_port(&network.hostname, self.port))
+    }
+}
