@@ -1,0 +1,46 @@
+//! Variables of the environment, which clouds put credentials into.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+type Read = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// Reads variables: those of the process, or in a test others.
+#[derive(Clone)]
+pub(crate) struct Environment(Arc<Read>);
+
+impl Environment {
+    /// The variables of this process.
+    pub(crate) fn of_process() -> Self {
+        Self(Arc::new(|name| std::env::var(name).ok()))
+    }
+
+    /// A variable that is set and not empty.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|value| !value.is_empty())
+    }
+
+    /// A path below the folder of the user; nothing when there is no such folder.
+    pub(crate) fn at_home(&self, path: &str) -> Option<PathBuf> {
+        self.get("HOME").map(|home| PathBuf::from(home).join(path))
+    }
+}
+
+/// Shows nothing: variables hold secrets.
+impl fmt::Debug for Environment {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Environment")
+    }
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[(&str, &str); N]> for Environment {
+    fn from(variables: [(&str, &str); N]) -> Self {
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self(Arc::new(move |name| {
+            let found = variables.iter().find(|(other, _)| other == name);
+            found.map(|(_, value)| value.clone())
+        }))
+    }
+}

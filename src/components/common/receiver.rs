@@ -1,0 +1,46 @@
+//! The receiver that a component exports: it stays the same through updates, so that nothing downstream changes, and
+//! does not keep its component alive. After the component's end it refuses profiles as [`SinkErrorKind::Gone`].
+
+use std::sync::{Arc, Weak};
+
+use crate::base::BoxFuture;
+use crate::lang::schema::RECEIVER;
+use crate::lang::value::{Capsule, Value};
+use crate::profile::sink::Receiver;
+use crate::profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+
+/// A component that takes profiles.
+pub(crate) trait TakesProfiles: Send + Sync + 'static {
+    /// Takes a batch, as [`ProfileSink::append`] does.
+    fn take(self: Arc<Self>, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>>;
+}
+
+/// The receiver of the component with this id, as the value that is exported.
+pub(crate) fn export<T: TakesProfiles>(id: &Arc<str>, component: Weak<T>) -> Value {
+    let receiver: Receiver = Arc::new(Exported {
+        id: id.clone(),
+        component,
+    });
+    Value::Capsule(Capsule::new(RECEIVER, receiver))
+}
+
+struct Exported<T> {
+    id: Arc<str>,
+    component: Weak<T>,
+}
+
+impl<T: TakesProfiles> ProfileSink for Exported<T> {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
+        match self.component.upgrade() {
+            Some(component) => component.take(profiles),
+            None => {
+                let gone = SinkError::new(SinkErrorKind::Gone, format!("the component {} has ended", self.id));
+                Box::pin(async move { gone.for_all(profiles.len()) })
+            }
+        }
+    }
+
+    fn component_id(&self) -> &str {
+        &self.id
+    }
+}

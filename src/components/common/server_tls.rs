@@ -1,0 +1,279 @@
+//! TLS of a listener: certificates that may be renewed while it is open, what is asked of clients, suites and curves by
+//! Go's names.
+//!
+//! In: settings of the `tls` block. Out: a configuration of rustls, or the argument that is wrong. Files are read when
+//! it is made, and again when they were replaced.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::{CryptoProvider, SupportedKxGroup};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::{CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
+
+use crate::lang::argument_error::ArgumentError;
+use crate::pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
+
+/// What the block asks for, with its certificates read.
+pub(crate) fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, ArgumentError> {
+    let provider = Arc::new(provider(settings)?);
+    let (least, most) = (settings.min_version.unwrap_or(12), settings.max_version.unwrap_or(13));
+    let has_12 = provider.cipher_suites.iter().any(|suite| suite.tls13().is_none());
+    let mut versions = Vec::new();
+    if most >= 13 {
+        versions.push(&rustls::version::TLS13);
+    }
+    if least <= 12 && has_12 {
+        versions.push(&rustls::version::TLS12);
+    }
+    if versions.is_empty() {
+        return Err(wrong(
+            "tls.cipher_suites",
+            "none of these cipher suites can be used with these versions",
+        ));
+    }
+    let certificates = Certificates::read(settings, provider.clone())?;
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&versions)
+        .map_err(|error| wrong("tls", format!("cannot set up TLS: {error}")))?;
+    let builder = match client_verifier(settings, provider)? {
+        None => builder.with_no_client_auth(),
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+    };
+    let mut config = builder.with_cert_resolver(Arc::new(certificates));
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// What is wanted of what there is. As in Go, suites are chosen for TLS 1.2 only.
+fn wrong(path: &str, message: impl Into<String>) -> ArgumentError {
+    ArgumentError {
+        path: path.to_owned(),
+        message: message.into(),
+    }
+}
+
+fn provider(settings: &TlsSettings) -> Result<CryptoProvider, ArgumentError> {
+    let mut provider = rustls::crypto::ring::default_provider();
+    if !settings.cipher_suites.is_empty() {
+        let wanted = |suite: CipherSuite| {
+            let name = suite.as_str().unwrap_or_default();
+            settings.cipher_suites.iter().any(|wanted| &**wanted == name)
+        };
+        provider
+            .cipher_suites
+            .retain(|suite| suite.tls13().is_some() || wanted(suite.suite()));
+    }
+    if !settings.curves.is_empty() {
+        let groups = settings.curves.iter().filter_map(|curve| group(curve));
+        provider.kx_groups = groups.collect();
+        if provider.kx_groups.is_empty() {
+            let message = "none of these curves can be used; there are X25519, CurveP256 and CurveP384";
+            return Err(wrong("tls.curve_preferences", message));
+        }
+    }
+    Ok(provider)
+}
+
+fn group(curve: &str) -> Option<&'static dyn SupportedKxGroup> {
+    match curve {
+        "X25519" => Some(rustls::crypto::ring::kx_group::X25519),
+        "CurveP256" => Some(rustls::crypto::ring::kx_group::SECP256R1),
+        "CurveP384" => Some(rustls::crypto::ring::kx_group::SECP384R1),
+        _ => None,
+    }
+}
+
+fn bytes(pem: &PemText, name: &str) -> Result<Vec<u8>, ArgumentError> {
+    match pem {
+        PemText::Text(text) => Ok(text.as_bytes().to_vec()),
+        PemText::File(path) => std::fs::read(path)
+            .map_err(|error| wrong(&path_of(pem, name), format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
+/// The attribute that a certificate or key came from.
+fn path_of(pem: &PemText, name: &str) -> String {
+    match pem {
+        PemText::Text(_) => format!("tls.{name}_pem"),
+        PemText::File(_) => format!("tls.{name}_file"),
+    }
+}
+
+fn chain(pem: &PemText, name: &str) -> Result<Vec<CertificateDer<'static>>, ArgumentError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes(pem, name)?).collect();
+    let chain = chain.map_err(|error| wrong(&path_of(pem, name), format!("this is not PEM: {error}")))?;
+    if chain.is_empty() {
+        return Err(wrong(&path_of(pem, name), "there is no certificate in it"));
+    }
+    Ok(chain)
+}
+
+/// The listener's certificate; a file that is replaced is read again, so that a renewed one needs no reload.
+struct Certificates {
+    certificate: PemText,
+    key: PemText,
+    provider: Arc<CryptoProvider>,
+    current: Mutex<(Stamp, Arc<CertifiedKey>)>,
+}
+
+/// When the files were changed last.
+type Stamp = [Option<SystemTime>; 2];
+
+impl Certificates {
+    fn read(settings: &TlsSettings, provider: Arc<CryptoProvider>) -> Result<Self, ArgumentError> {
+        let (certificate, key) = (settings.certificate.clone(), settings.key.clone());
+        // The stamp first: what is replaced in between is read again.
+        let stamp = stamp(&certificate, &key);
+        let certified = certified(&certificate, &key, &provider)?;
+        Ok(Self {
+            certificate,
+            key,
+            provider,
+            current: Mutex::new((stamp, certified)),
+        })
+    }
+}
+
+fn stamp(certificate: &PemText, key: &PemText) -> Stamp {
+    let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|data| data.modified()).ok();
+    [certificate, key].map(|pem| match pem {
+        PemText::Text(_) => None,
+        PemText::File(path) => changed(path),
+    })
+}
+
+fn certified(
+    certificate: &PemText,
+    key: &PemText,
+    provider: &CryptoProvider,
+) -> Result<Arc<CertifiedKey>, ArgumentError> {
+    let chain = chain(certificate, "cert")?;
+    let secret = PrivateKeyDer::from_pem_slice(&bytes(key, "key")?)
+        .map_err(|error| wrong(&path_of(key, "key"), format!("there is no private key in it: {error}")))?;
+    let certified = CertifiedKey::from_der(chain, secret, provider).map_err(|error| {
+        wrong(
+            &path_of(key, "key"),
+            format!("certificate and key cannot be used: {error}"),
+        )
+    })?;
+    Ok(Arc::new(certified))
+}
+
+impl std::fmt::Debug for Certificates {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Certificates")
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let now = stamp(&self.certificate, &self.key);
+        let mut current = self.current.lock();
+        if current.0 != now {
+            // Half replaced, it stays as it was, and is read again when the other half comes.
+            current.0 = now;
+            match certified(&self.certificate, &self.key, &self.provider) {
+                Ok(certified) => current.1 = certified,
+                Err(error) => {
+                    tracing::warn!(error = %error, "the changed certificate cannot be used; the last good one stays");
+                }
+            }
+        }
+        Some(current.1.clone())
+    }
+}
+
+fn client_verifier(
+    settings: &TlsSettings,
+    provider: Arc<CryptoProvider>,
+) -> Result<Option<Arc<dyn ClientCertVerifier>>, ArgumentError> {
+    let any = |mandatory| -> Arc<dyn ClientCertVerifier> {
+        Arc::new(AnyCertificate {
+            mandatory,
+            provider: provider.clone(),
+        })
+    };
+    match settings.client_auth {
+        ClientAuth::None => return Ok(None),
+        ClientAuth::Request => return Ok(Some(any(false))),
+        ClientAuth::RequireAny => return Ok(Some(any(true))),
+        ClientAuth::VerifyIfGiven | ClientAuth::RequireAndVerify => {}
+    }
+    let Some(authorities) = &settings.client_ca else {
+        return Err(wrong(
+            "tls.client_auth_type",
+            "this client_auth_type needs client_ca_pem or client_ca_file",
+        ));
+    };
+    let path = path_of(authorities, "client_ca");
+    let mut roots = RootCertStore::empty();
+    for certificate in chain(authorities, "client_ca")? {
+        roots
+            .add(certificate)
+            .map_err(|error| wrong(&path, format!("this authority cannot be used: {error}")))?;
+    }
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    let builder = match settings.client_auth {
+        ClientAuth::VerifyIfGiven => builder.allow_unauthenticated(),
+        _ => builder,
+    };
+    let verifier = builder.build();
+    let verifier = verifier.map_err(|error| wrong(&path, format!("these authorities cannot be used: {error}")))?;
+    Ok(Some(verifier))
+}
+
+/// Takes a client's certificate whoever signed it; that the client has its key is checked.
+#[derive(Debug)]
+struct AnyCertificate {
+    mandatory: bool,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ClientCertVerifier for AnyCertificate {
+    fn client_auth_mandatory(&self) -> bool {
+        self.mandatory
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,13 @@
+//! Profiles without their compression, for components that look into them.
+
+use bytes::Bytes;
+
+use crate::profile::pprof;
+
+/// Largest profile after decompression, 512 MiB.
+const MAX_BYTES: usize = 512 << 20;
+
+/// A profile as plain pprof; the error says why it cannot be had. Takes milliseconds: off the runtime's threads.
+pub(crate) fn unpack(profile: &Bytes) -> Result<Bytes, String> {
+    pprof::gunzip(profile, MAX_BYTES).map_err(|error| format!("cannot unpack the profile: {error}"))
+}

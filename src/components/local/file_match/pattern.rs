@@ -1,0 +1,142 @@
+//! A pattern of files: `*`, `?` and `[a-z]` inside of a name, `**` for any number of folders, `{a,b}` for alternatives.
+//!
+//! In: the pattern as it is written. Out: the files that it matches. Alternatives become patterns of their own.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use glob::MatchOptions;
+
+/// Most patterns that the alternatives of one may become.
+const MAX_PATTERNS: usize = 256;
+/// Most files that one pattern may match.
+const MAX_FILES: usize = 100_000;
+
+/// A name does not match across folders.
+const OPTIONS: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: false,
+};
+
+/// Patterns, of which one must match.
+pub(super) struct Pattern(Vec<glob::Pattern>);
+
+impl Pattern {
+    /// Reads a pattern; a relative one begins at the working directory.
+    pub(super) fn new(text: &str) -> Result<Self, String> {
+        let patterns = alternatives(text)?.into_iter().map(|alternative| {
+            // At the end it stands for all that is below, as in Alloy.
+            let files = match alternative.strip_suffix("/**") {
+                Some(folder) => format!("{folder}/**/*"),
+                None => alternative,
+            };
+            let absolute = std::path::absolute(&files).map_err(|error| error.to_string())?;
+            let absolute = absolute.to_string_lossy();
+            glob::Pattern::new(&absolute).map_err(|error| format!("`{files}` is not a pattern: {}", error.msg))
+        });
+        patterns.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// What there is now, sorted. Folders that cannot be read are passed over.
+    pub(super) fn files(&self) -> Result<BTreeSet<PathBuf>, String> {
+        let mut files = BTreeSet::new();
+        for pattern in &self.0 {
+            let found = glob::glob_with(pattern.as_str(), OPTIONS).map_err(|error| error.msg.to_owned())?;
+            for path in found {
+                match path {
+                    Ok(path) => files.insert(path),
+                    Err(error) => {
+                        tracing::debug!(pattern = pattern.as_str(), error = %error, "cannot look into a folder");
+                        continue;
+                    }
+                };
+                if files.len() > MAX_FILES {
+                    return Err(format!("`{pattern}` matches more than {MAX_FILES} files"));
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// True for a path that it matches.
+    pub(super) fn is_match(&self, path: &Path) -> bool {
+        self.0.iter().any(|pattern| pattern.matches_path_with(path, OPTIONS))
+    }
+}
+
+/// The pattern with each alternative in the place of its braces.
+fn alternatives(text: &str) -> Result<Vec<String>, String> {
+    let (mut done, mut open) = (Vec::new(), vec![text.to_owned()]);
+    while let Some(pattern) = open.pop() {
+        if done.len() + open.len() >= MAX_PATTERNS {
+            return Err(format!("`{text}` has more than {MAX_PATTERNS} alternatives"));
+        }
+        let Some(Braces { before, choices, after }) = first_braces(&pattern)? else {
+            done.push(pattern);
+            continue;
+        };
+        open.extend(choices.iter().map(|choice| format!("{before}{choice}{after}")));
+    }
+    done.sort();
+    Ok(done)
+}
+
+/// The first braces of a pattern.
+struct Braces<'a> {
+    before: &'a str,
+    choices: Vec<&'a str>,
+    after: &'a str,
+}
+
+fn first_braces(text: &str) -> Result<Option<Braces<'_>>, String> {
+    let Some((before, rest)) = text.split_once('{') else {
+        return Ok(None);
+    };
+    let (mut depth, mut start, mut choices) = (0, 0, Vec::new());
+    for (at, character) in rest.char_indices() {
+        match character {
+            '{' => depth += 1,
+            ',' if depth == 0 => {
+                choices.push(&rest[start..at]);
+                start = at + 1;
+            }
+            '}' if depth == 0 => {
+                choices.push(&rest[start..at]);
+                let after = &rest[at + 1..];
+                return Ok(Some(Braces { before, choices, after }));
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    Err(format!("`{text}` has a brace that is not closed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alternatives_become_patterns_of_their_own() {
+        assert_eq!(alternatives("/a/*.log").unwrap(), ["/a/*.log"]);
+        assert_eq!(
+            alternatives("/{a,b/{c,d}}/*.{log,txt}").unwrap(),
+            [
+                "/a/*.log",
+                "/a/*.txt",
+                "/b/c/*.log",
+                "/b/c/*.txt",
+                "/b/d/*.log",
+                "/b/d/*.txt"
+            ]
+        );
+        assert_eq!(alternatives("/{a").unwrap_err(), "`/{a` has a brace that is not closed");
+        let many = "{a,b}".repeat(20);
+        assert!(
+            alternatives(&many)
+                .unwrap_err()
+                .ends_with("has more than 256 alternatives")
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! `prometheus.exporter.self`: the program's own metrics, as a target.
+//!
+//! In: nothing. Out: one target, which names the address of the program in the process and the path at which the
+//! component answers with the metrics.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Request, Response, StatusCode};
+
+use crate::base::{BoxFuture, Shutdown, net};
+use crate::components::common::discovery;
+use crate::components::common::targets::{self, Target};
+use crate::lang::body::arguments;
+use crate::pipeline::component::live::LiveHandle;
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics};
+use crate::telemetry::metrics;
+
+#[cfg(test)]
+mod tests;
+
+/// Path of the metrics, below that of the component.
+const METRICS_PATH: &str = "/metrics";
+
+arguments! {
+    /// Arguments of `prometheus.exporter.self`, which takes none.
+    pub(crate) struct SelfArguments {}
+}
+
+/// The definition of `prometheus.exporter.self`.
+pub(crate) const DEFINITION: Definition<SelfArguments> = Definition {
+    name: "prometheus.exporter.self",
+    stability: Stability::GenerallyAvailable,
+    exports: discovery::EXPORTS,
+    metrics: no_metrics,
+    build: Some(build),
+    doc: "`prometheus.exporter.self` gives the program's own metrics as a target.",
+};
+
+struct OwnMetrics {
+    context: Context,
+    target: Target,
+}
+
+fn build(
+    context: Context,
+    _arguments: Arc<SelfArguments>,
+) -> Result<Arc<dyn Component<SelfArguments>>, ComponentError> {
+    let component = OwnMetrics {
+        target: target(&context),
+        context,
+    };
+    let exported = targets::to_value(vec![component.target.clone()]);
+    component.show_live(&SelfArguments {}, &component.context.live);
+    (component.context.exports)(BTreeMap::from([("targets".into(), exported)]));
+    (component.context.health)(HealthState::Healthy, "metrics can be read".to_owned());
+    Ok(Arc::new(component))
+}
+
+fn target(context: &Context) -> Target {
+    let id: &str = &context.id;
+    let name = id.rsplit_once('.').map_or(id, |(name, _)| name);
+    let path = format!("/api/v0/component/{id}{METRICS_PATH}");
+    let hostname = net::hostname();
+    let labels = [
+        ("__address__", context.own_http.address()),
+        ("__meta_component_id", id),
+        ("__meta_component_name", name),
+        ("__metrics_path__", &path),
+        ("__scheme__", "http"),
+        ("instance", &hostname),
+        ("job", "integrations/self"),
+    ];
+    labels
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+impl Component<SelfArguments> for OwnMetrics {
+    fn update(&self, _arguments: Arc<SelfArguments>) -> Result<(), ComponentError> {
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            shutdown.cancelled().await;
+            Ok(())
+        })
+    }
+
+    fn is_passive(&self) -> bool {
+        true
+    }
+
+    fn serve(&self, request: Request<Bytes>) -> Option<BoxFuture<'static, Response<Bytes>>> {
+        let is_known = request.uri().path() == METRICS_PATH;
+        let scope = self.context.metrics.clone();
+        Some(Box::pin(async move {
+            if is_known {
+                let mut response = Response::new(Bytes::from(scope.encode()));
+                let text = HeaderValue::from_static(metrics::CONTENT_TYPE);
+                response.headers_mut().insert(CONTENT_TYPE, text);
+                response
+            } else {
+                let mut response = Response::new(Bytes::from_static(b"the metrics are at /metrics\n"));
+                *response.status_mut() = StatusCode::NOT_FOUND;
+                response
+            }
+        }))
+    }
+
+    fn show_live(&self, _arguments: &SelfArguments, live: &LiveHandle) {
+        targets::tell(std::slice::from_ref(&self.target), live);
+    }
+}

@@ -1,0 +1,3 @@
+//! Components of Prometheus' family: only those that tell of the program itself.
+
+pub(crate) mod exporter;

@@ -1,0 +1,182 @@
+//! `pyroscope.enrich`: labels of targets for profiles that match them.
+//!
+//! In: targets, and profiles through the exported receiver. Out: the profiles with the labels of their target to
+//! `forward_to`. A profile belongs to the target whose label has the same value; the pprof bytes are not looked at.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Weak};
+
+use parking_lot::RwLock;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::fanout::{Fanout, LaneMetrics, Receivers};
+use crate::components::common::receiver::{self, TakesProfiles};
+use crate::components::common::targets::{Target, Targets};
+use crate::lang::attribute::NotEmpty;
+use crate::lang::body::arguments;
+use crate::lang::schema::{Attribute, Kind, RECEIVER};
+use crate::lang::value::{Number, Value};
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::profile::{Labels, RawProfile, RefusedProfile};
+use crate::telemetry::metrics::Scope;
+
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `pyroscope.enrich`.
+    pub(crate) struct EnrichArguments {
+        /// Receivers of the profiles.
+        forward_to: Receivers,
+        /// Labels of the target that a profile gets; not set, all.
+        labels_to_copy: Option<Vec<Arc<str>>>,
+        /// Label of the profile that is compared; not set, target_match_label.
+        profiles_match_label: Option<Arc<str>>,
+        /// Label of the target that is compared.
+        target_match_label: NotEmpty<Arc<str>>,
+        /// Targets whose labels are given on.
+        targets: Targets,
+    }
+}
+
+/// The definition of `pyroscope.enrich`.
+pub(crate) const DEFINITION: Definition<EnrichArguments> = Definition {
+    name: "pyroscope.enrich",
+    stability: Stability::Experimental,
+    exports: &[Attribute::required(
+        "receiver",
+        Kind::Capsule(RECEIVER),
+        "Takes the profiles.",
+    )],
+    metrics: |scope| drop((EnrichMetrics::new(scope), LaneMetrics::new(scope))),
+    build: Some(build),
+    doc: "`pyroscope.enrich` gives profiles the labels of the target that they match.",
+};
+
+struct Enrich {
+    context: Context,
+    metrics: EnrichMetrics,
+    fanout: Fanout,
+    index: RwLock<Arc<Index>>,
+}
+
+/// What is known of the targets.
+#[derive(Default)]
+struct Index {
+    profile_label: Arc<str>,
+    /// Labels to copy, by the value that a profile must have.
+    labels: HashMap<Arc<str>, Target>,
+}
+
+struct EnrichMetrics {
+    profiles: Family<Vec<(&'static str, String)>, Counter>,
+}
+
+fn build(
+    context: Context,
+    arguments: Arc<EnrichArguments>,
+) -> Result<Arc<dyn Component<EnrichArguments>>, ComponentError> {
+    let component = Arc::new_cyclic(|weak: &Weak<Enrich>| {
+        let receiver = receiver::export(&context.id, weak.clone());
+        (context.exports)(BTreeMap::from([("receiver".into(), receiver)]));
+        Enrich {
+            metrics: EnrichMetrics::new(&context.metrics),
+            fanout: Fanout::new(&context),
+            context,
+            index: RwLock::default(),
+        }
+    });
+    component.update(arguments)?;
+    Ok(component)
+}
+
+impl EnrichMetrics {
+    fn new(scope: &Scope) -> Self {
+        let profiles = Family::default();
+        scope.register(
+            "pyroscope_enrich_profiles",
+            "Profiles that came, by whether a target matched",
+            profiles.clone(),
+        );
+        Self { profiles }
+    }
+
+    fn count(&self, outcome: &str) {
+        let labels = vec![("outcome", outcome.to_owned())];
+        self.profiles.get_or_create_owned(&labels).inc();
+    }
+}
+
+impl Index {
+    fn new(arguments: &EnrichArguments) -> Self {
+        let target_label = &arguments.target_match_label.0;
+        let is_copied = |name: &Arc<str>| match arguments.labels_to_copy.as_deref() {
+            None | Some([]) => true,
+            Some(names) => names.contains(name),
+        };
+        let entry = |mut target: Target| {
+            let value = target.get(target_label).filter(|value| !value.is_empty())?.clone();
+            target.retain(|name, value| is_copied(name) && !value.is_empty());
+            Some((value, target))
+        };
+        let profile_label = arguments.profiles_match_label.as_ref().unwrap_or(target_label);
+        Self {
+            profile_label: profile_label.clone(),
+            labels: arguments.targets.iter().filter_map(entry).collect(),
+        }
+    }
+
+    /// The labels with those of their target; `None` when no target has the value.
+    fn enrich(&self, labels: &Labels) -> Option<Labels> {
+        let target = self.labels.get(labels.get(&self.profile_label)?)?;
+        Some(labels.with_all(target))
+    }
+}
+
+impl TakesProfiles for Enrich {
+    fn take(self: Arc<Self>, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
+        let index = self.index.read().clone();
+        let enriched = profiles.into_iter().map(|profile| match index.enrich(&profile.labels) {
+            Some(labels) => {
+                self.metrics.count("matched");
+                RawProfile { labels, ..profile }
+            }
+            None => {
+                self.metrics.count("unmatched");
+                profile
+            }
+        });
+        let enriched = enriched.collect();
+        Box::pin(async move { self.fanout.append(enriched).await })
+    }
+}
+
+impl Component<EnrichArguments> for Enrich {
+    fn update(&self, arguments: Arc<EnrichArguments>) -> Result<(), ComponentError> {
+        let index = Index::new(&arguments);
+        let count = index.labels.len();
+        *self.index.write() = Arc::new(index);
+        self.fanout.update(&arguments.forward_to);
+        let label = &arguments.target_match_label.0;
+        (self.context.health)(HealthState::Healthy, format!("{count} values of {label} are known"));
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            shutdown.cancelled().await;
+            Ok(())
+        })
+    }
+
+    fn is_passive(&self) -> bool {
+        true
+    }
+
+    fn debug_info(&self) -> Value {
+        let count = i64::try_from(self.index.read().labels.len()).unwrap_or(i64::MAX);
+        Value::object([("known_values", Value::Number(Number::Int(count)))])
+    }
+}

@@ -1,0 +1,203 @@
+//! HotSpot's dynamic attach: commands to a virtual machine that runs, without a program of its kit.
+//!
+//! A file `.attach_pidN` in its `/tmp` and SIGQUIT make it listen on the socket `.java_pidN` there. A command is the
+//! version `1`, a name and three arguments, each with a zero behind it; the answer is the code of the result as a
+//! line, and text.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::fs::Mode;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::components::pyroscope::java::jvm::Jvm;
+use crate::components::pyroscope::java::place::{Place, as_user};
+
+/// Where HotSpot has its files, whatever TMPDIR says.
+const FOLDER: &str = "/tmp";
+/// Time for a virtual machine to begin to listen: that of HotSpot's own tools is ten seconds.
+const LISTENS_WITHIN: Duration = Duration::from_secs(10);
+/// Time from one look for its socket to the next.
+const LOOK: Duration = Duration::from_millis(20);
+/// Time for an answer. Starting a profiler waits until all threads have stopped once.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+/// Longest answer that is read, in bytes.
+const MAX_ANSWER: u64 = 64 << 10;
+
+/// A command to a virtual machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Command<'a> {
+    /// Loads an agent and calls it with options.
+    Load {
+        /// Path of the library, as the process sees it.
+        library: &'a str,
+        options: &'a str,
+    },
+    /// A command as `jcmd` has them.
+    Jcmd(&'a str),
+}
+
+/// A command was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AttachError {
+    /// It could not be told to the virtual machine.
+    #[error("cannot attach to process {pid}: {error}")]
+    Attach {
+        /// The process that was asked.
+        pid: u32,
+        /// What the kernel or the socket said.
+        error: io::Error,
+    },
+    /// The virtual machine refused it, or the agent did.
+    #[error("process {pid} answered {code}: {text}")]
+    Refused {
+        /// The process that was asked.
+        pid: u32,
+        /// Code of the result, which is not 0.
+        code: i64,
+        /// What it said beside the code.
+        text: String,
+    },
+}
+
+/// Tells a virtual machine a command and returns what it answers. Blocks for up to a minute.
+pub(super) fn command(jvm: &Jvm, command: Command<'_>) -> Result<String, AttachError> {
+    let pid = jvm.key.pid;
+    let answer = as_user(jvm, || {
+        let place = Place::open(jvm, FOLDER)?;
+        let mut stream = connect(jvm, &place)?;
+        stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
+        stream.set_write_timeout(Some(ANSWERS_WITHIN))?;
+        stream.write_all(&command.bytes())?;
+        let mut answer = Vec::new();
+        stream
+            .take(MAX_ANSWER)
+            .read_to_end(&mut answer)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                    io::Error::other(format!("no answer within {} seconds", ANSWERS_WITHIN.as_secs()))
+                }
+                _ => error,
+            })?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    });
+    let answer = answer.map_err(|error| AttachError::Attach { pid, error })?;
+    match command.result(&answer) {
+        (0, text) => Ok(text.to_owned()),
+        (code, text) => Err(AttachError::Refused {
+            pid,
+            code,
+            text: text.trim().to_owned(),
+        }),
+    }
+}
+
+impl Command<'_> {
+    fn bytes(self) -> Vec<u8> {
+        let words = match self {
+            Self::Load { library, options } => ["1", "load", library, "true", options],
+            Self::Jcmd(command) => ["1", "jcmd", command, "", ""],
+        };
+        words.iter().flat_map(|word| word.bytes().chain([0])).collect()
+    }
+
+    /// The code of the result and the text of an answer. That of an agent is in the text.
+    fn result(self, answer: &str) -> (i64, &str) {
+        let (code, text) = answer.split_once('\n').unwrap_or((answer, ""));
+        let code = code.trim().parse().unwrap_or(-1);
+        match self {
+            Self::Load { .. } if code == 0 => {
+                // `return code: 0` since Java 9, `0` before; since 21 anything else is why it was not loaded.
+                let line = text.lines().next().unwrap_or_default();
+                let of_agent = line.strip_prefix("return code: ").unwrap_or(line).trim();
+                match of_agent.parse() {
+                    Ok(code) => (code, text),
+                    Err(_) if of_agent.is_empty() => (0, text),
+                    Err(_) => (-1, text),
+                }
+            }
+            _ => (code, text),
+        }
+    }
+}
+
+/// Connects to the socket of a virtual machine, and makes it listen before when it does not.
+fn connect(jvm: &Jvm, place: &Place) -> io::Result<UnixStream> {
+    let name = format!(".java_pid{}", jvm.own_pid);
+    if place.socket(&name)?.is_none() {
+        wake(jvm, place, &name)?;
+    }
+    let socket = place
+        .socket(&name)?
+        .ok_or_else(|| io::Error::other("its socket went away"))?;
+    UnixStream::connect(socket.path())
+}
+
+/// Makes a virtual machine listen on the socket `name`.
+fn wake(jvm: &Jvm, place: &Place, name: &str) -> io::Result<()> {
+    let process = Pid::from_raw(i32::try_from(jvm.key.pid).unwrap_or(0))
+        .ok_or_else(|| io::Error::other("its id is out of range"))?;
+    let process = pidfd_open(process, PidfdFlags::empty())?;
+    // Who is held is who was looked at.
+    jvm.key.check()?;
+    let trigger = format!(".attach_pid{}", jvm.own_pid);
+    place.put(&trigger, &[], Mode::from_raw_mode(0o600))?;
+    let woken = pidfd_send_signal(&process, Signal::QUIT)
+        .map_err(io::Error::from)
+        .and_then(|()| {
+            let deadline = Instant::now() + LISTENS_WITHIN;
+            while place.socket(name)?.is_none() {
+                if Instant::now() > deadline {
+                    let seconds = LISTENS_WITHIN.as_secs();
+                    return Err(io::Error::other(format!(
+                        "it does not listen within {seconds} seconds: is it stopped, or was it started with \
+                         -XX:+DisableAttachMechanism?"
+                    )));
+                }
+                std::thread::sleep(LOOK);
+                jvm.key.check()?;
+            }
+            Ok(())
+        });
+    place.remove(&trigger)?;
+    woken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_words_with_zeros_behind_them() {
+        let load = Command::Load {
+            library: "/tmp/a.so",
+            options: "start,jfr",
+        };
+        assert_eq!(load.bytes(), b"1\0load\0/tmp/a.so\0true\0start,jfr\0");
+        assert_eq!(Command::Jcmd("JFR.stop").bytes(), b"1\0jcmd\0JFR.stop\0\0\0");
+    }
+
+    #[test]
+    fn the_result_of_an_agent_is_read_from_the_text_of_every_version() {
+        let load = Command::Load {
+            library: "",
+            options: "",
+        };
+        for (answer, code) in [
+            ("0\nreturn code: 0\n", 0),
+            ("0\nreturn code: 200\n", 200),
+            ("0\n0\n", 0),
+            ("0\n100\n", 100),
+            ("0\n", 0),
+            ("0\nDynamic agent loading is not enabled.", -1),
+            ("1\nfailed", 1),
+            ("", -1),
+        ] {
+            assert_eq!(load.result(answer).0, code, "{answer}");
+        }
+        let jcmd = Command::Jcmd("JFR.start");
+        assert_eq!(jcmd.result("0\nStarted recording 1.\n"), (0, "Started recording 1.\n"));
+        assert_eq!(jcmd.result("1\njava.lang.Error\n").0, 1);
+    }
+}

@@ -1,0 +1,128 @@
+//! What a process is to us: a Java virtual machine that can be asked for things, or not.
+//!
+//! In: a process of this machine. Out: its ids here and in its own namespace, the user that it runs as.
+
+use std::io::{self, Read};
+
+use crate::ebpf::proc::{self, ProcessKey};
+
+/// A HotSpot virtual machine that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Jvm {
+    pub key: ProcessKey,
+    /// Its id in its innermost namespace, which its files are named by.
+    pub own_pid: u32,
+    /// User and group that it runs as.
+    pub user: u32,
+    pub group: u32,
+}
+
+/// Why a process cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoJvm {
+    /// There is no such process.
+    #[error("process {0} is gone")]
+    Gone(u32),
+    /// It runs something else.
+    #[error("process {0} is no Java virtual machine")]
+    Other(u32),
+    /// A virtual machine of another kind.
+    #[error("process {0} is an OpenJ9 virtual machine: only HotSpot is profiled")]
+    OpenJ9(u32),
+    /// The signal that asks it to listen would end it.
+    #[error("process {0} does not catch SIGQUIT: its virtual machine is starting, or was started with -Xrs")]
+    Deaf(u32),
+    /// The kernel does not let us look.
+    #[error("cannot look at process {pid}: {reason}")]
+    Hidden {
+        /// The process that was looked at.
+        pid: u32,
+        /// What the kernel said to it.
+        reason: String,
+    },
+}
+
+impl Jvm {
+    /// Looks at what a process maps, and at its status.
+    pub(super) fn find(pid: u32) -> Result<Self, NoJvm> {
+        let start = proc::start(pid);
+        if start == 0 {
+            return Err(NoJvm::Gone(pid));
+        }
+        let hidden = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => NoJvm::Gone(pid),
+            _ => NoJvm::Hidden {
+                pid,
+                reason: error.to_string(),
+            },
+        };
+        let mappings = proc::executable_mappings(pid).map_err(hidden)?;
+        let maps = |name: &str| mappings.iter().any(|line| line.path.rsplit('/').next() == Some(name));
+        if !maps("libjvm.so") {
+            return Err(NoJvm::Other(pid));
+        }
+        if mappings.iter().any(|line| line.path.contains("/libj9vm")) {
+            return Err(NoJvm::OpenJ9(pid));
+        }
+        let status = read_status(pid).map_err(hidden)?;
+        let (Some(user), Some(group)) = (effective(&status, "Uid:"), effective(&status, "Gid:")) else {
+            return Err(NoJvm::Gone(pid));
+        };
+        if !catches_quit(&status) {
+            return Err(NoJvm::Deaf(pid));
+        }
+        Ok(Self {
+            key: ProcessKey { pid, start },
+            own_pid: proc::namespaced_pid(pid),
+            user,
+            group,
+        })
+    }
+}
+
+fn read_status(pid: u32) -> io::Result<String> {
+    /// Lists of groups and processors make it long, but not this long.
+    const MAX_STATUS: u64 = 64 << 10;
+    let mut bytes = Vec::new();
+    std::fs::File::open(format!("/proc/{pid}/status"))?
+        .take(MAX_STATUS)
+        .read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The effective id in a line of four: real, effective, saved, of the file system.
+fn effective(status: &str, line: &str) -> Option<u32> {
+    let ids = status.lines().find_map(|text| text.strip_prefix(line))?;
+    ids.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// True when SIGQUIT, the third signal, has a handler: without one it ends the process.
+fn catches_quit(status: &str) -> bool {
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << 2) != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_would_end_by_the_signal_is_not_asked() {
+        let status = "Uid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nSigCgt:\t0000000181005ccf\n";
+        assert_eq!(
+            (effective(status, "Uid:"), effective(status, "Gid:")),
+            (Some(2), Some(6))
+        );
+        assert!(catches_quit(status));
+        assert!(!catches_quit("SigCgt:\t0000000181005ccb\n"));
+        assert!(!catches_quit(""));
+    }
+
+    #[test]
+    fn other_programs_are_no_virtual_machines() {
+        let own = std::process::id();
+        assert_eq!(Jvm::find(own), Err(NoJvm::Other(own)));
+        assert_eq!(Jvm::find(u32::MAX), Err(NoJvm::Gone(u32::MAX)));
+    }
+}

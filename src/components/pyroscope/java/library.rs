@@ -1,0 +1,89 @@
+//! async-profiler's library: where it is on this machine.
+//!
+//! In: the argument `dist`, or nothing. Out: the bytes of the library and a name for its copy. One build is for glibc
+//! and musl since version 3, so there is nothing to choose by.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the library in every package.
+const NAME: &str = "libasyncProfiler.so";
+/// Folders of packages: Debian's and Ubuntu's `libasync-profiler-jni`, those of others, and what its page unpacks to.
+const PACKAGES: [&str; 7] = [
+    "/usr/lib/jni",
+    "/usr/lib64",
+    "/usr/lib",
+    "/usr/local/lib",
+    "/opt/async-profiler/lib",
+    "/usr/lib/x86_64-linux-gnu/jni",
+    "/usr/lib/aarch64-linux-gnu/jni",
+];
+/// The library is about 600 KB; what is this large is something else.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// async-profiler's library for this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Library {
+    /// Name of its copy, the same for the same bytes: a virtual machine that has loaded it knows it by that name.
+    pub name: String,
+    pub bytes: Arc<[u8]>,
+}
+
+/// The library in the folder `dist`, or at that path.
+pub(super) fn of_dist(dist: &str) -> Result<Library, String> {
+    let dist = Path::new(dist);
+    let places = [dist.join("lib").join(NAME), dist.join(NAME), dist.to_owned()];
+    let found = places.iter().find(|place| place.is_file());
+    let path = found.ok_or_else(|| format!("there is no {NAME} in `{}`, nor in its `lib`", dist.display()))?;
+    read(path)
+}
+
+/// The library of a package of the system; `None` when none is installed.
+pub(super) fn of_system() -> Option<Result<Library, String>> {
+    let places = PACKAGES.iter().map(|folder| PathBuf::from(folder).join(NAME));
+    let mut found = places.filter(|place| place.is_file());
+    found.next().map(|path| read(&path))
+}
+
+fn read(path: &Path) -> Result<Library, String> {
+    let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
+    let length = std::fs::metadata(path).map_err(failed)?.len();
+    if length > MAX_BYTES {
+        return Err(format!(
+            "`{}` has {length} bytes, {MAX_BYTES} at most are a library",
+            path.display()
+        ));
+    }
+    let bytes = std::fs::read(path).map_err(failed)?;
+    if !bytes.starts_with(b"\x7fELF") {
+        return Err(format!("`{}` is no library", path.display()));
+    }
+    let hash = xxhash_rust::xxh3::xxh3_64(&bytes);
+    Ok(Library {
+        name: format!("alluvium-{hash:016x}-{NAME}"),
+        bytes: bytes.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_found_in_a_distribution_in_a_folder_or_by_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let dist = folder.path().to_str().unwrap();
+        assert!(of_dist(dist).unwrap_err().contains("there is no libasyncProfiler.so"));
+        std::fs::write(path(NAME), b"text").unwrap();
+        assert!(of_dist(dist).unwrap_err().contains("is no library"));
+        std::fs::write(path(NAME), b"\x7fELF1").unwrap();
+        let found = of_dist(dist).unwrap();
+        assert_eq!(of_dist(&path(NAME)), Ok(found.clone()));
+        std::fs::create_dir(path("lib")).unwrap();
+        std::fs::write(path("lib/libasyncProfiler.so"), b"\x7fELF2").unwrap();
+        let other = of_dist(dist).unwrap();
+        assert_ne!(other.name, found.name);
+        assert_eq!(other.bytes.as_ref(), b"\x7fELF2");
+    }
+}

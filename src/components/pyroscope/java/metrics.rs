@@ -1,0 +1,80 @@
+//! Metrics of `pyroscope.java`.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+
+use crate::telemetry::metrics::Scope;
+
+/// How the recording of one window ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Its profiles were forwarded.
+    Forwarded,
+    /// It could not be begun at all.
+    NotStarted,
+    /// It could not be ended or read.
+    Lost,
+    /// It was read and is malformed.
+    Malformed,
+    /// A receiver refused a profile of it.
+    Refused,
+}
+
+/// Handles of the component's metrics.
+#[derive(Clone)]
+pub(super) struct JavaMetrics {
+    recordings: Family<Vec<(&'static str, String)>, Counter>,
+    /// Bytes of recordings that were read.
+    pub bytes: Counter,
+    /// Samples without a stack.
+    pub samples_lost: Counter,
+    /// Virtual machines that are recorded.
+    pub processes: Gauge,
+}
+
+impl JavaMetrics {
+    /// Makes the handles and registers them in `scope`.
+    pub(super) fn new(scope: &Scope) -> Self {
+        let metrics = Self {
+            recordings: Family::default(),
+            bytes: Counter::default(),
+            samples_lost: Counter::default(),
+            processes: Gauge::default(),
+        };
+        scope.register(
+            "pyroscope_java_recordings",
+            "Recordings, by outcome",
+            metrics.recordings.clone(),
+        );
+        scope.register(
+            "pyroscope_java_recording_bytes",
+            "Bytes of recordings that were read",
+            metrics.bytes.clone(),
+        );
+        scope.register(
+            "pyroscope_java_samples_without_stack",
+            "Samples in recordings that have no stack, and are in no profile",
+            metrics.samples_lost.clone(),
+        );
+        scope.register(
+            "pyroscope_java_processes",
+            "Java processes that are profiled now",
+            metrics.processes.clone(),
+        );
+        metrics
+    }
+
+    /// Counts a recording by how it ended.
+    pub(super) fn recorded(&self, outcome: Outcome) {
+        let name = match outcome {
+            Outcome::Forwarded => "forwarded",
+            Outcome::NotStarted => "not_started",
+            Outcome::Lost => "lost",
+            Outcome::Malformed => "malformed",
+            Outcome::Refused => "refused",
+        };
+        let labels = vec![("outcome", name.to_owned())];
+        self.recordings.get_or_create_owned(&labels).inc();
+    }
+}

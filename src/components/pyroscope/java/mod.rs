@@ -1,0 +1,299 @@
+//! `pyroscope.java`: profiles of Java processes of this machine, none of which has an agent on its command line.
+//!
+//! In: targets with the numbers of processes. Out: their profiles, an interval each. A virtual machine is asked to
+//! load async-profiler by its own attach protocol, or to use its own recorder; each has a loop of its own, `session`.
+//! What is told to a virtual machine is `recorder`, how is `attach`.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinSet;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::fanout::{Fanout, LaneMetrics};
+use crate::components::common::identity::PID;
+use crate::components::common::targets::Target;
+use crate::ebpf::proc::{self, ProcessKey};
+use crate::lang::value::{Number, Value};
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+
+mod arguments;
+mod attach;
+mod jfc;
+mod jvm;
+mod library;
+mod metrics;
+mod options;
+mod place;
+mod recorder;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use arguments::JavaArguments;
+use jvm::{Jvm, NoJvm};
+use metrics::JavaMetrics;
+use session::{Session, Shared, State, Wanted};
+
+/// How often processes that are not profiled are looked at again: a shell that becomes a virtual machine keeps its
+/// number.
+const LOOK: Duration = Duration::from_secs(5);
+/// Recordings that are ended and read at once: each may be large, and one process may let us wait.
+const READINGS: usize = 4;
+/// Looks at a process that is none, after which it is passed over for as long as it runs the same program.
+const LOOKS: u32 = 6;
+
+/// The component's definition.
+pub(crate) const DEFINITION: Definition<JavaArguments> = Definition {
+    name: "pyroscope.java",
+    stability: Stability::GenerallyAvailable,
+    exports: &[],
+    metrics: |scope| drop((JavaMetrics::new(scope), LaneMetrics::new(scope))),
+    build: Some(build),
+    doc: "`pyroscope.java` profiles the Java processes of this machine with async-profiler or their own recorder.",
+};
+
+struct Java {
+    context: Context,
+    shared: Shared,
+    arguments: Mutex<Arc<JavaArguments>>,
+    /// Sessions that run now, by process, for debug info and updates.
+    running: Mutex<BTreeMap<u32, Shown>>,
+    changed: Notify,
+}
+
+/// A session as others see it.
+#[derive(Clone)]
+struct Shown {
+    wanted: Arc<Mutex<Wanted>>,
+    state: Arc<Mutex<State>>,
+    stop: Shutdown,
+}
+
+/// A process that could not be profiled, and how often it was looked at.
+struct Passed {
+    key: ProcessKey,
+    program: String,
+    looks: u32,
+    reason: NoJvm,
+}
+
+/// Targets that get no session, for people.
+#[derive(Default)]
+struct Left {
+    without_pid: usize,
+    no_jvm: usize,
+    errors: Vec<String>,
+}
+
+fn build(context: Context, arguments: Arc<JavaArguments>) -> Result<Arc<dyn Component<JavaArguments>>, ComponentError> {
+    let fanout = Fanout::new(&context);
+    fanout.update(&arguments.forward_to);
+    Ok(Arc::new(Java {
+        shared: Shared {
+            component: context.id.clone(),
+            fanout: Arc::new(fanout),
+            metrics: JavaMetrics::new(&context.metrics),
+            reading: Arc::new(Semaphore::new(READINGS)),
+        },
+        context,
+        arguments: Mutex::new(arguments),
+        running: Mutex::default(),
+        changed: Notify::new(),
+    }))
+}
+
+impl Java {
+    async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
+        let mut tasks: JoinSet<u32> = JoinSet::new();
+        let mut passed = HashMap::new();
+        loop {
+            let this = self.clone();
+            let looked = tokio::task::spawn_blocking(move || {
+                let found = this.look(&mut passed);
+                (found, passed)
+            });
+            let (found, after) = looked
+                .await
+                .map_err(|error| ComponentError(format!("looking at processes panicked: {error}")))?;
+            passed = after;
+            self.sync(found, &mut tasks, &shutdown);
+            let again = tokio::time::Instant::now() + LOOK;
+            loop {
+                tokio::select! {
+                    () = shutdown.cancelled() => {
+                        while tasks.join_next().await.is_some() {}
+                        return Ok(());
+                    }
+                    Some(ended) = tasks.join_next() => {
+                        let pid = ended.map_err(|error| ComponentError(format!("a session panicked: {error}")))?;
+                        self.running.lock().remove(&pid);
+                    }
+                    () = self.changed.notified() => break,
+                    () = tokio::time::sleep_until(again) => break,
+                }
+            }
+        }
+    }
+
+    /// The virtual machines among the targets, and what of the rest is worth telling. Blocks for a little.
+    fn look(&self, passed: &mut HashMap<u32, Passed>) -> (Vec<(Target, Option<Jvm>, u32)>, Left) {
+        let arguments = self.arguments.lock().clone();
+        let running: HashSet<u32> = self.running.lock().keys().copied().collect();
+        let mut left = Left::default();
+        let mut found = Vec::new();
+        let mut seen = HashMap::new();
+        for target in arguments.targets.iter() {
+            let Some(pid) = target.get(PID).and_then(|pid| pid.parse().ok()) else {
+                left.without_pid += 1;
+                continue;
+            };
+            if running.contains(&pid) {
+                found.push((target, None, pid));
+                continue;
+            }
+            let start = proc::start(pid);
+            let key = ProcessKey { pid, start };
+            let program = proc::executable(pid);
+            let before = passed.remove(&pid);
+            let before = before.filter(|before| before.key == key && before.program == program);
+            let looked = match before {
+                Some(before) if before.looks >= LOOKS => Err((before.reason, before.looks)),
+                before => Jvm::find(pid).map_err(|reason| (reason, before.map_or(1, |before| before.looks + 1))),
+            };
+            match looked {
+                Ok(jvm) => found.push((target, Some(jvm), pid)),
+                Err((reason, looks)) => {
+                    match reason {
+                        NoJvm::Gone(_) => {}
+                        NoJvm::Other(_) => left.no_jvm += 1,
+                        _ => left.errors.push(reason.to_string()),
+                    }
+                    // What cannot be looked at today may be tomorrow.
+                    let looks = if matches!(reason, NoJvm::Other(_)) { looks } else { 0 };
+                    let passed = Passed {
+                        key,
+                        program,
+                        looks,
+                        reason,
+                    };
+                    seen.insert(pid, passed);
+                }
+            }
+        }
+        *passed = seen;
+        (found, left)
+    }
+
+    /// Starts and stops sessions so that they are those of `found`.
+    fn sync(
+        &self,
+        (found, left): (Vec<(Target, Option<Jvm>, u32)>, Left),
+        tasks: &mut JoinSet<u32>,
+        shutdown: &Shutdown,
+    ) {
+        let arguments = self.arguments.lock().clone();
+        let mut running = self.running.lock();
+        let listed: HashSet<u32> = found.iter().map(|(.., pid)| *pid).collect();
+        for (pid, shown) in running.iter() {
+            if !listed.contains(pid) {
+                shown.stop.cancel();
+            }
+        }
+        for (target, jvm, pid) in found {
+            let wanted = Wanted {
+                arguments: arguments.clone(),
+                target,
+            };
+            match (running.get(&pid), jvm) {
+                (Some(shown), _) => *shown.wanted.lock() = wanted,
+                (None, Some(jvm)) => {
+                    let shown = Shown {
+                        wanted: Arc::new(Mutex::new(wanted)),
+                        state: Arc::default(),
+                        stop: shutdown.child_token(),
+                    };
+                    let session = Session {
+                        jvm,
+                        shared: self.shared.clone(),
+                        wanted: shown.wanted.clone(),
+                        state: shown.state.clone(),
+                    };
+                    let stop = shown.stop.clone();
+                    tasks.spawn(async move {
+                        session.run(stop).await;
+                        pid
+                    });
+                    running.insert(pid, shown);
+                }
+                // It ended since it was looked at: the next look finds what is there then.
+                (None, None) => {}
+            }
+        }
+        let count = i64::try_from(running.len()).unwrap_or(i64::MAX);
+        self.shared.metrics.processes.set(count);
+        let errors = running
+            .values()
+            .filter_map(|shown| shown.state.lock().last_error.clone());
+        let errors: Vec<String> = errors.chain(left.errors).collect();
+        let mut message = format!("{} Java processes are profiled", running.len());
+        if left.no_jvm > 0 {
+            message += &format!(", {} other processes are passed over", left.no_jvm);
+        }
+        if left.without_pid > 0 {
+            message += &format!(", {} targets have no {PID}", left.without_pid);
+        }
+        let state = match errors.first() {
+            Some(error) => {
+                message += &format!("; {} failed: {error}", errors.len());
+                HealthState::Unhealthy
+            }
+            None if left.without_pid > 0 => HealthState::Unhealthy,
+            None => HealthState::Healthy,
+        };
+        (self.context.health)(state, message);
+    }
+}
+
+impl Component<JavaArguments> for Java {
+    fn update(&self, arguments: Arc<JavaArguments>) -> Result<(), ComponentError> {
+        self.shared.fanout.update(&arguments.forward_to);
+        *self.arguments.lock() = arguments;
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(self.work(shutdown))
+    }
+
+    /// Alloy's shape: a list of profiled targets.
+    fn debug_info(&self) -> Value {
+        let number = |number: u64| Value::Number(Number::Int(i64::try_from(number).unwrap_or(i64::MAX)));
+        let time = |time: Option<SystemTime>| {
+            time.map_or(Value::Null, |time| {
+                let time: chrono::DateTime<chrono::Utc> = time.into();
+                Value::string(time.to_rfc3339())
+            })
+        };
+        let entry = |(pid, shown): (&u32, &Shown)| {
+            let state = shown.state.lock().clone();
+            let target = shown.wanted.lock().target.clone();
+            let target = target.into_iter().map(|(name, value)| (name, Value::String(value)));
+            Value::object([
+                ("pid", number(u64::from(*pid))),
+                ("recorder", Value::string(state.recorder)),
+                ("last_profiled", time(state.last_profiled)),
+                ("total_bytes", number(state.total_bytes)),
+                ("total_samples", number(state.total_samples)),
+                ("error_msg", Value::string(state.last_error.unwrap_or_default())),
+                ("target", Value::object(target)),
+            ])
+        };
+        let running = self.running.lock();
+        Value::object([("profiled_targets", Value::array(running.iter().map(entry)))])
+    }
+}

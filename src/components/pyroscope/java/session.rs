@@ -1,0 +1,256 @@
+//! The loop of one virtual machine: record for an interval, read, forward, again, until it ends or is no target any
+//! more.
+//!
+//! Everything that waits for the virtual machine is done on threads for blocking work, never longer than its time
+//! limits.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use crate::base::Shutdown;
+use crate::components::common::fanout::Fanout;
+use crate::components::common::identity::service_name;
+use crate::components::common::targets::Target;
+use crate::components::pyroscope::java::arguments::JavaArguments;
+use crate::components::pyroscope::java::jvm::Jvm;
+use crate::components::pyroscope::java::metrics::{JavaMetrics, Outcome};
+use crate::components::pyroscope::java::recorder::{RecordError, Recorded};
+use crate::profile::jfr::{About, JfrError, Recording};
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::{Labels, RawProfile, RefusedProfile, pprof};
+
+/// Longest pause after failures, each of which doubles it: a virtual machine that is asked and does not listen prints
+/// its threads.
+const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+
+/// What a session shares with its component.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub component: Arc<str>,
+    pub fanout: Arc<Fanout>,
+    pub metrics: JavaMetrics,
+    /// A few recordings are read at once, however many end.
+    pub reading: Arc<Semaphore>,
+}
+
+/// What a session is to do, which may change while it runs.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    pub arguments: Arc<JavaArguments>,
+    pub target: Target,
+}
+
+/// What people see of a session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    pub recorder: &'static str,
+    pub last_error: Option<String>,
+    pub last_profiled: Option<SystemTime>,
+    pub total_bytes: u64,
+    pub total_samples: u64,
+}
+
+/// The loop of one virtual machine.
+pub(super) struct Session {
+    pub jvm: Jvm,
+    pub shared: Shared,
+    pub wanted: Arc<Mutex<Wanted>>,
+    pub state: Arc<Mutex<State>>,
+}
+
+/// A recording that runs now.
+struct Running {
+    recorded: Arc<Recorded>,
+    since: SystemTime,
+    period: Duration,
+}
+
+impl Session {
+    /// Runs until the process ends or `stop`. Then nothing of ours is left in the process but the library that it has
+    /// loaded.
+    pub(super) async fn run(self, stop: Shutdown) {
+        let mut failures = 0;
+        let mut recorded = None;
+        while !stop.is_cancelled() && self.jvm.key.check().is_ok() {
+            let interval = self.wanted.lock().arguments.profiling_config.interval.get();
+            match self.start(&mut recorded).await {
+                Ok(running) => {
+                    failures = 0;
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        () = tokio::time::sleep(interval) => {}
+                    }
+                    // What was recorded until a stop is not lost either.
+                    self.finish(running).await;
+                }
+                // A process that has just ended is no fault of anybody's.
+                Err(_) if self.jvm.key.check().is_err() => recorded = None,
+                Err(error) => {
+                    recorded = None;
+                    failures += 1;
+                    self.failed(Outcome::NotStarted, &error.to_string());
+                    let pause = interval
+                        .saturating_mul(1 << u32::min(failures - 1, 12))
+                        .min(LONGEST_PAUSE);
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        () = tokio::time::sleep(pause.max(interval)) => {}
+                    }
+                }
+            }
+        }
+        if let Some(recorded) = recorded {
+            let cleaned = blocking(move || recorded.clean()).await;
+            if let Err(error) = cleaned
+                && self.jvm.key.check().is_ok()
+            {
+                tracing::warn!(component = %self.shared.component, error = %error, "files are left in a process");
+            }
+        }
+    }
+
+    /// Begins a recording. `recorded` is kept from one to the next while the arguments stay.
+    async fn start(&self, recorded: &mut Option<Arc<Recorded>>) -> Result<Running, RecordError> {
+        let arguments = self.wanted.lock().arguments.clone();
+        let (jvm, kept) = (self.jvm, recorded.take());
+        let period = arguments.profiling_config.period();
+        let since = SystemTime::now();
+        let started = blocking(move || {
+            let recorded = match kept {
+                Some(kept) if kept.is_for(&arguments) => kept,
+                other => {
+                    if let Some(other) = other {
+                        other.clean()?;
+                    }
+                    Arc::new(Recorded::prepare(jvm, &arguments)?)
+                }
+            };
+            match recorded.start(&arguments.profiling_config) {
+                Ok(()) => Ok(recorded),
+                Err(error) => {
+                    // The first error is the one to tell.
+                    let _ = recorded.clean();
+                    Err(error)
+                }
+            }
+        })
+        .await?;
+        self.state.lock().recorder = started.recorder().name();
+        *recorded = Some(started.clone());
+        Ok(Running {
+            recorded: started,
+            since,
+            period,
+        })
+    }
+
+    /// Ends a recording and forwards what it holds.
+    async fn finish(&self, running: Running) {
+        let Ok(permit) = self.shared.reading.clone().acquire_owned().await else {
+            return;
+        };
+        let until = SystemTime::now();
+        let recorded = running.recorded.clone();
+        let bytes = match blocking(move || recorded.finish()).await {
+            Ok(bytes) => bytes,
+            // A process that ended has lost its last recording; that is no fault of anybody's.
+            Err(_) if self.jvm.key.check().is_err() => {
+                self.shared.metrics.recorded(Outcome::Lost);
+                return;
+            }
+            Err(error) => return self.failed(Outcome::Lost, &error.to_string()),
+        };
+        let length = bytes.len() as u64;
+        self.shared.metrics.bytes.inc_by(length);
+        let target = self.wanted.lock().target.clone();
+        let read = blocking(move || Read::new(&bytes, &target, &running, until)).await;
+        drop(permit);
+        let read = match read {
+            Ok(read) => read,
+            Err(error) => return self.failed(Outcome::Malformed, &format!("process {}: {error}", self.jvm.key.pid)),
+        };
+        self.shared.metrics.samples_lost.inc_by(read.samples_lost);
+        let errors = self.shared.fanout.append(read.profiles).await;
+        if let Some(RefusedProfile { error, .. }) = errors.first() {
+            return self.failed(
+                Outcome::Refused,
+                &format!("receivers refused {} profiles: {error}", errors.len()),
+            );
+        }
+        self.shared.metrics.recorded(Outcome::Forwarded);
+        let mut state = self.state.lock();
+        state.last_error = None;
+        state.last_profiled = Some(until);
+        state.total_bytes += length;
+        state.total_samples += read.samples;
+    }
+
+    fn failed(&self, outcome: Outcome, error: &str) {
+        self.shared.metrics.recorded(outcome);
+        tracing::warn!(
+            component = %self.shared.component, pid = self.jvm.key.pid, error,
+            "a java process is not profiled"
+        );
+        self.state.lock().last_error = Some(error.to_owned());
+    }
+}
+
+/// Runs what waits on a thread where waiting is allowed.
+async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(run).await {
+        Ok(done) => done,
+        // The task cannot be cancelled; its panic is ours.
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// The profiles of a recording.
+struct Read {
+    profiles: Vec<RawProfile>,
+    samples: u64,
+    samples_lost: u64,
+}
+
+impl Read {
+    fn new(bytes: &[u8], target: &Target, running: &Running, until: SystemTime) -> Result<Self, JfrError> {
+        let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        let recording = Recording::read(bytes, &[])?;
+        let about = About {
+            time_nanos: nanos(running.since.duration_since(UNIX_EPOCH).unwrap_or_default()),
+            duration_nanos: nanos(until.duration_since(running.since).unwrap_or_default()),
+            period_nanos: recording.interval_nanos().unwrap_or(nanos(running.period)),
+        };
+        let profiles = recording.profiles(&about);
+        let samples = profiles
+            .iter()
+            .map(|profile| profile.columns.get().sample_count() as u64)
+            .sum();
+        let profiles = profiles.iter().map(|profile| RawProfile {
+            labels: labels(target, profile.name, recording.event()),
+            id: "".into(),
+            pprof: pprof::encode(profile.columns.get()).into(),
+        });
+        Ok(Self {
+            profiles: profiles.collect(),
+            samples,
+            samples_lost: recording.lost(),
+        })
+    }
+}
+
+/// Labels of a profile: the public ones of the target, the name of its service, and those that Alloy adds.
+pub(super) fn labels(target: &Target, name: &str, event: &str) -> Labels {
+    let public = target.iter().filter(|(name, _)| !name.starts_with("__"));
+    let own = [
+        (SERVICE_NAME, service_name(target, "java/")),
+        (PROFILE_NAME, name.to_owned()),
+        ("__delta__", "false".to_owned()),
+        ("jfr_event", event.to_owned()),
+        ("pyroscope_spy", "alloy.java".to_owned()),
+    ];
+    let own = own.into_iter().map(|(name, value)| (Arc::from(name), Arc::from(value)));
+    Labels::from_pairs(public.map(|(name, value)| (name.clone(), value.clone())).chain(own))
+}

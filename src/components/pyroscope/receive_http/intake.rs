@@ -1,0 +1,144 @@
+//! Bodies of requests, within bounds: of size, of time, and of the memory of all bodies together.
+//!
+//! In: a body. Out: its bytes, which count against the budget until they are dropped, or the error to answer with. Who
+//! finds the budget empty is sent away at once: a program that sends profiles can wait better than we can.
+
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
+
+use crate::admin::drain::drain;
+use crate::base::bytes::{ByteBudget, HeldBytes};
+use crate::components::pyroscope::receive_http::arguments::Limits;
+use crate::wire::connect::{Code, Compression, ConnectError};
+
+/// Budget is taken in steps of so many bytes while a body arrives: one that is announced and does not come holds no
+/// more.
+const STEP_BYTES: usize = 256 << 10;
+
+/// Takes in the bodies of requests.
+pub(super) struct Intake {
+    budget: ByteBudget,
+    max_body: usize,
+    read_within: Duration,
+}
+
+/// Bytes that count against the budget.
+pub(super) struct TakenBody {
+    /// The bytes of the body, behind the head that it was given.
+    pub bytes: Bytes,
+    held: Vec<HeldBytes>,
+}
+
+impl TakenBody {
+    /// The bytes, and their claim on the budget.
+    pub(super) fn split(self) -> (Bytes, impl Send) {
+        (self.bytes, self.held)
+    }
+}
+
+impl Intake {
+    /// An intake of these limits; a body that does not come within `read_within` is given up.
+    pub(super) fn new(limits: &Limits, read_within: Duration) -> Self {
+        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        Self {
+            budget: ByteBudget::new(bytes(limits.max_bytes_in_flight.get())),
+            max_body: bytes(limits.max_body_bytes.get()),
+            read_within,
+        }
+    }
+
+    /// Reads a body as it is, behind `head`.
+    pub(super) async fn read(&self, headers: &HeaderMap, body: Body, head: Vec<u8>) -> Result<TakenBody, ConnectError> {
+        let announced = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|value| value.to_str().ok()?.parse().ok());
+        let mut stream = body.into_data_stream();
+        let read = if announced.is_some_and(|announced: usize| announced > self.max_body) {
+            Err(self.too_large())
+        } else {
+            let read = tokio::time::timeout(self.read_within, self.collect(&mut stream, head)).await;
+            read.unwrap_or_else(|_| {
+                let message = format!("the body did not come within {} s", self.read_within.as_secs());
+                Err(ConnectError::new(Code::DeadlineExceeded, message).with_status(408))
+            })
+        };
+        if read.as_ref().is_err_and(|error| error.status != 408) {
+            drain(&mut stream).await;
+        }
+        read
+    }
+
+    /// Undoes the compression of a body.
+    pub(super) async fn unpack(&self, compression: Compression, body: TakenBody) -> Result<TakenBody, ConnectError> {
+        if compression == Compression::Identity {
+            return Ok(body);
+        }
+        // Profiles are compressed already: a push seldom grows, and what may be large is asked for only when it is.
+        let small = body.bytes.len().saturating_mul(4).max(STEP_BYTES).min(self.max_body);
+        for most in [small, self.max_body] {
+            let mut held = self.take(most)?;
+            let packed = body.bytes.clone();
+            let opened = tokio::task::spawn_blocking(move || compression.open(&packed, most)).await;
+            let opened =
+                opened.map_err(|error| ConnectError::new(Code::Internal, format!("unpacking failed: {error}")))?;
+            if let Some(mut bytes) = opened? {
+                bytes.shrink_to_fit();
+                held.keep(bytes.len());
+                return Ok(TakenBody {
+                    bytes: bytes.into(),
+                    held: vec![held],
+                });
+            }
+        }
+        Err(self.too_large())
+    }
+
+    /// Takes bytes of the budget.
+    pub(super) fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
+        self.budget.try_take(bytes).ok_or_else(|| {
+            let message = format!(
+                "bodies in work hold {} of {} bytes, {bytes} more are not free: try again",
+                self.budget.total() - self.budget.free(),
+                self.budget.total()
+            );
+            ConnectError::new(Code::Unavailable, message)
+        })
+    }
+
+    async fn collect(&self, stream: &mut BodyDataStream, head: Vec<u8>) -> Result<TakenBody, ConnectError> {
+        let head_length = head.len();
+        let (mut bytes, mut held, mut allowed) = (head, Vec::<HeldBytes>::new(), 0);
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(|error| {
+                ConnectError::new(Code::Canceled, format!("cannot read the body: {error}")).with_status(408)
+            })?;
+            let length = bytes.len() - head_length + chunk.len();
+            if length > self.max_body {
+                return Err(self.too_large());
+            }
+            if length > allowed {
+                let step = (length - allowed).max(STEP_BYTES.min(self.max_body));
+                held.push(self.take(step)?);
+                allowed += step;
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        if let Some(last) = held.last_mut() {
+            let unused = allowed - (bytes.len() - head_length);
+            last.keep(last.bytes().saturating_sub(unused));
+        }
+        Ok(TakenBody {
+            bytes: bytes.into(),
+            held,
+        })
+    }
+
+    fn too_large(&self) -> ConnectError {
+        ConnectError::too_large(format!("the body is too large: the limit is {} bytes", self.max_body))
+    }
+}

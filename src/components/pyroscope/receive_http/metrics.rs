@@ -1,0 +1,60 @@
+//! Metrics of `pyroscope.receive_http`. That of the limit has Alloy's name.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+
+use crate::telemetry::metrics::Scope;
+
+type Labels = Vec<(&'static str, String)>;
+
+/// Handles of the component's metrics.
+#[derive(Clone, Default)]
+pub(super) struct ReceiveMetrics {
+    requests: Family<Labels, Counter>,
+    profiles: Counter,
+    bytes: Counter,
+    /// Connections that may be open at one time; 0 is the program's own limit.
+    pub connections_limit: Gauge,
+}
+
+impl ReceiveMetrics {
+    /// Makes the handles and registers them in `scope`.
+    pub(super) fn new(scope: &Scope) -> Self {
+        let metrics = Self::default();
+        let (requests, limit) = (metrics.requests.clone(), metrics.connections_limit.clone());
+        scope.register(
+            "pyroscope_receive_http_requests",
+            "Requests, by route and status",
+            requests,
+        );
+        scope.register(
+            "pyroscope_receive_http_profiles",
+            "Profiles and uploads that came",
+            metrics.profiles.clone(),
+        );
+        scope.register(
+            "pyroscope_receive_http_received_bytes",
+            "Bytes of profiles and uploads that came",
+            metrics.bytes.clone(),
+        );
+        scope.register(
+            "pyroscope_receive_http_tcp_connections_limit",
+            "Connections that may be open at one time",
+            limit,
+        );
+        metrics
+    }
+
+    /// Counts a request: `ingest` or `push`.
+    pub(super) fn request(&self, route: &'static str, status: u16) {
+        let labels = vec![("route", route.to_owned()), ("status", status.to_string())];
+        self.requests.get_or_create_owned(&labels).inc();
+    }
+
+    /// Counts profiles that came.
+    pub(super) fn came(&self, profiles: usize, bytes: usize) {
+        self.profiles.inc_by(profiles as u64);
+        self.bytes.inc_by(bytes as u64);
+    }
+}

@@ -1,0 +1,152 @@
+//! `pyroscope.receive_http`: takes the profiles that programs and other collectors send.
+//!
+//! In: requests of `/ingest` and pushes of push.v1 on a port of its own. Out: profiles to the receivers, not decoded;
+//! the answer is theirs. `routes` answers requests, `ingest` and `push` make profiles of them, `intake` bounds what
+//! they bring.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::fanout::{Fanout, LaneMetrics};
+use crate::components::common::listening::OpenPort;
+use crate::lang::value::Value;
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+
+mod arguments;
+mod ingest;
+mod intake;
+mod metrics;
+mod push;
+mod routes;
+#[cfg(test)]
+mod tests;
+
+use arguments::{Limits, ReceiveArguments};
+use intake::Intake;
+use metrics::ReceiveMetrics;
+use routes::Handlers;
+
+/// The definition of `pyroscope.receive_http`.
+pub(crate) const DEFINITION: Definition<ReceiveArguments> = Definition {
+    name: "pyroscope.receive_http",
+    stability: Stability::GenerallyAvailable,
+    exports: &[],
+    metrics: |scope| drop((ReceiveMetrics::new(scope), LaneMetrics::new(scope))),
+    build: Some(build),
+    doc: "`pyroscope.receive_http` takes the profiles that programs and other collectors send.",
+};
+
+struct Receive {
+    context: Context,
+    fanout: Arc<Fanout>,
+    metrics: ReceiveMetrics,
+    serving: Mutex<Serving>,
+    /// Wakes the run loop: there is another port, or other limits.
+    changed: Notify,
+}
+
+/// What is served, and how.
+#[derive(Clone)]
+struct Serving {
+    port: Arc<OpenPort>,
+    limits: Limits,
+    grace: Duration,
+}
+
+fn build(
+    context: Context,
+    arguments: Arc<ReceiveArguments>,
+) -> Result<Arc<dyn Component<ReceiveArguments>>, ComponentError> {
+    let serving = Serving::new(&arguments, None)?;
+    let fanout = Fanout::until_taken(&context);
+    fanout.update(&arguments.forward_to);
+    Ok(Arc::new(Receive {
+        metrics: ReceiveMetrics::new(&context.metrics),
+        context,
+        fanout: Arc::new(fanout),
+        serving: Mutex::new(serving),
+        changed: Notify::new(),
+    }))
+}
+
+impl Serving {
+    fn new(arguments: &ReceiveArguments, before: Option<&OpenPort>) -> Result<Self, ComponentError> {
+        Ok(Self {
+            port: Arc::new(OpenPort::open(&arguments.http, before)?),
+            limits: arguments.limits.clone(),
+            grace: arguments.graceful_shutdown_timeout,
+        })
+    }
+
+    fn is_as(&self, arguments: &ReceiveArguments) -> bool {
+        *self.port.arguments() == arguments.http
+            && self.limits == arguments.limits
+            && self.grace == arguments.graceful_shutdown_timeout
+    }
+}
+
+impl Receive {
+    /// Serves until the end, with another listener whenever the arguments ask for one. Requests of the old one are
+    /// finished beside the new one.
+    async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
+        let mut generations = tokio::task::JoinSet::new();
+        loop {
+            let serving = self.serving.lock().clone();
+            let stop = shutdown.child_token();
+            let failed = |error: std::io::Error| ComponentError(format!("cannot serve on the port: {error}"));
+            let listener = serving.port.listener(serving.grace).map_err(failed)?;
+            let handlers = Handlers {
+                fanout: self.fanout.clone(),
+                metrics: self.metrics.clone(),
+                intake: Intake::new(&serving.limits, serving.port.arguments().server_read_timeout),
+                answer_within: serving.port.arguments().server_write_timeout,
+            };
+            self.metrics
+                .connections_limit
+                .set(serving.port.arguments().listen.conn_limit);
+            generations.spawn(listener.serve(routes::router(handlers), stop.clone()));
+            let address = serving.port.local_addr();
+            (self.context.health)(HealthState::Healthy, format!("listening on {address}"));
+            // The socket of a generation that ends closes with it.
+            drop(serving);
+            tokio::select! {
+                () = shutdown.cancelled() => {
+                    while generations.join_next().await.is_some() {}
+                    return Ok(());
+                }
+                () = self.changed.notified() => stop.cancel(),
+            }
+            while generations.try_join_next().is_some() {}
+        }
+    }
+}
+
+impl Component<ReceiveArguments> for Receive {
+    fn update(&self, arguments: Arc<ReceiveArguments>) -> Result<(), ComponentError> {
+        let mut serving = self.serving.lock();
+        if !serving.is_as(&arguments) {
+            *serving = Serving::new(&arguments, Some(&serving.port))?;
+            self.changed.notify_one();
+        }
+        drop(serving);
+        self.fanout.update(&arguments.forward_to);
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(self.work(shutdown))
+    }
+
+    fn debug_info(&self) -> Value {
+        let address = self.serving.lock().port.local_addr();
+        Value::object([("address", Value::string(address.to_string()))])
+    }
+
+    fn is_exclusive(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,57 @@
+//! A push of push.v1 as profiles, which stay as they came.
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use crate::components::pyroscope::receive_http::ingest::with_service;
+use crate::components::pyroscope::receive_http::intake::{Intake, TakenBody};
+use crate::profile::RawProfile;
+use crate::profile::upload::Upload;
+use crate::wire::connect::{self, CallHeaders, Codec, ConnectError};
+use crate::wire::proto::push::PushRequest;
+use crate::wire::push::{PushBatch, PushOutcome};
+use crate::wire::weight;
+
+/// A push, taken apart into profiles.
+pub(super) struct Push {
+    /// The profiles that can go on.
+    pub profiles: Vec<RawProfile>,
+    /// What the answer needs to know of all of them.
+    pub outcome: PushOutcome,
+    /// The form of the answer.
+    pub codec: Codec,
+}
+
+/// Reads the message; what comes back last holds its memory. JSON is decoded beside the runtime's threads.
+pub(super) async fn read(
+    intake: &Intake,
+    headers: &HeaderMap,
+    body: TakenBody,
+) -> Result<(Push, impl Send + use<>), ConnectError> {
+    let call = CallHeaders::read(headers)?;
+    let (bytes, held) = intake.unpack(call.compression, body).await?.split();
+    let weighed = intake.take(weight::push(call.codec, &bytes)?)?;
+    let request = match call.codec {
+        Codec::Proto => decode(call.codec, bytes)?,
+        Codec::Json => tokio::task::spawn_blocking(move || decode(call.codec, bytes))
+            .await
+            .map_err(|error| ConnectError::new(connect::Code::Internal, format!("reading failed: {error}")))??,
+    };
+    let (mut profiles, outcome) = PushBatch::from_request(request)?.split();
+    if profiles.iter().any(|profile| Upload::is_in(&profile.pprof)) {
+        return Err(ConnectError::invalid("a profile of the push is not pprof"));
+    }
+    for profile in &mut profiles {
+        profile.labels = with_service(&profile.labels);
+    }
+    let push = Push {
+        profiles,
+        outcome,
+        codec: call.codec,
+    };
+    Ok((push, (held, weighed)))
+}
+
+fn decode(codec: Codec, bytes: Bytes) -> Result<PushRequest, ConnectError> {
+    connect::decode(codec, bytes)
+}

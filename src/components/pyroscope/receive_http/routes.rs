@@ -1,0 +1,139 @@
+//! The routes of the port, and the answers: a success when every receiver has taken the profile, else the status that
+//! says whether to try again.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+
+use crate::components::common::fanout::Fanout;
+use crate::components::pyroscope::receive_http::ingest::Ask;
+use crate::components::pyroscope::receive_http::intake::Intake;
+use crate::components::pyroscope::receive_http::metrics::ReceiveMetrics;
+use crate::components::pyroscope::receive_http::push;
+use crate::profile::{RawProfile, RefusedProfile, SinkError};
+use crate::wire::connect::{self, Code, ConnectError};
+use crate::wire::proto::push::PushResponse;
+use crate::wire::push::PUSH_ROUTE;
+
+/// Seconds after which a program that was sent away may try again.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+/// What the handlers of requests need.
+pub(super) struct Handlers {
+    /// The receivers of the profiles.
+    pub fanout: Arc<Fanout>,
+    /// The metrics of the component.
+    pub metrics: ReceiveMetrics,
+    /// Takes in the bodies of requests.
+    pub intake: Intake,
+    /// Longest time from a body to its answer; zero is any time.
+    pub answer_within: Duration,
+}
+
+/// The routes of the port, whose requests come to `handlers`.
+pub(super) fn router(handlers: Handlers) -> Router {
+    Router::new()
+        .route("/ingest", post(ingest))
+        .route("/pyroscope/ingest", post(ingest))
+        .route(&format!("/{PUSH_ROUTE}"), post(pushed))
+        .with_state(Arc::new(handlers))
+}
+
+async fn ingest(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
+    let taken = handlers.take_upload(request).await;
+    handlers.metrics.request("ingest", status_of(&taken));
+    match taken {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(error) => refusal(&error),
+    }
+}
+
+async fn pushed(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
+    let taken = handlers.take_push(request).await;
+    handlers.metrics.request("push", status_of(&taken));
+    match taken {
+        Ok(codec) => {
+            let body = connect::encode(codec, &PushResponse {});
+            ([(CONTENT_TYPE, codec.content_type())], body).into_response()
+        }
+        Err(error) => refusal(&error),
+    }
+}
+
+impl Handlers {
+    async fn take_upload(&self, request: Request<Body>) -> Result<(), ConnectError> {
+        let (parts, body) = request.into_parts();
+        let ask = Ask::read(parts.uri.query().unwrap_or_default(), &parts.headers, now_nanos())?;
+        let head_length = ask.head.len();
+        let (pprof, _held) = self.intake.read(&parts.headers, body, ask.head).await?.split();
+        self.metrics.came(1, pprof.len() - head_length);
+        let profile = RawProfile {
+            labels: ask.labels,
+            id: "".into(),
+            pprof,
+        };
+        match SinkError::joined(self.forward(vec![profile]).await?) {
+            None => Ok(()),
+            Some(error) => Err(error.into()),
+        }
+    }
+
+    async fn take_push(&self, request: Request<Body>) -> Result<connect::Codec, ConnectError> {
+        let (parts, body) = request.into_parts();
+        let body = self.intake.read(&parts.headers, body, Vec::new()).await?;
+        let (push, _held) = push::read(&self.intake, &parts.headers, body).await?;
+        let bytes = push.profiles.iter().map(|profile| profile.pprof.len()).sum();
+        self.metrics.came(push.profiles.len(), bytes);
+        let errors = if push.profiles.is_empty() {
+            Vec::new()
+        } else {
+            self.forward(push.profiles).await?
+        };
+        push.outcome.finish(errors)?;
+        Ok(push.codec)
+    }
+
+    /// Hands profiles to the receivers. A client that has waited too long is asked to send again: the profile may then
+    /// be there twice, which is better than not at all.
+    async fn forward(&self, profiles: Vec<RawProfile>) -> Result<Vec<RefusedProfile>, ConnectError> {
+        let forwarded = self.fanout.append(profiles);
+        if self.answer_within.is_zero() {
+            return Ok(forwarded.await);
+        }
+        tokio::time::timeout(self.answer_within, forwarded).await.map_err(|_| {
+            let seconds = self.answer_within.as_secs();
+            let message = format!("the receivers did not take the profiles within {seconds} s, try again");
+            ConnectError::new(Code::Unavailable, message)
+        })
+    }
+}
+
+fn status_of<T>(taken: &Result<T, ConnectError>) -> u16 {
+    taken
+        .as_ref()
+        .map_or_else(|error| error.status, |_| StatusCode::OK.as_u16())
+}
+
+fn refusal(error: &ConnectError) -> Response {
+    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    tracing::debug!(status = error.status, error = %error, "profiles refused");
+    let mut response = (status, error.to_json()).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if matches!(error.code, Code::Unavailable | Code::ResourceExhausted) {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
+    }
+    response
+}
+
+fn now_nanos() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}

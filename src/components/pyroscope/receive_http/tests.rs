@@ -1,0 +1,363 @@
+//! The component from outside: requests over a socket, profiles at a sink.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use parking_lot::Mutex;
+use prost::Message as _;
+
+use crate::base::BoxFuture;
+use crate::components::common::testing::{Body, Collector, Recorder, Running, eventually, receivers};
+use crate::components::pyroscope::receive_http::DEFINITION;
+use crate::components::pyroscope::receive_http::arguments::ReceiveArguments;
+use crate::lang::value::{Number, Value};
+use crate::pipeline::component::HealthState;
+use crate::profile::sink::Receiver;
+use crate::profile::upload::Upload;
+use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+use crate::wire::client::{ClientOptions, HttpClient, Pem};
+use crate::wire::connect::{Codec, encode};
+use crate::wire::proto::push::PushRequest;
+use crate::wire::push::to_request;
+
+const PUSH: &str = "push.v1.PusherService/Push";
+const PPROF: &[u8] = &[0x0a, 4, 8, 1, 16, 2];
+
+/// Refuses everything, with what it was told to.
+struct Refusing(Mutex<SinkErrorKind>);
+
+impl ProfileSink for Refusing {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
+        let error = SinkError::new(*self.0.lock(), "told to");
+        Box::pin(async move { error.for_all(profiles.len()) })
+    }
+}
+
+/// A component on a free port.
+struct Port {
+    recorder: Recorder,
+    running: Running<ReceiveArguments>,
+    body: Body,
+}
+
+impl Port {
+    async fn open(sink: Receiver) -> Self {
+        Self::with(sink, http(), Body::new()).await
+    }
+
+    async fn with(sink: Receiver, http: Body, rest: Body) -> Self {
+        let recorder = Recorder::new("pyroscope.receive_http.test", Path::new("/nonexistent"));
+        let body = rest.with("forward_to", receivers([sink])).block("http", http);
+        let running = Running::start(&DEFINITION, &recorder, &body);
+        eventually("the port", || recorder.health().0 == HealthState::Healthy).await;
+        Self {
+            recorder,
+            running,
+            body,
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        let health = self.recorder.health().1;
+        let (_, address) = health.split_once("listening on ").unwrap();
+        format!("http://{address}/{path}")
+    }
+
+    async fn post(&self, path: &str, content_type: &str, body: impl Into<Bytes>) -> (StatusCode, String) {
+        let request = client().post(self.url(path)).header("content-type", content_type);
+        let response = request.body(body.into()).send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
+    }
+}
+
+fn http() -> Body {
+    Body::new()
+        .text("listen_address", "127.0.0.1")
+        .with("listen_port", Value::Number(Number::Int(0)))
+}
+
+fn client() -> reqwest::Client {
+    let options = ClientOptions::new("test".into());
+    HttpClient::new(&options).unwrap().client().clone()
+}
+
+fn request(name: &str) -> PushRequest {
+    to_request(&[RawProfile {
+        labels: Labels::from_pairs([("__name__", name), ("zone", "eu")]),
+        id: "7b1d".into(),
+        pprof: Bytes::from_static(PPROF),
+    }])
+}
+
+#[tokio::test]
+async fn an_upload_of_any_format_goes_on_as_it_came() {
+    let sink = Arc::new(Collector::default());
+    let port = Port::open(sink.clone()).await;
+    for (format, content_type, body) in [
+        ("pprof", "multipart/form-data; boundary=x", &b"--x\r\nbroken"[..]),
+        ("jfr", "application/octet-stream", b"FLR\0"),
+        ("speedscope", "application/json", b"{}"),
+        ("tree", "binary/octet-stream+tree", b"\x01a\x02\0"),
+        ("of-tomorrow", "", b""),
+    ] {
+        let path =
+            format!("ingest?format={format}&name=shop.cpu%7Bzone%3Deu%7D&from=1&until=2&spyName=gospy&sampleRate=97");
+        assert_eq!(
+            port.post(&path, content_type, body).await,
+            (StatusCode::OK, String::new())
+        );
+        let profile = sink.profiles().pop().unwrap();
+        let expected = r#"{__name__="shop.cpu", service_name="shop.cpu", zone="eu"}"#;
+        assert_eq!(profile.labels.to_string(), expected);
+        let upload = Upload::read(&profile.pprof).unwrap();
+        assert_eq!(upload.body, body);
+        assert_eq!(&*upload.content_type, content_type);
+        assert_eq!(
+            &*upload.query,
+            format!("format={format}&from=1&until=2&spyName=gospy&sampleRate=97")
+        );
+    }
+    port.running.stop().await;
+}
+
+#[tokio::test]
+async fn a_push_in_either_form_and_compressed_becomes_profiles() {
+    let sink = Arc::new(Collector::default());
+    let port = Port::open(sink.clone()).await;
+    let (proto, json) = (
+        encode(Codec::Proto, &request("cpu")),
+        encode(Codec::Json, &request("cpu")),
+    );
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&proto).unwrap();
+    let gzip: Bytes = gzip.finish().unwrap().into();
+    for (content_type, encoding, body, answer) in [
+        ("application/proto", "identity", proto, ""),
+        ("application/proto", "gzip", gzip, ""),
+        ("application/json", "identity", json, "{}"),
+    ] {
+        let request = client()
+            .post(port.url(PUSH))
+            .header("content-type", content_type)
+            .header("content-encoding", encoding);
+        let response = request.body(body).send().await.unwrap();
+        assert_eq!(
+            (response.status(), &response.text().await.unwrap()[..]),
+            (StatusCode::OK, answer)
+        );
+        let profile = sink.profiles().pop().unwrap();
+        let expected = r#"{__name__="cpu", service_name="cpu", zone="eu"}"#;
+        assert_eq!((profile.labels.to_string().as_str(), &*profile.id), (expected, "7b1d"));
+        assert_eq!(profile.pprof, PPROF);
+    }
+    assert_eq!(sink.profiles().len(), 3);
+    port.running.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_receivers_say_becomes_a_status_that_tells_whether_to_try_again() {
+    let sink = Arc::new(Refusing(Mutex::new(SinkErrorKind::Internal)));
+    let port = Port::open(sink.clone()).await;
+    for (kind, status, retry) in [
+        (SinkErrorKind::Invalid, 400, None),
+        (SinkErrorKind::TooLarge, 413, None),
+        (SinkErrorKind::LimitExceeded, 429, Some("1")),
+        (SinkErrorKind::Unavailable, 503, Some("1")),
+        (SinkErrorKind::Internal, 500, None),
+    ] {
+        *sink.0.lock() = kind;
+        let push = client()
+            .post(port.url(PUSH))
+            .header("content-type", "application/proto");
+        let ingest = client().post(port.url("ingest?name=shop"));
+        for request in [push.body(request("cpu").encode_to_vec()), ingest.body("a;b 1")] {
+            let response = request.send().await.unwrap();
+            let after = response
+                .headers()
+                .get("retry-after")
+                .map(|value| value.to_str().unwrap());
+            assert_eq!((response.status().as_u16(), after), (status, retry));
+            assert!(response.text().await.unwrap().contains("told to"));
+        }
+    }
+    let metrics = port.recorder.context.metrics.encode();
+    assert!(
+        metrics.contains("pyroscope_receive_http_requests_total{route=\"push\",status=\"429\"} 1"),
+        "{metrics}"
+    );
+    port.running.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_refused_with_its_reason_and_forwards_nothing() {
+    let sink = Arc::new(Collector::default());
+    let port = Port::open(sink.clone()).await;
+    let hidden = {
+        let mut request = request("cpu");
+        request.series[0].samples[0].raw_profile = Upload::head("", "", "").into();
+        request.encode_to_vec()
+    };
+    for (path, content_type, body, status, reason) in [
+        ("ingest?format=jfr", "", vec![], 400, "name: service name is required"),
+        ("ingest?name=a&from=soon", "", vec![], 400, "from: `soon` is not a time"),
+        (
+            PUSH,
+            "text/plain",
+            vec![],
+            415,
+            "content type `text/plain` is not supported",
+        ),
+        (PUSH, "application/proto", vec![], 400, "no profiles received"),
+        (PUSH, "application/proto", vec![0xff], 400, "protobuf"),
+        (PUSH, "application/proto", hidden, 400, "is not pprof"),
+        ("elsewhere", "", vec![], 404, ""),
+    ] {
+        let (answered, text) = port.post(path, content_type, body).await;
+        assert_eq!(answered.as_u16(), status, "{path}: {text}");
+        assert!(text.contains(reason), "{text}");
+    }
+    assert!(sink.profiles().is_empty());
+    port.running.stop().await;
+}
+
+#[tokio::test]
+async fn bodies_have_a_bound_each_and_one_together() {
+    let sink = Arc::new(Collector::default());
+    let limits = Body::new()
+        .text("max_body_bytes", "64KiB")
+        .text("max_bytes_in_flight", "100KiB");
+    let port = Port::with(sink.clone(), http(), Body::new().block("limits", limits)).await;
+    let small = || vec![b'a'; 60 << 10];
+    assert_eq!(port.post("ingest?name=a", "", small()).await.0, StatusCode::OK);
+    let (status, text) = port.post("ingest?name=a", "", vec![b'a'; 65 << 10]).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(text.contains("the limit is 65536 bytes"), "{text}");
+    // Packed: 10 MiB of one letter.
+    let packed = client()
+        .post(port.url(PUSH))
+        .header("content-type", "application/proto")
+        .header("content-encoding", "gzip");
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    bomb.write_all(&vec![b'a'; 10 << 20]).unwrap();
+    let response = packed.body(bomb.finish().unwrap()).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+
+    // A body that has begun and does not end holds its share.
+    let (first, rest) = futures::channel::mpsc::unbounded::<Result<Vec<u8>, std::io::Error>>();
+    first.unbounded_send(Ok(small())).unwrap();
+    let slow = client()
+        .post(port.url("ingest?name=slow"))
+        .body(reqwest::Body::wrap_stream(rest));
+    let slow = tokio::spawn(slow.send());
+    let mut busy = None;
+    while busy.is_none() {
+        let response = client()
+            .post(port.url("ingest?name=a"))
+            .body(small())
+            .send()
+            .await
+            .unwrap();
+        busy = Some(response).filter(|response| response.status() == StatusCode::SERVICE_UNAVAILABLE);
+    }
+    let busy = busy.unwrap();
+    assert_eq!(busy.headers()["retry-after"], "1");
+    let text = busy.text().await.unwrap();
+    assert!(text.contains("of 102400 bytes"), "{text}");
+    drop(first);
+    assert_eq!(slow.await.unwrap().unwrap().status(), StatusCode::OK);
+    assert_eq!(port.post("ingest?name=a", "", small()).await.0, StatusCode::OK);
+    port.running.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_in_time_is_given_up() {
+    let port = Port::with(
+        Arc::new(Collector::default()),
+        http().text("server_read_timeout", "50ms"),
+        Body::new(),
+    )
+    .await;
+    let (_first, rest) = futures::channel::mpsc::unbounded::<Result<Vec<u8>, std::io::Error>>();
+    let slow = client()
+        .post(port.url("ingest?name=slow"))
+        .body(reqwest::Body::wrap_stream(rest));
+    assert_eq!(slow.send().await.unwrap().status(), StatusCode::REQUEST_TIMEOUT);
+    port.running.stop().await;
+}
+
+#[tokio::test]
+async fn an_update_keeps_the_port_or_changes_it_and_a_bad_one_changes_nothing() {
+    let sink = Arc::new(Collector::default());
+    let port = Port::open(sink.clone()).await;
+    let before = port.url("");
+    let limits = Body::new().text("max_body_bytes", "64KiB");
+    let smaller = port.body.clone().block("limits", limits);
+    port.running.component.update(smaller.arguments(&DEFINITION)).unwrap();
+    let large = || port.post("ingest?name=a", "", vec![0; 70 << 10]);
+    while large().await.0 != StatusCode::PAYLOAD_TOO_LARGE {}
+    assert_eq!(port.url(""), before);
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let number = i64::from(taken.local_addr().unwrap().port());
+    let elsewhere = |number: i64| {
+        let http = http().with("listen_port", Value::Number(Number::Int(number)));
+        let forward_to = receivers([sink.clone() as _]);
+        Body::new()
+            .with("forward_to", forward_to)
+            .block("http", http)
+            .arguments(&DEFINITION)
+    };
+    let error = port.running.component.update(elsewhere(number)).unwrap_err();
+    assert!(error.0.contains("another program uses the port"), "{error}");
+    assert_eq!(port.post("ingest?name=a", "", "").await.0, StatusCode::OK);
+
+    drop(taken);
+    port.running.component.update(elsewhere(number)).unwrap();
+    eventually("the other port", || port.url("").contains(&number.to_string())).await;
+    assert_eq!(port.post("ingest?name=a", "", "").await.0, StatusCode::OK);
+    let closed = || std::net::TcpStream::connect(before.trim_start_matches("http://").trim_end_matches('/')).is_err();
+    eventually("the first port to be closed", closed).await;
+    port.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_port_has_tls_where_it_is_configured() {
+    let tls = Body::new()
+        .text("cert_pem", include_str!("../../../wire/client/testdata/server.pem"))
+        .with(
+            "key_pem",
+            Value::Secret(include_str!("../../../wire/client/testdata/server.key").into()),
+        );
+    let port = Port::with(Arc::new(Collector::default()), http().block("tls", tls), Body::new()).await;
+    let mut options = ClientOptions::new("test".into());
+    options.tls.ca = Some(Pem::Text(include_str!("../../../wire/client/testdata/ca.pem").into()));
+    options.tls.server_name = Some("server.test".into());
+    let secure = HttpClient::new(&options).unwrap();
+    let url = port.url("ingest?name=a").replace("http://", "https://");
+    let response = secure.client().post(url).body("a;b 1").send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(client().post(port.url("ingest?name=a")).send().await.is_err());
+    port.running.stop().await;
+}
+
+#[test]
+fn limits_that_let_nothing_pass_are_refused() {
+    let read = |body: &str, all: &str| {
+        let limits = Body::new()
+            .text("max_body_bytes", body)
+            .text("max_bytes_in_flight", all);
+        let body = Body::new().with("forward_to", receivers([])).block("limits", limits);
+        body.read(&DEFINITION).map(drop).unwrap_err()
+    };
+    assert_eq!(
+        read("1KiB", "1MiB"),
+        "limits.max_body_bytes: max_body_bytes must be at least 64KiB"
+    );
+    assert_eq!(
+        read("2MiB", "1MiB"),
+        "limits.max_bytes_in_flight: max_bytes_in_flight must not be less than max_body_bytes"
+    );
+}

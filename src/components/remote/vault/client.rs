@@ -1,0 +1,177 @@
+//! Requests to a Vault server: what is asked, with which token, and what is tried again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Method};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::components::remote::vault::arguments::VaultArguments;
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::{BodyError, ClientOptions, HttpClient, error_chain, read_body};
+
+const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
+const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
+
+/// Largest answer, in bytes: a secret has at most a megabyte.
+const MAX_ANSWER: usize = 4 << 20;
+
+/// A Vault server, and how it is asked.
+pub(super) struct Vault {
+    client: HttpClient,
+    server: Url,
+    namespace: Option<Arc<str>>,
+    timeout: Duration,
+    retries: u32,
+    /// Shortest and longest wait before a request is sent again.
+    waits: (Duration, Duration),
+}
+
+/// What is asked. Holds secrets and is therefore never printed.
+pub(super) struct Ask<'a> {
+    /// Path of the request, below `/v1/`.
+    pub(super) path: &'a str,
+    /// The token to show; empty for a login.
+    pub(super) token: &'a str,
+    /// Sent by POST when it is there; otherwise the request is a GET.
+    pub(super) body: Option<Value>,
+    /// A namespace instead of the configured one.
+    pub(super) namespace: Option<&'a str>,
+}
+
+/// An answer of Vault, as far as it is used.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Answer {
+    /// The secret, or what is around it.
+    pub(super) data: Option<Map<String, Value>>,
+    /// What a login or a renewal gives.
+    pub(super) auth: Option<Auth>,
+    /// Seconds that the secret may be used; 0 is for ever.
+    pub(super) lease_duration: u64,
+}
+
+/// A token as Vault gives it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Auth {
+    /// The token itself, which is a secret.
+    pub(super) client_token: String,
+    /// Seconds that the token may be used; 0 is for ever.
+    pub(super) lease_duration: u64,
+    /// Whether it may be renewed.
+    pub(super) renewable: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Refusal {
+    errors: Vec<String>,
+}
+
+/// Why a request failed, and whether it may pass later.
+struct Failed {
+    reason: String,
+    is_retryable: bool,
+}
+
+impl Vault {
+    /// The server that the arguments name. Asks nobody.
+    pub(super) fn new(arguments: &VaultArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
+        let options = &arguments.client_options;
+        let client = HttpClient::new(&ClientOptions::new(user_agent.clone()));
+        Ok(Self {
+            client: client.map_err(|error| ComponentError(error.to_string()))?,
+            server: arguments.server.url().clone(),
+            namespace: arguments.namespace.clone(),
+            timeout: options.timeout.get(),
+            retries: u32::try_from(options.max_retries.get()).unwrap_or(u32::MAX),
+            waits: (
+                options.min_retry_wait,
+                options.max_retry_wait.max(options.min_retry_wait),
+            ),
+        })
+    }
+
+    /// Asks, again where that may help. An error names the path and never what was sent.
+    pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, String> {
+        let mut wait = self.waits.0;
+        for attempt in 0.. {
+            let asked = tokio::time::timeout(self.timeout, self.once(&ask)).await;
+            let failed = match asked {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(failed)) => failed,
+                Err(_) => Failed {
+                    reason: format!("no answer in {} s", self.timeout.as_secs()),
+                    is_retryable: true,
+                },
+            };
+            if !failed.is_retryable || attempt >= self.retries {
+                return Err(format!(
+                    "cannot ask {} for {}: {}",
+                    self.server, ask.path, failed.reason
+                ));
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(self.waits.1);
+        }
+        Err("nothing was asked".to_owned())
+    }
+
+    async fn once(&self, ask: &Ask<'_>) -> Result<Answer, Failed> {
+        let lost = |error: reqwest::Error| Failed {
+            reason: error_chain(&error.without_url()),
+            is_retryable: true,
+        };
+        let mut url = self.server.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty()
+                .push("v1")
+                .extend(ask.path.split('/').filter(|part| !part.is_empty()));
+        }
+        let method = if ask.body.is_some() { Method::POST } else { Method::GET };
+        let mut request = self.client.client().request(method, url);
+        let headers = [
+            (TOKEN, Some(ask.token)),
+            (NAMESPACE, ask.namespace.or(self.namespace.as_deref())),
+        ];
+        for (name, value) in headers {
+            let Some(value) = value.filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            let mut value = HeaderValue::from_str(value).map_err(|_| Failed {
+                reason: format!("the value of {name} cannot stand in a header"),
+                is_retryable: false,
+            })?;
+            value.set_sensitive(true);
+            request = request.header(name, value);
+        }
+        if let Some(body) = &ask.body {
+            request = request.body(body.to_string());
+        }
+        let response = request.send().await.map_err(lost)?;
+        let status = response.status();
+        let body = read_body(response, MAX_ANSWER).await.map_err(|error| Failed {
+            is_retryable: matches!(error, BodyError::Lost(_)),
+            reason: error.to_string(),
+        })?;
+        if status.is_success() {
+            return serde_json::from_slice(&body).map_err(|error| Failed {
+                reason: format!("the answer is wrong at line {} column {}", error.line(), error.column()),
+                is_retryable: false,
+            });
+        }
+        let refusal: Refusal = serde_json::from_slice(&body).unwrap_or_default();
+        let reasons = refusal
+            .errors
+            .iter()
+            .map(|error| error.split_whitespace().collect::<Vec<_>>().join(" "));
+        let reasons: Vec<String> = reasons.collect();
+        Err(Failed {
+            reason: format!("the server answered {status}: {}", reasons.join("; ")),
+            is_retryable: status.is_server_error() || status == http::StatusCode::TOO_MANY_REQUESTS,
+        })
+    }
+}

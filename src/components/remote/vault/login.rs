@@ -1,0 +1,99 @@
+//! How each method logs in to Vault: the path of its request, and what is sent.
+//!
+//! In: the arguments. Out: a request, or the token that is configured. Files are read each time.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::components::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
+use crate::components::remote::vault::client::{Ask, Vault};
+
+/// A way in. Holds secrets and is therefore never printed.
+pub(super) enum Way {
+    /// This token, which is not ours to renew.
+    Token(String),
+    /// A login, which gives a token.
+    Login(Login),
+}
+
+/// A request that logs in.
+pub(super) struct Login {
+    /// Path of the request, below `/v1/`.
+    pub(super) path: String,
+    /// The body of the request.
+    pub(super) body: Value,
+    /// A namespace instead of the configured one.
+    pub(super) namespace: Option<String>,
+}
+
+/// The way in that the arguments name. `unwrapped` holds the secret of a role that came wrapped, which can be asked for
+/// once only.
+pub(super) async fn way(
+    arguments: &VaultArguments,
+    vault: &Vault,
+    unwrapped: &mut Option<String>,
+) -> Result<Way, String> {
+    let login = |mount: &str, path: &str, body: Value| {
+        let (path, namespace) = (format!("auth/{mount}/{path}"), None);
+        Ok(Way::Login(Login { path, body, namespace }))
+    };
+    if let Some(given) = &arguments.token {
+        return Ok(Way::Token(given.token.0.to_string()));
+    }
+    if let Some(role) = &arguments.approle {
+        let secret = secret_id(role, vault, unwrapped).await?;
+        let body = json!({ "role_id": &*role.role_id, "secret_id": secret });
+        return login(&role.mount_path, "login", body);
+    }
+    if let Some(role) = &arguments.kubernetes {
+        let file = &*role.service_account_file;
+        let token = tokio::fs::read_to_string(file).await;
+        let token = token.map_err(|error| format!("auth.kubernetes: cannot read {file}: {error}"))?;
+        return login(
+            &role.mount_path,
+            "login",
+            json!({ "role": &*role.role, "jwt": token.trim() }),
+        );
+    }
+    if let Some(user) = arguments.userpass.as_ref().or(arguments.ldap.as_ref()) {
+        let UserPassword {
+            mount_path,
+            password,
+            username,
+        } = user;
+        return login(
+            mount_path,
+            &format!("login/{username}"),
+            json!({ "password": &*password.0 }),
+        );
+    }
+    if let Some(custom) = &arguments.custom {
+        let data: BTreeMap<&str, &str> = custom.data.iter().map(|(name, value)| (&**name, &*value.0)).collect();
+        return Ok(Way::Login(Login {
+            path: custom.path.to_string(),
+            body: json!(data),
+            namespace: custom.namespace.as_deref().map(str::to_owned),
+        }));
+    }
+    Err("none of the auth blocks can be used".to_owned())
+}
+
+async fn secret_id(role: &AppRole, vault: &Vault, unwrapped: &mut Option<String>) -> Result<String, String> {
+    if !role.wrapping_token {
+        return Ok(role.secret.0.to_string());
+    }
+    if let Some(known) = unwrapped {
+        return Ok(known.clone());
+    }
+    let ask = Ask {
+        path: "sys/wrapping/unwrap",
+        token: &role.secret.0,
+        body: Some(json!({})),
+        namespace: None,
+    };
+    let data = vault.ask(ask).await?.data.unwrap_or_default();
+    let secret = data.get("secret_id").and_then(Value::as_str);
+    let secret = secret.ok_or("auth.approle: the wrapping token holds no secret_id")?;
+    Ok(unwrapped.insert(secret.to_owned()).clone())
+}

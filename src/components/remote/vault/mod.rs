@@ -1,0 +1,248 @@
+//! `remote.vault`: a secret of a HashiCorp Vault, or of a server that speaks like one.
+//!
+//! In: where the secret is and how to log in. Out: the export `data`, whose values are secrets. `login` knows the
+//! methods, `secret` the stores, `client` the requests. Tokens are renewed before they end, else made anew; a secret
+//! that cannot be read later leaves the last one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use serde_json::{Value as Json, json};
+
+use crate::components::common::source::{self, Exports, Fetch};
+use crate::lang::schema::{Attribute, Kind};
+use crate::lang::value::Value;
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use crate::telemetry::metrics::Scope;
+
+mod arguments;
+mod client;
+mod login;
+mod secret;
+#[cfg(test)]
+mod tests;
+
+use arguments::VaultArguments;
+use client::{Ask, Auth, Vault};
+use login::Way;
+
+/// Time to the next attempt after one that failed, when the configuration names none.
+const TRY_AGAIN: Duration = Duration::from_secs(60);
+/// Shortest time between two reads because of a lease.
+const SHORTEST_LEASE: Duration = Duration::from_secs(1);
+
+/// The definition of `remote.vault`.
+pub(crate) const DEFINITION: Definition<VaultArguments> = Definition {
+    name: "remote.vault",
+    stability: Stability::GenerallyAvailable,
+    exports: &[Attribute::required(
+        "data",
+        Kind::Map(&Kind::Secret),
+        "The values of the secret by key.",
+    )],
+    metrics: |scope| drop(VaultMetrics::new(scope)),
+    build: Some(build),
+    doc: "`remote.vault` reads a secret from a Vault server and keeps it fresh.",
+};
+
+/// Counters with Alloy's names.
+#[derive(Clone, Default)]
+struct VaultMetrics {
+    logins: Counter,
+    renewals: Counter,
+    reads: Counter,
+}
+
+struct Remote {
+    id: Arc<str>,
+    arguments: VaultArguments,
+    vault: Vault,
+    metrics: VaultMetrics,
+    session: tokio::sync::Mutex<Session>,
+    /// Time to the next read; nothing when the secret cannot change.
+    next: Mutex<Option<Duration>>,
+}
+
+/// What is known from one read to the next.
+#[derive(Default)]
+struct Session {
+    token: Option<Token>,
+    /// The secret of a role that came wrapped.
+    unwrapped: Option<String>,
+}
+
+struct Token {
+    text: String,
+    /// When to renew it; nothing for one that does not end.
+    renew: Option<Instant>,
+    renewable: bool,
+}
+
+impl VaultMetrics {
+    fn new(scope: &Scope) -> Self {
+        let metrics = Self::default();
+        for (name, help, counter) in [
+            ("remote_vault_auth", "Logins", &metrics.logins),
+            (
+                "remote_vault_auth_lease_renewal",
+                "Renewals of the token",
+                &metrics.renewals,
+            ),
+            ("remote_vault_secret_reads", "Reads of the secret", &metrics.reads),
+        ] {
+            scope.register(name, help, counter.clone());
+        }
+        metrics
+    }
+}
+
+fn build(
+    context: Context,
+    arguments: Arc<VaultArguments>,
+) -> Result<Arc<dyn Component<VaultArguments>>, ComponentError> {
+    let metrics = VaultMetrics::new(&context.metrics);
+    source::build(context, &*arguments, move |context, arguments: &VaultArguments| {
+        if let Some(cloud) = arguments.cloud() {
+            return Err(ComponentError(format!(
+                "{cloud} cannot be used yet: log in by auth.kubernetes, auth.approle or auth.custom"
+            )));
+        }
+        Ok(Remote {
+            id: context.id.clone(),
+            vault: Vault::new(arguments, &context.user_agent)?,
+            arguments: arguments.clone(),
+            metrics: metrics.clone(),
+            session: tokio::sync::Mutex::default(),
+            next: Mutex::new(Some(TRY_AGAIN)),
+        })
+    })
+}
+
+impl Remote {
+    async fn read(&self) -> Result<Exports, String> {
+        let mut session = self.session.lock().await;
+        let is_old = self.token(&mut session).await?;
+        let mut read = self.read_with(&session).await;
+        if read.is_err() && is_old {
+            // The token may have been revoked: once more with a new one.
+            session.token = None;
+            self.token(&mut session).await?;
+            read = self.read_with(&session).await;
+        }
+        let read = read?;
+        self.metrics.reads.inc();
+        let token = session.token.as_ref().and_then(|token| token.renew);
+        let lease = Some(read.lease_seconds).filter(|seconds| *seconds > 0).map(two_thirds);
+        let waits = [
+            Some(self.arguments.reread_frequency).filter(|wait| !wait.is_zero()),
+            lease,
+            token.map(|renew| renew.saturating_duration_since(Instant::now()).max(SHORTEST_LEASE)),
+        ];
+        *self.next.lock() = waits.into_iter().flatten().min();
+        Ok(self.exports(read.data))
+    }
+
+    async fn read_with(&self, session: &Session) -> Result<secret::Secret, String> {
+        let token = session.token.as_ref().map_or("", |token| &token.text);
+        secret::read(&self.arguments, &self.vault, token).await
+    }
+
+    /// Sees to it that there is a token that is good for some time. True for one that was there before.
+    async fn token(&self, session: &mut Session) -> Result<bool, String> {
+        if let Some(token) = &session.token {
+            let is_due = token.renew.is_some_and(|renew| renew <= Instant::now());
+            if !is_due {
+                return Ok(true);
+            }
+            if token.renewable
+                && let Ok(renewed) = self.renew(&token.text).await
+            {
+                session.token = Some(renewed);
+                return Ok(true);
+            }
+        }
+        session.token = None;
+        let way = login::way(&self.arguments, &self.vault, &mut session.unwrapped).await?;
+        session.token = Some(match way {
+            Way::Token(text) => Token {
+                text,
+                renew: None,
+                renewable: false,
+            },
+            Way::Login(login) => {
+                let ask = Ask {
+                    path: &login.path,
+                    token: "",
+                    body: Some(login.body),
+                    namespace: login.namespace.as_deref(),
+                };
+                let token = Token::new(self.vault.ask(ask).await?.auth)?;
+                self.metrics.logins.inc();
+                token
+            }
+        });
+        Ok(false)
+    }
+
+    async fn renew(&self, token: &str) -> Result<Token, String> {
+        let ask = Ask {
+            path: "auth/token/renew-self",
+            token,
+            body: Some(json!({})),
+            namespace: None,
+        };
+        let renewed = Token::new(self.vault.ask(ask).await?.auth)?;
+        self.metrics.renewals.inc();
+        Ok(renewed)
+    }
+
+    /// The values that are text; others cannot be secrets of the language.
+    fn exports(&self, data: serde_json::Map<String, Json>) -> Exports {
+        let mut secrets = BTreeMap::new();
+        for (key, value) in data {
+            match value {
+                Json::String(text) => {
+                    secrets.insert(Arc::<str>::from(key), Value::Secret(text.into()));
+                }
+                _ => tracing::warn!(component = %self.id, key, "a value of the secret is no text and is left out"),
+            }
+        }
+        Exports::from([("data".into(), Value::object(secrets))])
+    }
+}
+
+impl Token {
+    fn new(auth: Option<Auth>) -> Result<Self, String> {
+        let auth = auth.filter(|auth| !auth.client_token.is_empty());
+        let auth = auth.ok_or("the server answered the login without a token")?;
+        let lease = Some(auth.lease_duration).filter(|seconds| *seconds > 0);
+        Ok(Self {
+            text: auth.client_token,
+            renew: lease.and_then(|seconds| Instant::now().checked_add(two_thirds(seconds))),
+            renewable: auth.renewable,
+        })
+    }
+}
+
+/// A lease is renewed when a third of it is left.
+fn two_thirds(seconds: u64) -> Duration {
+    (Duration::from_secs(seconds) * 2 / 3).max(SHORTEST_LEASE)
+}
+
+impl Fetch for Remote {
+    fn fetch(&self) -> Result<Exports, String> {
+        let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
+        *self.next.lock() = Some(match self.arguments.reread_frequency {
+            Duration::ZERO => TRY_AGAIN,
+            wait => wait,
+        });
+        handle.block_on(self.read())
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        *self.next.lock()
+    }
+}

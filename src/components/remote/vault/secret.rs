@@ -1,0 +1,87 @@
+//! A secret of a key-value store of Vault, in either version of its API.
+
+use serde_json::{Map, Value};
+
+use crate::components::remote::vault::arguments::VaultArguments;
+use crate::components::remote::vault::client::{Ask, Vault};
+
+/// A secret that was read. Is never printed.
+pub(super) struct Secret {
+    /// Its values by their keys.
+    pub(super) data: Map<String, Value>,
+    /// Seconds after which it is to be read again; 0 is never.
+    pub(super) lease_seconds: u64,
+}
+
+/// Which of two APIs a store has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// Reads the secret that the arguments name.
+pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str) -> Result<Secret, String> {
+    let (mount, version) = store(arguments, vault, token).await;
+    let path = arguments.path.trim_matches('/');
+    let key = match &arguments.key {
+        Some(key) => key.trim_matches('/'),
+        None => path.strip_prefix(&mount).unwrap_or(path).trim_matches('/'),
+    };
+    let path = match version {
+        Version::One => format!("{mount}/{key}"),
+        Version::Two => format!("{mount}/data/{key}"),
+    };
+    let ask = Ask {
+        path: &path,
+        token,
+        body: None,
+        namespace: None,
+    };
+    let answer = vault.ask(ask).await?;
+    let mut data = answer.data.unwrap_or_default();
+    if version == Version::Two {
+        data = match data.remove("data") {
+            Some(Value::Object(inner)) => inner,
+            _ => {
+                return Err(format!(
+                    "{path} holds no secret: its version was deleted, or the store is another one"
+                ));
+            }
+        };
+    }
+    Ok(Secret {
+        data,
+        lease_seconds: answer.lease_duration,
+    })
+}
+
+/// Where the store is mounted, and its version. Who may not ask that gets version 2 at the first part of the path,
+/// which is what Alloy always takes.
+async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> (String, Version) {
+    let path = arguments.path.trim_matches('/');
+    let ask = Ask {
+        path: &format!("sys/internal/ui/mounts/{path}"),
+        token,
+        body: None,
+        namespace: None,
+    };
+    let first = || path.split('/').next().unwrap_or(path).to_owned();
+    match vault.ask(ask).await {
+        Ok(answer) => {
+            let data = answer.data.unwrap_or_default();
+            let mount = data
+                .get("path")
+                .and_then(Value::as_str)
+                .map(|path| path.trim_matches('/').to_owned());
+            let version = data.get("options").and_then(|options| options.get("version"));
+            let version = match version.and_then(Value::as_str) {
+                Some("2") => Version::Two,
+                _ => Version::One,
+            };
+            (mount.unwrap_or_else(first), version)
+        }
+        Err(_) if arguments.key.is_some() => (path.to_owned(), Version::Two),
+        Err(_) => (first(), Version::Two),
+    }
+}

@@ -1,0 +1,325 @@
+//! The component from outside: a server of ours that speaks as Vault's documentation says.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, Method, StatusCode, Uri};
+use parking_lot::Mutex;
+use serde_json::{Value as Json, json};
+
+use crate::components::common::testing::{Body, Recorder, Running, Server, eventually, serve};
+use crate::components::remote::vault::DEFINITION;
+use crate::components::remote::vault::arguments::VaultArguments;
+use crate::lang::value::{Number, Value};
+use crate::pipeline::component::HealthState;
+
+/// A Vault with two stores and all methods of login at their usual paths.
+struct Vault {
+    secret: Mutex<String>,
+    logins: AtomicUsize,
+    renewals: AtomicUsize,
+    unwraps: AtomicUsize,
+    /// Seconds that a token is good for, and whether it may be renewed.
+    lease: Mutex<(u64, bool)>,
+    /// Requests to be answered with 500 before any other.
+    outages: AtomicUsize,
+    /// The token that is good now.
+    token: Mutex<String>,
+    asked: Mutex<Vec<(String, HeaderMap)>>,
+}
+
+impl Vault {
+    async fn start() -> (Arc<Self>, String, Server) {
+        let vault = Arc::new(Self {
+            secret: Mutex::new("hush".to_owned()),
+            logins: AtomicUsize::new(0),
+            renewals: AtomicUsize::new(0),
+            unwraps: AtomicUsize::new(0),
+            lease: Mutex::new((0, false)),
+            outages: AtomicUsize::new(0),
+            token: Mutex::new("root".to_owned()),
+            asked: Mutex::default(),
+        });
+        let router = Router::new().fallback(answer).with_state(vault.clone());
+        let (url, server) = serve(router).await;
+        (vault, url, server)
+    }
+
+    fn auth(&self) -> Response {
+        let (lease, renewable) = *self.lease.lock();
+        let token = self.token.lock().clone();
+        let auth = json!({ "client_token": token, "lease_duration": lease, "renewable": renewable });
+        json_of(json!({ "auth": auth }))
+    }
+
+    fn login(&self, is_right: bool) -> Response {
+        if !is_right {
+            return (StatusCode::BAD_REQUEST, r#"{"errors": ["invalid credentials"]}"#).into_response();
+        }
+        let number = self.logins.fetch_add(1, Ordering::SeqCst);
+        *self.token.lock() = format!("token-{number}");
+        self.auth()
+    }
+}
+
+fn json_of(value: Json) -> Response {
+    value.to_string().into_response()
+}
+
+async fn answer(
+    State(vault): State<Arc<Vault>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let path = uri.path().trim_start_matches("/v1/").to_owned();
+    vault.asked.lock().push((path.clone(), headers.clone()));
+    if vault.outages.load(Ordering::SeqCst) > 0 {
+        vault.outages.fetch_sub(1, Ordering::SeqCst);
+        return (StatusCode::INTERNAL_SERVER_ERROR, r#"{"errors": ["sealed"]}"#).into_response();
+    }
+    let sent: Json = serde_json::from_slice(&body).unwrap_or_default();
+    let given = headers
+        .get("x-vault-token")
+        .and_then(|token| token.to_str().ok())
+        .unwrap_or_default();
+    if method == Method::POST {
+        match path.as_str() {
+            "auth/approle/login" => return vault.login(sent == json!({"role_id": "r", "secret_id": "s"})),
+            "auth/k8s/login" => return vault.login(sent == json!({"role": "r", "jwt": "account-token"})),
+            "auth/userpass/login/u" | "auth/ldap/login/u" => return vault.login(sent == json!({"password": "p"})),
+            "auth/jwt/login" => {
+                return vault.login(sent == json!({"jwt": "j"}) && headers["x-vault-namespace"] == "inner");
+            }
+            "sys/wrapping/unwrap" => {
+                // A wrapping token is good for one use.
+                let is_first = vault.unwraps.fetch_add(1, Ordering::SeqCst) == 0;
+                if given == "wrapped" && is_first {
+                    return json_of(json!({ "data": { "secret_id": "s" } }));
+                }
+                return StatusCode::BAD_REQUEST.into_response();
+            }
+            _ => {}
+        }
+    }
+    if given != *vault.token.lock() {
+        return (StatusCode::FORBIDDEN, r#"{"errors": ["permission denied"]}"#).into_response();
+    }
+    let secret = vault.secret.lock().clone();
+    match path.as_str() {
+        "auth/token/renew-self" => {
+            vault.renewals.fetch_add(1, Ordering::SeqCst);
+            vault.auth()
+        }
+        "sys/internal/ui/mounts/secret/app" => {
+            json_of(json!({ "data": { "path": "secret/", "options": { "version": "2" } } }))
+        }
+        "sys/internal/ui/mounts/old/app" => json_of(json!({ "data": { "path": "old/", "options": null } })),
+        "secret/data/app" | "deep/store/data/app/key" => {
+            let inner = json!({ "password": secret, "number": 7 });
+            json_of(json!({ "data": { "data": inner, "metadata": {} } }))
+        }
+        "old/app" => json_of(json!({ "data": { "password": secret }, "lease_duration": 2_764_800 })),
+        _ => (StatusCode::NOT_FOUND, r#"{"errors": []}"#).into_response(),
+    }
+}
+
+fn body(url: &str, path: &str) -> Body {
+    let options = Body::new().text("min_retry_wait", "1ms").text("max_retry_wait", "2ms");
+    Body::new()
+        .text("server", url)
+        .text("path", path)
+        .block("client_options", options)
+}
+
+fn token(url: &str, path: &str) -> Body {
+    let token = Body::new().with("token", Value::Secret("root".into()));
+    body(url, path).block("auth.token", token)
+}
+
+fn recorder() -> Recorder {
+    Recorder::new("remote.vault.test", Path::new("/nonexistent"))
+}
+
+/// Builds where it may block, as the engine does.
+async fn start(recorder: &Recorder, body: Body) -> Result<Running<VaultArguments>, String> {
+    let (recorder, handle) = (recorder.clone(), tokio::runtime::Handle::current());
+    let started = tokio::task::spawn_blocking(move || {
+        let _runtime = handle.enter();
+        Running::start_or(&DEFINITION, &recorder, &body)
+    });
+    started.await.unwrap().map_err(|error| error.0)
+}
+
+fn password(recorder: &Recorder) -> Option<String> {
+    let Value::Object(data) = recorder.export("data") else {
+        return None;
+    };
+    match data.get("password") {
+        Some(Value::Secret(text)) => Some(text.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_read_from_either_version_of_a_store_and_stays_secret() {
+    let (vault, url, _server) = Vault::start().await;
+    for body in [
+        token(&url, "secret/app").text("namespace", "team"),
+        token(&url, "old/app"),
+        token(&url, "deep/store").text("key", "app/key"),
+    ] {
+        let recorder = recorder();
+        let running = start(&recorder, body).await.unwrap();
+        assert_eq!(password(&recorder).as_deref(), Some("hush"));
+        // What is no text is left out, and nothing shows the secret.
+        assert!(!format!("{:?}", recorder.export("data")).contains("hush"));
+        assert_eq!(recorder.health().0, HealthState::Healthy);
+        running.stop().await;
+    }
+    let first = vault.asked.lock()[0].1.clone();
+    assert_eq!(
+        (&first["x-vault-token"], &first["x-vault-namespace"]),
+        (&"root".parse().unwrap(), &"team".parse().unwrap())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_method_logs_in_as_vault_wants_it() {
+    let (vault, url, _server) = Vault::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let account = folder.path().join("token");
+    std::fs::write(&account, "account-token\n").unwrap();
+    let secret = |text: &str| Value::Secret(text.into());
+    let user = || Body::new().text("username", "u").with("password", secret("p"));
+    let role = |text: &str| Body::new().text("role_id", "r").with("secret", secret(text));
+    let cluster = Body::new()
+        .text("role", "r")
+        .text("mount_path", "k8s")
+        .text("service_account_file", account.to_str().unwrap());
+    let custom = Body::new()
+        .text("path", "auth/jwt/login")
+        .text("namespace", "inner")
+        .with("data", Value::object([("jwt", secret("j"))]));
+    for (number, (name, method)) in [
+        ("auth.approle", role("s")),
+        (
+            "auth.approle",
+            role("wrapped").with("wrapping_token", Value::Bool(true)),
+        ),
+        ("auth.kubernetes", cluster),
+        ("auth.userpass", user().text("mount_path", "userpass")),
+        ("auth.ldap", user().text("mount_path", "ldap")),
+        ("auth.custom", custom),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let recorder = recorder();
+        let running = start(&recorder, body(&url, "secret/app").block(name, method))
+            .await
+            .unwrap();
+        assert_eq!(password(&recorder).as_deref(), Some("hush"), "{name}");
+        assert_eq!(vault.logins.load(Ordering::SeqCst), number + 1);
+        running.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_followed_and_a_token_that_was_revoked_is_replaced() {
+    let (vault, url, _server) = Vault::start().await;
+    let recorder = recorder();
+    let role = Body::new()
+        .text("role_id", "r")
+        .with("secret", Value::Secret("s".into()));
+    let body = body(&url, "secret/app")
+        .text("reread_frequency", "10ms")
+        .block("auth.approle", role);
+    let running = start(&recorder, body).await.unwrap();
+    *vault.secret.lock() = "new".to_owned();
+    eventually("the change", || password(&recorder).as_deref() == Some("new")).await;
+    assert_eq!(vault.logins.load(Ordering::SeqCst), 1);
+    *vault.token.lock() = "another".to_owned();
+    *vault.secret.lock() = "newer".to_owned();
+    eventually("the change", || password(&recorder).as_deref() == Some("newer")).await;
+    assert!(vault.logins.load(Ordering::SeqCst) >= 2);
+    // Sealed for good: the last value stays, and health says why.
+    vault.outages.store(usize::MAX, Ordering::SeqCst);
+    eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
+    assert!(
+        recorder.health().1.contains("500 Internal Server Error: sealed"),
+        "{}",
+        recorder.health().1
+    );
+    assert_eq!(password(&recorder).as_deref(), Some("newer"));
+    vault.outages.store(0, Ordering::SeqCst);
+    eventually("the recovery", || recorder.health().0 == HealthState::Healthy).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_renewed_before_it_ends_or_made_anew() {
+    for (renewable, counter) in [
+        (true, "remote_vault_auth_lease_renewal_total 1"),
+        (false, "remote_vault_auth_total 2"),
+    ] {
+        let (vault, url, _server) = Vault::start().await;
+        *vault.lease.lock() = (1, renewable);
+        let recorder = recorder();
+        let user = Body::new()
+            .text("username", "u")
+            .text("mount_path", "userpass")
+            .with("password", Value::Secret("p".into()));
+        let running = start(&recorder, body(&url, "secret/app").block("auth.userpass", user))
+            .await
+            .unwrap();
+        let metrics = || recorder.context.metrics.encode();
+        eventually(counter, || metrics().contains(counter)).await;
+        assert_eq!(vault.renewals.load(Ordering::SeqCst) > 0, renewable);
+        running.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn short_outages_are_waited_for_and_what_cannot_be_read_fails_the_build() {
+    let (vault, url, _server) = Vault::start().await;
+    vault.outages.store(2, Ordering::SeqCst);
+    let first = recorder();
+    start(&first, token(&url, "secret/app")).await.unwrap().stop().await;
+    let wrong = Body::new()
+        .text("username", "u")
+        .text("mount_path", "userpass")
+        .with("password", Value::Secret("wrong-password".into()));
+    let machine = Body::new().text("role", "r").text("type", "gce");
+    for (body, reason) in [
+        (
+            body(&url, "secret/app").block("auth.userpass", wrong),
+            "400 Bad Request: invalid credentials",
+        ),
+        (
+            token(&url, "secret/nowhere"),
+            "for secret/data/nowhere: the server answered 404",
+        ),
+        (
+            body(&url, "secret/app").block("auth.gcp", machine),
+            "auth.gcp cannot be used yet",
+        ),
+    ] {
+        let error = start(&recorder(), body).await.err().unwrap();
+        assert!(error.contains(reason) && !error.contains("wrong-password"), "{error}");
+    }
+    let retries = Body::new().with("max_retries", Value::Number(Number::Int(-1)));
+    let refused = body(&url, "secret/app")
+        .block("client_options", retries)
+        .read(&DEFINITION)
+        .map(drop);
+    assert!(refused.is_err());
+    let store = token(&url, "secret").read(&DEFINITION).map(drop).unwrap_err();
+    assert!(store.contains("names a store and no secret in it"), "{store}");
+}
