@@ -11,7 +11,7 @@ import { decode } from './lib/schema.ts';
 import { toast } from './lib/toast.ts';
 import { follow, here, HOME, hrefTo, query } from './router.ts';
 import type { Route } from './routes.ts';
-import { PIPELINE, PROFILE } from './urls.ts';
+import { PIPELINE } from './urls.ts';
 
 const EVERYWHERE: readonly KeyHelp[] = [['Light, dark, as the system', ['t']], ['This list', ['?']]];
 
@@ -25,8 +25,9 @@ export function App(props: { routes: readonly Route[] }) {
     else document.documentElement.dataset.theme = theme();
   });
   createEffect(() => {
-    const what = here() === PROFILE ? decode(PROFILE.keys, query()).service : here() === PIPELINE ? decode(PIPELINE.keys, query()).sel || 'Pipeline' : '';
-    document.title = what ? `${what} – Alluvium` : 'Alluvium';
+    const { service = '', sel = '' } = decode(here()?.keys ?? {}, query()) as { service?: string; sel?: string };
+    const what = here() === PIPELINE ? sel : service;
+    document.title = [what, here() === HOME && here() !== PIPELINE ? '' : route()?.label, 'Alluvium'].filter(Boolean).join(' – ');
   });
   createKeys(() => ({ '?': () => setHelp(true), t: nextTheme }));
 

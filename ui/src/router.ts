@@ -30,7 +30,7 @@ export interface Url<S extends Schema> {
 export function createUrl<S extends Schema>(address: Address<S>): Url<S> {
   // A view that is left is still there for a moment: it keeps what it had, and does not read the keys of the next.
   const values = createMemo<Values<S>>((before) => (here()?.path === address.path ? decode(address.keys, query()) : before), decode(address.keys, query()));
-  const at = Object.fromEntries(Object.keys(address.keys).map((name) => [name, createMemo(() => values()[name as keyof S])])) as Reader<S>;
+  const at = Object.fromEntries(Object.keys(address.keys).map((name) => [name, createMemo(() => values()[name as keyof S], undefined, { equals: (a, b) => address.keys[name]!.write(a) === address.keys[name]!.write(b) })])) as Reader<S>;
   // What counts is the URL as it is now, not as it was when this view last looked.
   const href = (patch: Partial<Values<S>>): string => urlOf(address, { ...decode(address.keys, location.search), ...patch });
   return { at, href, go: (patch, { replace = false } = {}) => move(href(patch), replace) };

@@ -5,7 +5,7 @@ import type { Component } from 'solid-js';
 import type { KeyHelp } from './components/Help.tsx';
 import type { IconName } from './components/Icon.tsx';
 import { HAS_COLLECTOR } from './lib/base.ts';
-import { PIPELINE, PROFILE, SERVICES, type Address } from './urls.ts';
+import { COMPARE, LABELS, PIPELINE, PROFILE, SAMPLES, SERVICES, SQL, STATUS, type Address } from './urls.ts';
 
 export interface Route {
   address: Address;
@@ -29,6 +29,11 @@ const FLAME_KEYS: readonly KeyHelp[] = [
   ['Menu of a frame or row', ['right click', '⇧F10']],
   ['Both, flame graph, table', ['1', '2', '3']],
   ['Root on top or at the bottom', ['f']],
+];
+
+const CHART_KEYS: readonly KeyHelp[] = [
+  ['Move through the chart', ['←', '→']],
+  ['Select a range of the chart, take it', ['⇧←', '⇧→', 'Enter']],
 ];
 
 export const pipeline: Route = {
@@ -64,11 +69,45 @@ export const serverRoutes = (): readonly Route[] => [
     keys: [
       ['Pick service, profile type', ['s', 'p']],
       ...FLAME_KEYS,
-      ['Move through the chart', ['←', '→']],
-      ['Select a range of the chart, zoom to it', ['⇧←', '⇧→', 'Enter']],
+      ...CHART_KEYS,
       ...TIME_KEYS,
     ],
     view: () => import('./views/Profile.tsx'),
+  },
+  {
+    address: COMPARE,
+    label: 'Compare',
+    icon: 'compare',
+    keys: [['Pick service, profile type', ['s', 'p']], ...FLAME_KEYS, ...CHART_KEYS, ...TIME_KEYS],
+    view: () => import('./views/Compare.tsx'),
+  },
+  {
+    address: LABELS,
+    label: 'Labels',
+    icon: 'labels',
+    keys: [['Pick service, profile type', ['s', 'p']], ['Filter values', ['/']], ...TIME_KEYS],
+    view: () => import('./views/Labels.tsx'),
+  },
+  {
+    address: SAMPLES,
+    label: 'Samples',
+    icon: 'samples',
+    keys: [['Pick service, profile type', ['s', 'p']], ['Move between profiles', ['↑', '↓']], ['Open a profile', ['click', 'Enter']], ['Close it', ['Esc']], ...TIME_KEYS],
+    view: () => import('./views/Samples.tsx'),
+  },
+  {
+    address: SQL,
+    label: 'SQL',
+    icon: 'sql',
+    keys: [['Run', ['Ctrl Enter']], ['Complete', ['Ctrl Space', 'Tab']], ['Cancel', ['Esc']]],
+    view: () => import('./views/Sql.tsx'),
+  },
+  {
+    address: STATUS,
+    label: 'Status',
+    icon: 'status',
+    keys: [['Refresh', ['r']]],
+    view: () => import('./views/Status.tsx'),
   },
   ...(HAS_COLLECTOR ? [pipeline] : []),
 ];

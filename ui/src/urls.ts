@@ -2,7 +2,7 @@
 // 404 for all others.
 
 import { below, PROGRAM, type Program } from './lib/base.ts';
-import { interval, oneOf, text, type Schema } from './lib/schema.ts';
+import { interval, oneOf, other, span, text, type Schema } from './lib/schema.ts';
 import { DEFAULT_UNTIL } from './lib/time.ts';
 
 /** A view's address: its path below the base, other paths that lead to it, and the keys of its URL. */
@@ -39,12 +39,41 @@ export const SERVICES = address('', ['index.html'], { ...RANGE, filter: text(), 
 /** `by` is the label that splits the chart. */
 export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), ...FLAME });
 
+/**
+ * Selection and range are the comparison's. `with` says what it is compared with: the first half of the range, which leaves
+ * the second for the comparison; the time before it; the same time a day or a week earlier; the same time, of another
+ * selection; or a range of its own (`baseline`). `comparison` is a part of the range, by itself the whole. A baseline of
+ * another service or other filters names them; without, they are the comparison's. `by` is what is compared.
+ */
+export const COMPARE = address('compare', [], {
+  ...SELECTION,
+  ...RANGE,
+  with: oneOf('halves', 'before', 'day', 'week', 'same', 'range'),
+  comparison: span,
+  baseline: span,
+  baseservice: text(),
+  baseq: other,
+  by: oneOf('share', 'rate'),
+  ...FLAME,
+});
+
+/** `label` is what is broken down, `filter` narrows its values. */
+export const LABELS = address('labels', [], { ...SELECTION, ...RANGE, label: text(), filter: text() });
+
+/** `profile` is the one that is open, `time~series`; `sort` the table's. */
+export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, profile: text(), ...FLAME });
+
+/** `query` is the statement, `show` how its rows are shown. */
+export const SQL = address('sql', [], { query: text(), show: oneOf('table', 'line', 'bar', 'flame'), ...FLAME });
+
+export const STATUS = address('status', [], { refresh: interval });
+
 /** `module` is the one whose graph is shown, empty for the root; `sel` a component, `tab` a part of its panel. */
 const PIPELINE_KEYS = { sel: text(), view: oneOf('both', 'table'), filter: text(), sort: text(), module: text(), tab: text(), health: text() };
 
 /** The views of each program. */
 export const VIEWS: Record<Program, readonly Address[]> = {
-  server: [SERVICES, PROFILE, address('pipeline', ['graph'], PIPELINE_KEYS)],
+  server: [SERVICES, PROFILE, COMPARE, LABELS, SAMPLES, SQL, STATUS, address('pipeline', ['graph'], PIPELINE_KEYS)],
   collector: [address('graph', ['', 'pipeline'], PIPELINE_KEYS)],
 };
 

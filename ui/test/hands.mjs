@@ -30,7 +30,7 @@ describe('by keyboard alone', () => {
     assert.match(await spoken.textContent(), /^\d+ \w+ \d\d:\d\d.*: CPU .*cores$/);
     for (let step = 0; step < 20; step += 1) await page.keyboard.press('Shift+ArrowLeft');
     await page.getByRole('group', { name: 'Selected range' }).waitFor();
-    assert.match(await spoken.textContent(), /10 min selected, Enter zooms$/);
+    assert.match(await spoken.textContent(), /10 min selected, Enter: Zoom$/);
     await accessible(page, 'a selected range');
     await page.keyboard.press('Escape');
     assert.equal(await page.getByRole('group', { name: 'Selected range' }).count(), 0);
@@ -147,6 +147,11 @@ describe('the pictures', () => {
     await of('services-dark', '', { ...wide, colorScheme: 'dark' });
     await of('profile', checkout(), wide);
     await of('profile-dark', checkout({ by: 'pod' }), { ...wide, colorScheme: 'dark' });
+    const compared = `compare?${new URLSearchParams({ v: '1', service: 'payments', type: CPU, with: 'same', q: 'version="1.43.0"', baseq: 'version="1.42.1"' })}`;
+    await of('compare', compared, wide);
+    await of('compare-dark', compared, { ...wide, colorScheme: 'dark' });
+    await of('compare-narrow', compared, { ...wide, viewport: { width: 390, height: 844 } });
+    await of('labels', `labels?${new URLSearchParams({ v: '1', service: 'checkout', type: CPU, label: 'pod' })}`, wide);
     await of('profile-narrow', checkout(), { ...wide, viewport: { width: 390, height: 844 } });
   });
 });

@@ -46,6 +46,8 @@ const SERVICES = [
   { name: 'sessions', weight: 0.5, memory: 1.2, pods: 3, domain: 'sessions', verbs: ['Open', 'Touch', 'Expire', 'Restore', 'Sweep'] },
 ];
 const NAMESPACES = ['prod', 'staging'];
+/** Runs on the first pod of each service, beside the one before it. */
+const RELEASE = '1.43.0';
 const REGIONS = ['eu-west-1', 'us-east-1'];
 
 const LIBRARIES = [
@@ -199,12 +201,7 @@ function merge(trees) {
 
 /** Pyroscope's encoding; nodes below the smallest of the `maxNodes` largest become `other`. */
 export function encode(tree, maxNodes, details) {
-  const rounded = (at) => {
-    at.self = Math.round(at.self);
-    for (const next of at.children.values()) rounded(next);
-  };
-  rounded(tree);
-  totalOf(tree);
+  roundTree(tree);
   const totals = [];
   const collect = (at) => {
     totals.push(at.total);
@@ -299,7 +296,7 @@ function allSeries(mode) {
     for (let pod = 0; pod < service.pods; pod += 1) {
       const namespace = NAMESPACES[pod === service.pods - 1 ? 1 : 0];
       const id = (seedOf(`${service.name}${pod}`) % 60466176).toString(36).padStart(5, '0');
-      out.push({ service, pod, labels: { service_name: service.name, namespace, region: REGIONS[pod % 2], pod: `${service.name}-7d9f8-${id}`, version: pod === 0 ? '1.43.0' : '1.42.1' } });
+      out.push({ service, pod, labels: { service_name: service.name, namespace, region: REGIONS[pod % 2], pod: `${service.name}-7d9f8-${id}`, version: pod === 0 ? RELEASE : '1.42.1' } });
     }
   }
   return out;
@@ -427,6 +424,10 @@ const METHODS = {
   GetProfileStats(_, mode, now) {
     return mode === 'empty' ? {} : { dataIngested: true, oldestProfileTime: String(now - ageOf(mode)), newestProfileTime: String(now) };
   },
+  Diff({ left, right }, mode, now) {
+    const [before, after] = [left, right].map((side) => mergedTree(side, mode, now) ?? node('total', '', 0, ''));
+    return { flamegraph: encodeDiff(before, after) };
+  },
   SelectMergeStacktraces(request, mode, now, nodes) {
     const merged = mergedTree(request, mode, now);
     if (!merged) return { flamegraph: { names: ['total'], levels: [{ values: ['0', '0', '0', '0'] }], total: '0', maxSelf: '0' } };
@@ -436,6 +437,45 @@ const METHODS = {
     return { flamegraph: encode(all && site.length > 0 ? below(merged, site) : merged, all ? asked : Math.min(asked, nodes), request.frameDetails === true) };
   },
 };
+
+/** Pyroscope's encoding of a difference: x, total and self of the left, the same of the right, and the name. */
+function encodeDiff(left, right) {
+  for (const tree of [left, right]) roundTree(tree);
+  const names = ['total'];
+  const levels = [];
+  const empty = { total: 0, self: 0, children: new Map() };
+  let row = [{ name: 'total', sides: [left, right], x: [0, 0] }];
+  while (row.length > 0) {
+    const values = [];
+    const next = [];
+    const ends = [0, 0];
+    for (const { name, sides, x } of row) {
+      if (!names.includes(name)) names.push(name);
+      for (const side of [0, 1]) values.push(String(x[side] - ends[side]), String(sides[side].total), String(sides[side].self));
+      values.push(String(names.indexOf(name)));
+      const inner = [0, 1].map((side) => x[side] + sides[side].self);
+      for (const side of [0, 1]) ends[side] = x[side] + sides[side].total;
+      for (const child of [...new Set(sides.flatMap(({ children }) => [...children.keys()]))].sort()) {
+        const both = sides.map(({ children }) => children.get(child) ?? empty);
+        if (both[0].total + both[1].total === 0) continue;
+        next.push({ name: child, sides: both, x: [...inner] });
+        for (const side of [0, 1]) inner[side] += both[side].total;
+      }
+    }
+    levels.push({ values });
+    row = next;
+  }
+  return { names, levels, total: String(left.total + right.total), leftTicks: String(left.total), rightTicks: String(right.total) };
+}
+
+function roundTree(tree) {
+  const rounded = (at) => {
+    at.self = Math.round(at.self);
+    for (const next of at.children.values()) rounded(next);
+  };
+  rounded(tree);
+  totalOf(tree);
+}
 
 /** The tree with nothing in it but what is below a chain of callers. */
 function below(tree, site) {
@@ -458,13 +498,33 @@ function mergedTree(request, mode, now) {
   const start = Math.max(Number(request.start), now - ageOf(mode));
   const end = Math.min(Number(request.end), now);
   const trees = new Map();
+  const extras = [];
   for (const series of selected(request, mode, now)) {
     let value = 0;
+    let uneven = 0;
     const stride = Math.max(15_000, (end - start) / 200);
-    for (let at = start; at < end; at += stride) if (has(series, at, now)) value += level(series, type, at) * (stride / 1000);
-    if (value > 0) trees.set(series.service, (trees.get(series.service) ?? 0) + value / 1e9);
+    for (let at = start; at < end; at += stride) {
+      if (!has(series, at, now)) continue;
+      const part = (level(series, type, at) * (stride / 1000)) / 1e9;
+      value += part;
+      uneven += part * random(Math.floor(at / 15_000))();
+    }
+    if (value === 0) continue;
+    trees.set(series.service, (trees.get(series.service) ?? 0) + value);
+    if (series.service.name === 'payments') {
+      // A function that takes more at one time than at another; and one that a release brought.
+      extras.push([single('github.com/acme/shop/payments.(*Service).uneven'), uneven * 1e8]);
+      if (series.labels.version === RELEASE) extras.push([single('github.com/acme/shop/payments.(*Tax).roundEachCent'), value * 3e8]);
+    }
   }
-  return trees.size === 0 ? null : merge([...trees].map(([service, factor]) => [profileOf(service, kind), factor]));
+  return trees.size === 0 ? null : merge([...[...trees].map(([service, factor]) => [profileOf(service, kind), factor]), ...extras]);
+}
+
+/** A tree of one function. */
+function single(name) {
+  const root = node('total', '', 0, '');
+  child(root, name, 'payments/tax.go', 7, '/app/payments').self = 1;
+  return root;
 }
 
 const varint = (value) => (value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]);
@@ -517,7 +577,8 @@ function readMergeRequest(bytes) {
 const MEDIA = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 export const CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
-async function serveFile(path, response) {
+/** A view or a file of the page; `missing` answers when it is neither. */
+export async function servePage(path, response, missing) {
   const views = JSON.parse(await readFile(new URL('views.json', DIST), 'utf8').catch(() => '["", "profile"]'));
   const name = views.includes(path.slice(1)) ? 'index.html' : path.slice(1);
   try {
@@ -526,9 +587,16 @@ async function serveFile(path, response) {
     response.writeHead(200, { 'content-type': MEDIA[extname(name)] ?? 'application/octet-stream', 'content-security-policy': CSP, 'x-content-type-options': 'nosniff' });
     response.end(body);
   } catch {
-    response.writeHead(404, { 'content-type': 'text/plain' });
-    response.end('not found\n');
+    await missing();
   }
+}
+
+/** What is no view: the page with 404 to a person, as the real server does; text to a program. */
+async function notFound(request, response) {
+  const person = request.headers.accept?.includes('text/html') ?? false;
+  const body = person ? await readFile(new URL('index.html', DIST)) : 'not found\n';
+  response.writeHead(404, { 'content-type': person ? MEDIA['.html'] : 'text/plain', 'content-security-policy': CSP });
+  response.end(body);
 }
 
 /**
@@ -560,7 +628,7 @@ export async function startMock({ mode = 'normal', port = 0 } = {}) {
     if (pathname.startsWith('/profile/')) pathname = pathname.slice('/profile'.length);
     const method = /^\/querier\.v1\.QuerierService\/(\w+)$/.exec(pathname)?.[1];
     if (!method) {
-      await serveFile(pathname, response);
+      await servePage(pathname, response, () => notFound(request, response));
       return;
     }
     const chunks = [];

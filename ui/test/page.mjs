@@ -29,6 +29,11 @@ export const itOnMock = process.env.BASE_URL ? () => undefined : it;
 
 export const lastHour = () => ({ start: String(Date.now() - 3_600_000), end: String(Date.now()) });
 
+/** Tests against a server of their own say where it is, once it runs. */
+export function at(url) {
+  base = url;
+}
+
 before(async () => {
   if (process.env.BASE_URL) {
     base = process.env.BASE_URL.replace(/\/*$/, '/');
@@ -122,7 +127,7 @@ export async function image(page, name, size) {
   const other = await page.context().newPage();
   if (size) await other.setViewportSize(size);
   await other.goto(url.href);
-  await other.locator('.card, .flame canvas[data-nodes]').first().waitFor();
+  await other.locator('.card, .flame canvas[data-nodes], .grid-row, .sql-result').first().waitFor();
   await other.waitForTimeout(800);
   await other.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname });
   await other.close();

@@ -1,6 +1,7 @@
 // The browser test against the real thing: starts `alluvium demo`, which profiles itself, in a folder of its own, waits
 // until the program's CPU and memory can be asked for, sends its heap as a second service (so that there is a choice),
-// runs browser.mjs against it, stops it. Then collector.mjs, which starts a collector of its own.
+// runs browser.mjs against it, stops it. Then seeded.mjs, which starts a server of its own with known profiles, and collector.mjs, which
+// starts a collector.
 // ALLUVIUM_BIN names the program (else target/debug/alluvium, as cargo builds it). Without one nothing is tested, except
 // on CI, where that is a failure.
 
@@ -75,7 +76,8 @@ async function main() {
     code ||= 1;
   }
   if (code !== 0) console.error(`real: the last lines of the demo:\n${demo.log.join('\n')}`);
-  return (await browserTest('collector.mjs')) || code;
+  const seeded = await browserTest('seeded.mjs');
+  return (await browserTest('collector.mjs')) || seeded || code;
 }
 
 process.exitCode = await main();

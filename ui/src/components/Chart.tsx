@@ -10,11 +10,11 @@ import { dark } from '../lib/preferences.ts';
 import { alignLines, cssColour, type Line } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
 import { inZone, zone } from '../lib/zone.ts';
-import { Icon } from './Icon.tsx';
+import { Icon, type IconName } from './Icon.tsx';
 
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** exponent);
 /** Of the bar with the selected range. */
-const BAR_WIDTH = 220;
+const BAR_WIDTH = 400;
 
 export interface ChartProps {
   lines: readonly Line[];
@@ -24,7 +24,20 @@ export interface ChartProps {
   step: number;
   unit: Unit;
   title: string;
-  onZoom: (range: Range) => void;
+  /** Of the page: its name there. */
+  id?: string;
+  /** The axis reaches at least this far, so that charts beside each other are of one scale. */
+  top?: number;
+  /** A range that is marked, as long as no other is being chosen. */
+  marked?: Range | undefined;
+  /** What can be done with a chosen range, the first by Enter. A single one is done at once, by who drags. */
+  actions: readonly RangeAction[];
+}
+
+export interface RangeAction {
+  label: string;
+  icon: IconName;
+  run: (range: Range) => void;
 }
 
 export function Chart(props: ChartProps) {
@@ -34,6 +47,7 @@ export function Chart(props: ChartProps) {
   let pressed = false;
   /** Where a selection by keys began, an index of the data. */
   let anchor = -1;
+  /** Chosen by a drag or by keys. */
   const [selection, setSelection] = createSignal<Range>();
   const [hover, setHover] = createSignal<{ index: number; x: number; y: number; keyboard: boolean }>();
   const [width, setWidth] = createSignal(0);
@@ -43,12 +57,17 @@ export function Chart(props: ChartProps) {
   const clear = (): void => {
     anchor = -1;
     setSelection(undefined);
-    plot?.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    mark();
+  };
+  const act = (range: Range): void => {
+    clear();
+    props.actions[0]?.run(range);
   };
   /** Paints the selected range where it now is. */
   const mark = (): void => {
-    const range = selection();
-    if (!plot || !range) return;
+    const range = selection() ?? props.marked;
+    if (!plot) return;
+    if (!range) return plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     const left = plot.valToPos(range.start / 1000, 'x');
     plot.setSelect({ left, top: 0, width: plot.valToPos(range.end / 1000, 'x') - left, height: plot.over.clientHeight }, false);
   };
@@ -60,8 +79,9 @@ export function Chart(props: ChartProps) {
       selected: (range) => {
         pressed = false;
         if (!range) return clear();
-        setSelection(range);
         setHover(undefined);
+        if (props.actions.length === 1) return act(range);
+        setSelection(range);
       },
       pointed: (at) => setHover((before) => at ?? (before?.keyboard ? before : undefined)),
     }), data() as uPlot.AlignedData, host);
@@ -87,7 +107,7 @@ export function Chart(props: ChartProps) {
       mark();
     });
     observer.observe(host);
-    createEffect(on([made, data, () => props.range], ([now], before) => (now === before?.[0] ? renew() : build())));
+    createEffect(on([made, data, () => props.range, () => props.marked, () => props.top], ([now], before) => (now === before?.[0] ? renew() : build())));
     onCleanup(() => {
       observer.disconnect();
       plot?.destroy();
@@ -117,7 +137,7 @@ export function Chart(props: ChartProps) {
         mark();
       } else clear();
       point(index);
-    } else if (event.key === 'Enter' && selection()) props.onZoom(selection()!);
+    } else if (event.key === 'Enter' && selection()) act(selection()!);
     else if (event.key === 'Escape' && (selection() || hover())) {
       clear();
       setHover(undefined);
@@ -142,7 +162,7 @@ export function Chart(props: ChartProps) {
   const spoken = (): string => {
     if (!hover()?.keyboard) return '';
     const chosen = selection();
-    if (chosen) return `${span(chosen)} selected, Enter zooms`;
+    if (chosen) return `${span(chosen)} selected, Enter: ${props.actions[0]?.label ?? ''}`;
     return `${moment()}: ${rows().length === 0 ? 'nothing' : rows().map(({ line, value }) => `${line.label} ${formatValue(value, props.unit)}`).join(', ')}`;
   };
   const tipX = (): number => {
@@ -161,20 +181,28 @@ export function Chart(props: ChartProps) {
       <div
         ref={host}
         class="chart-host"
-        id="chart"
+        id={props.id ?? 'chart'}
         tabindex="0"
         role="application"
         aria-roledescription="time chart"
-        aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}. Arrow keys move through time, with Shift they select a range, Enter zooms, Escape clears; the table holds the same values.`}
+        aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}. Arrow keys move through time, with Shift they select a range, Enter takes it, Escape clears.`}
         onKeyDown={keys}
         onBlur={() => hover()?.keyboard && setHover(undefined)}
       />
       <div class="visually-hidden" aria-live="polite">{spoken()}</div>
-      <Show when={selection()}>
+      <Show when={props.actions.length > 1 && selection()}>
         {(chosen) => (
           <div class="selection" role="group" aria-label="Selected range" style={{ left: `${barLeft(chosen())}px` }}>
             <span class="span">{span(chosen())}</span>
-            <button type="button" class="button primary" onClick={() => props.onZoom(chosen())}><Icon name="search" />Zoom</button>
+            <For each={props.actions}>
+              {(action, index) => (
+                <button type="button" class="button" classList={{ primary: index() === 0 }} onClick={() => {
+                  const range = chosen();
+                  clear();
+                  action.run(range);
+                }}><Icon name={action.icon} />{action.label}</button>
+              )}
+            </For>
             <button type="button" class="button plain" onClick={clear}>Clear</button>
           </div>
         )}
@@ -221,7 +249,7 @@ function options(host: HTMLElement, props: ChartProps, told: Told): uPlot.Option
     padding: [8, 24, 0, 0],
     cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 4 }, points: { size: 6 } },
     tzDate: (seconds) => (zone() === 'utc' ? uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') : new Date(seconds * 1000)),
-    scales: { x: { time: true, range: () => [props.range.start / 1000, props.range.end / 1000] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
+    scales: { x: { time: true, range: () => [props.range.start / 1000, props.range.end / 1000] }, y: { range: (_, __, max) => [0, Math.max(max, props.top ?? 0) * 1.08 || 1] } },
     axes: [
       {
         stroke: muted, font, size: 26, gap: 4, space: 72,

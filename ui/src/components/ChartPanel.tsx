@@ -5,9 +5,8 @@ import { For, Show } from 'solid-js';
 import { formatRange, formatValue, type Unit } from '../lib/format.ts';
 import type { Loader } from '../lib/loader.ts';
 import { cssColour } from '../lib/series.ts';
-import type { Range } from '../lib/time.ts';
 import type { ChartData } from '../models/chart.ts';
-import { Chart } from './Chart.tsx';
+import { Chart, type RangeAction } from './Chart.tsx';
 import { ChartTable } from './ChartTable.tsx';
 import { Icon } from './Icon.tsx';
 import { Picker } from './Picker.tsx';
@@ -24,7 +23,8 @@ export interface ChartPanelProps {
   note?: string | undefined;
   onBy: (label: string) => void;
   onTable: (table: boolean) => void;
-  onZoom: (range: Range) => void;
+  /** What can be done with a range that is chosen. */
+  actions: readonly RangeAction[];
   /** Narrows to one value of the label. */
   onOnly: (label: string, value: string) => void;
 }
@@ -65,7 +65,7 @@ export function ChartPanel(props: ChartPanelProps) {
           {(found) => (
             <div classList={{ stale: props.chart.pending() || props.chart.error() !== undefined }} aria-busy={props.chart.pending()}>
               <Show when={!props.table} fallback={<ChartTable lines={found().lines} step={found().step} unit={unit()} title={title()} />}>
-                <Chart lines={found().lines} range={found().range} step={found().step} unit={unit()} title={title()} onZoom={props.onZoom} />
+                <Chart lines={found().lines} range={found().range} step={found().step} unit={unit()} title={title()} actions={props.actions} />
               </Show>
               <Show when={found().by !== ''}>
                 <div class="legend" role="group" aria-label="Lines">

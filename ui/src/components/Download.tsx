@@ -1,65 +1,80 @@
-// What is shown as a file: every stack as pprof or collapsed text, the whole flame graph as a picture.
+// What is shown as a file: every stack as pprof or collapsed text, the flame graph as a picture or drawing.
 
-import { colourNames, DARK, INK, LIGHT } from '../flame/colours.ts';
-import { findPath, type Flame } from '../flame/layout.ts';
-import { png } from '../flame/png.ts';
+import { INK } from '../flame/colours.ts';
+import { png, type Still } from '../flame/png.ts';
+import { svg } from '../flame/svg.ts';
 import { mergedPprof } from '../lib/api.ts';
-import { collapsed, readStacks } from '../lib/pprof-read.ts';
+import { collapsed, readStacks, type Stack } from '../lib/pprof-read.ts';
 import { gzip, saveFile } from '../lib/pprof.ts';
 import { dark } from '../lib/preferences.ts';
+import { speedscope } from '../lib/speedscope.ts';
 import { say } from '../lib/toast.ts';
 import type { Query } from '../models/selection.ts';
 import { Icon } from './Icon.tsx';
 import { Menu, type Action } from './Menu.tsx';
 import { Popover } from './Popover.tsx';
 
+/** What is drawn, without the ink, which follows the theme. */
+export interface Drawing extends Omit<Still, 'ink'> {
+  /** What it shows. */
+  title: string;
+  /** The values of a node in words. */
+  values: (node: number) => string;
+}
+
 export interface DownloadProps {
-  /** What the stacks are of. */
-  query: Query | null;
+  /** What the stacks are of; the name of each where there are several. */
+  queries: readonly { name: string; query: Query }[];
+  /** What files are named after. */
   service: string;
-  flame: Flame | undefined;
-  /** Path of the zoomed frame. */
-  focus: string;
-  /** The root is at the bottom. */
-  flip: boolean;
+  /** Something is drawn. */
+  ready: boolean;
+  /** Made when it is asked for. */
+  drawing: () => Drawing | null;
 }
 
 export function Download(props: DownloadProps) {
-  const name = ({ type, range }: Query): string => {
+  const nameOf = ({ type, range }: Query, of: string): string => {
     const stamp = new Date(range.start).toISOString().slice(0, 16).replace(/:/g, '');
-    return `${props.service}.${type.id.split(':').slice(0, 2).join('.')}.${stamp}`.replace(/[^\w.-]+/g, '_');
+    return [props.service, ...type.id.split(':').slice(0, 2), stamp, of].filter(Boolean).join('.').replace(/[^\w.-]+/g, '_');
   };
   /** Makes a file of the question, and says when that fails. */
-  const save = (suffix: string, make: (query: Query) => Promise<Blob>) => (): void => {
-    const { query } = props;
-    if (!query) return;
-    make(query).then(
-      (blob) => saveFile(blob, `${name(query)}${suffix}`),
+  const save = (query: Query, of: string, suffix: string, make: () => Promise<Blob>) => (): void => {
+    make().then(
+      (blob) => saveFile(blob, `${nameOf(query, of)}${suffix}`),
       (error: unknown) => say(`The download failed: ${error instanceof Error ? error.message : String(error)}`),
     );
   };
   const merged = ({ type, selector, range }: Query): Promise<Blob> => mergedPprof(type.id, selector, range);
-  const actions = (): Action[] => [
-    { label: 'pprof', hint: '.pb.gz', run: save('.pb.gz', async (query) => gzip(await merged(query))) },
-    { label: 'Collapsed stacks', hint: '.txt', run: save('.txt', async (query) => {
-      const stacks = readStacks(new Uint8Array(await (await merged(query)).arrayBuffer()));
-      return new Blob([collapsed(stacks)], { type: 'text/plain' });
-    }) },
-    { label: 'Picture', hint: '.png', run: save('.png', async () => {
-      const { flame, focus, flip } = props;
-      if (!flame) throw new Error('there is no flame graph yet');
-      const node = Math.max(0, findPath(flame, focus));
-      const from = flame.start[node] ?? 0;
-      const still = { flame, from, to: from + (flame.total[node] ?? 0), flip, focus: node, matched: null, selectedName: -1, currentNode: -1 };
-      const look = dark() ? 'dark' : 'light';
-      const colours = colourNames(flame.names, flame.mappings, flame.files, dark() ? DARK : LIGHT);
-      const { blob, cut } = await png({ ...still, colours, ink: INK[look] }, getComputedStyle(document.body).fontFamily);
-      if (cut > 0) say(`The picture has no room for the ${cut} deepest levels`);
-      return blob;
-    }) },
+  const drawing = (): Drawing => {
+    const made = props.drawing();
+    if (!made) throw new Error('there is no flame graph yet');
+    return made;
+  };
+  const read = async (query: Query): Promise<Stack[]> => readStacks(new Uint8Array(await (await merged(query)).arrayBuffer()));
+  const stacks = ({ name, query }: DownloadProps['queries'][number]): Action[] => [
+    { label: name === '' ? 'pprof' : `${name}, pprof`, hint: '.pb.gz', run: save(query, name.toLowerCase(), '.pb.gz', async () => gzip(await merged(query))) },
+    { label: name === '' ? 'Collapsed stacks' : `${name}, collapsed stacks`, hint: '.txt', run: save(query, name.toLowerCase(), '.txt', async () => new Blob([collapsed(await read(query))], { type: 'text/plain' })) },
+    { label: name === '' ? 'speedscope' : `${name}, speedscope`, hint: '.json', run: save(query, name.toLowerCase(), '.speedscope.json', async () => new Blob([speedscope(await read(query), `${props.service} ${query.type.label}`, query.type.unit)], { type: 'application/json' })) },
   ];
+  const pictures = (query: Query): Action[] => {
+    const of = props.queries.length > 1 ? 'diff' : '';
+    const ink = INK[dark() ? 'dark' : 'light'];
+    return [
+      { label: 'Drawing', hint: '.svg', run: save(query, of, '.svg', async () => new Blob([svg({ ...drawing(), ink })], { type: 'image/svg+xml' })) },
+      { label: 'Picture', hint: '.png', run: save(query, of, '.png', async () => {
+        const { blob, cut } = await png({ ...drawing(), ink }, getComputedStyle(document.body).fontFamily);
+        if (cut > 0) say(`The picture has no room for the ${cut} deepest levels`);
+        return blob;
+      }) },
+    ];
+  };
+  const actions = (): Action[] => {
+    const last = props.queries.at(-1);
+    return [...props.queries.flatMap(stacks), ...(last ? pictures(last.query) : [])];
+  };
   return (
-    <Popover label="Download" haspopup="menu" class="button square" align="right" title="Download" disabled={!props.flame} trigger={<Icon name="download" />}>
+    <Popover label="Download" haspopup="menu" class="button square" align="right" title="Download" disabled={!props.ready} trigger={<Icon name="download" />}>
       {(close) => <Menu label="Download" actions={actions()} close={close} />}
     </Popover>
   );

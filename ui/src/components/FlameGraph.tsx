@@ -5,17 +5,16 @@ import { createEffect, createMemo, createSignal, on, onCleanup, Show } from 'sol
 import { INK } from '../flame/colours.ts';
 import { draw, FONT_SIZE, levelAt, ROW, rowTop, TextMeasure, type Picture } from '../flame/draw.ts';
 import { children, findPath, nodeAt, pathText, type Flame } from '../flame/layout.ts';
-import { formatShare } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
 import { createCanvas } from './canvas.ts';
+import type { FlameLook } from './FlameLook.ts';
+import { FrameTip } from './FrameTip.tsx';
 
 export interface FlameGraphProps {
   flame: Flame;
   /** What it is of: when that changes, one begins at the root again; new values of the same leave everything in place. */
   of: string;
-  colours: readonly string[];
-  /** A value with its unit. */
-  amount: (value: number) => string;
+  look: FlameLook;
   flip: boolean;
   /** Node that is zoomed to. */
   focus: number;
@@ -69,7 +68,7 @@ export function FlameGraph(props: FlameGraphProps) {
     scroll: scroll(),
     flip: props.flip,
     focus: props.focus,
-    colours: props.colours,
+    paint: props.look.paint,
     matched: props.matched,
     hoverNode: hover()?.node ?? -1,
     hoverName: hover() ? (props.flame.name[hover()?.node ?? -1] ?? -1) : props.hovered,
@@ -188,8 +187,8 @@ export function FlameGraph(props: FlameGraphProps) {
   const spoken = (): string => {
     const at = hover();
     if (!at?.keyboard) return '';
-    const { flame, amount } = props;
-    return `${flame.names[flame.name[at.node]!]}, total ${amount(flame.total[at.node]!)}, ${formatShare(flame.total[at.node]! / flame.sum)}, self ${amount(flame.self[at.node]!)}, level ${flame.level[at.node]}`;
+    const { flame, look } = props;
+    return `${flame.names[flame.name[at.node]!]}, ${look.spoken(at.node)}, level ${flame.level[at.node]}`;
   };
 
   return (
@@ -225,55 +224,7 @@ export function FlameGraph(props: FlameGraphProps) {
       />
       <div aria-hidden="true" style={{ height: `${content() - size().height}px` }} />
       <div class="visually-hidden" aria-live="polite">{spoken()}</div>
-      <Show when={hover()}>{(at) => <FrameTip flame={props.flame} node={at().node} amount={props.amount} x={at().x} y={at().y} />}</Show>
-    </div>
-  );
-}
-
-function FrameTip(props: { flame: Flame; node: number; amount: (value: number) => string; x: number; y: number }) {
-  let tip!: HTMLDivElement;
-  const name = (): number => props.flame.name[props.node]!;
-  const where = (): string => {
-    const file = props.flame.files[name()] ?? '';
-    const line = props.flame.line[props.node]!;
-    return file === '' ? '' : line > 0 ? `${file}:${line}` : file;
-  };
-  const binary = (): string => props.flame.mappings[name()] ?? '';
-  const parent = (): number => props.flame.parent[props.node]!;
-  createEffect(() => {
-    // Beside the pointer, never under it.
-    const x = props.x;
-    const y = props.y;
-    void props.node;
-    const size = tip.getBoundingClientRect();
-    const left = x + 14 + size.width > innerWidth - 8 ? x - 14 - size.width : x + 14;
-    const top = y + 18 + size.height > innerHeight - 8 ? y - 14 - size.height : y + 18;
-    tip.style.left = `${Math.max(8, left)}px`;
-    tip.style.top = `${Math.max(8, top)}px`;
-  });
-  const share = (value: number, of: number): string => formatShare(of > 0 ? value / of : 0);
-  const total = (): number => props.flame.total[props.node]!;
-  const self = (): number => props.flame.self[props.node]!;
-  return (
-    <div class="tooltip" role="tooltip" ref={tip}>
-      <div class="name">{props.flame.names[name()]}</div>
-      <dl>
-        <dt>Total</dt>
-        <dd class="number">{props.amount(total())}</dd>
-        <dd class="number">{share(total(), props.flame.sum)}</dd>
-        <dd class="muted">of all{parent() > 0 ? `, ${share(total(), props.flame.total[parent()]!)} of its caller` : ''}</dd>
-        <dt>Self</dt>
-        <dd class="number">{props.amount(self())}</dd>
-        <dd class="number">{share(self(), props.flame.sum)}</dd>
-        <dd class="muted">of all{total() > 0 ? `, ${share(self(), total())} of itself` : ''}</dd>
-      </dl>
-      <Show when={where() || binary()}>
-        <div class="where">
-          <Show when={where()}><div><code>{where()}</code></div></Show>
-          <Show when={binary()}><div>in {binary()}</div></Show>
-        </div>
-      </Show>
-      <Show when={props.flame.folded[props.node]}><div class="where">Frames too small to be sent</div></Show>
+      <Show when={hover()}>{(at) => <FrameTip flame={props.flame} node={at().node} x={at().x} y={at().y}>{props.look.values(at().node)}</FrameTip>}</Show>
     </div>
   );
 }

@@ -1,23 +1,21 @@
 // Flame graph and table of one answer, with their tools: search, breadcrumb, which of the two is shown, the menu of a
 // frame. What is zoomed, searched and selected belongs to the owner.
 
-import { createEffect, createMemo, createSignal, For, on, onCleanup, Show } from 'solid-js';
-import { colourNames, DARK, LIGHT } from '../flame/colours.ts';
+import { createEffect, createMemo, createSignal, For, on, onCleanup, Show, type JSX } from 'solid-js';
 import { ancestors, findPath, pathText, type Flame } from '../flame/layout.ts';
 import { shortName } from '../flame/packages.ts';
 import { compileSearch, searchFlame, stepThrough, type Found } from '../flame/search.ts';
 import { copyText } from '../lib/clipboard.ts';
-import { formatShare, formatWhole } from '../lib/format.ts';
+import { formatWhole } from '../lib/format.ts';
 import { createKeys } from '../lib/keys.ts';
-import { dark } from '../lib/preferences.ts';
 import type { Change, Reader, Values } from '../lib/schema.ts';
 import { say } from '../lib/toast.ts';
 import type { FLAME } from '../urls.ts';
 import { FlameGraph } from './FlameGraph.tsx';
+import type { FlameLook } from './FlameLook.ts';
 import { Icon, type IconName } from './Icon.tsx';
 import { ContextMenu, type Action } from './Menu.tsx';
 import { Split } from './Split.tsx';
-import { TopTable } from './TopTable.tsx';
 
 type View = Values<typeof FLAME>['view'];
 
@@ -33,8 +31,10 @@ export interface FlamePaneProps {
   flame: Flame;
   /** What it is of: when that changes, one begins at the root again. */
   of: string;
-  /** A value with its unit. */
-  amount: (value: number) => string;
+  look: FlameLook;
+  /** More tools, and what stands between them and the flame graph. */
+  tools?: JSX.Element;
+  legend?: JSX.Element;
   /** A newer one is on its way. */
   stale: boolean;
   at: Reader<typeof FLAME>;
@@ -51,7 +51,6 @@ export function FlamePane(props: FlamePaneProps) {
   const [reveal, setReveal] = createSignal(0);
   const [menu, setMenu] = createSignal<{ name: number; node: number; x: number; y: number }>();
 
-  const colours = createMemo(() => colourNames(props.flame.names, props.flame.mappings, props.flame.files, dark() ? DARK : LIGHT));
   const focus = createMemo(() => Math.max(0, findPath(props.flame, at.focus())));
   const selected = createMemo(() => (at.sel() === '' ? -1 : props.flame.names.indexOf(at.sel())));
   const nameOf = (node: number): string => props.flame.names[props.flame.name[node] ?? -1] ?? '';
@@ -142,7 +141,8 @@ export function FlamePane(props: FlamePaneProps) {
     const all = chain();
     return all.length <= 6 ? all : [0, null, ...all.slice(-4)];
   });
-  const total = (node: number): number => props.flame.total[node] ?? 0;
+  const zoomed = createMemo(() => props.look.sum([focus()]));
+  const matching = createMemo(() => props.look.sum(found().result?.nodes ?? []));
 
   return (
     <>
@@ -179,7 +179,7 @@ export function FlamePane(props: FlamePaneProps) {
           {(result) => (
             <span class="match" role="status">
               <Show when={result().nodes.length > 0} fallback={at.search() ? 'No frame matches' : ''}>
-                <b>{formatShare(result().sum / props.flame.sum)}</b> · {props.amount(result().sum)} · {place() >= 0 ? `${formatWhole(place() + 1)} of ` : ''}{formatWhole(result().nodes.length)} {result().nodes.length === 1 ? 'place' : 'places'}
+                <b>{matching().share}</b> · {matching().value} · {place() >= 0 ? `${formatWhole(place() + 1)} of ` : ''}{formatWhole(result().nodes.length)} {result().nodes.length === 1 ? 'place' : 'places'}
               </Show>
             </span>
           )}
@@ -196,6 +196,7 @@ export function FlamePane(props: FlamePaneProps) {
           </div>
         </Show>
         <span class="grow" />
+        {props.tools}
         <button type="button" class="button" aria-pressed={at.orient() === 'flame'} title="Root on top or at the bottom  f" onClick={flip}>
           <Icon name="flip" /><span class="wide-only">{at.orient() === 'flame' ? 'Root at the bottom' : 'Root on top'}</span>
         </button>
@@ -226,14 +227,15 @@ export function FlamePane(props: FlamePaneProps) {
             </For>
           </ol>
           <span class="facts">
-            <span><b>{props.amount(total(focus()))}</b></span>
+            <span><b>{zoomed().value}</b></span>
             <Show when={focus() > 0} fallback={<span class="wide-only">{formatWhole(props.flame.count)} frames</span>}>
-              <span><b>{formatShare(total(focus()) / props.flame.sum)}</b><span class="wide-only"> of all</span></span>
+              <span><b>{zoomed().share}</b><span class="wide-only"> of all</span></span>
               <button type="button" onClick={() => zoom(0)}>Reset zoom</button>
             </Show>
           </span>
         </nav>
       </Show>
+      {props.legend}
       <Split
           showLeft={at.view() !== 'table'}
           showRight={at.view() !== 'flame'}
@@ -242,8 +244,7 @@ export function FlamePane(props: FlamePaneProps) {
               <FlameGraph
                 flame={props.flame}
                 of={props.of}
-                colours={colours()}
-                amount={props.amount}
+                look={props.look}
                 flip={at.orient() === 'flame'}
                 focus={focus()}
                 matched={found().result && ((found().result?.nodes.length ?? 0) > 0 || at.search() !== '') ? (found().result?.names ?? null) : null}
@@ -258,22 +259,19 @@ export function FlamePane(props: FlamePaneProps) {
           }
           right={
             <div class="pane" aria-busy={props.stale}>
-              <TopTable
-                flame={props.flame}
-                colours={colours()}
-                amount={props.amount}
-                sort={at.sort()}
-                filter={at.filter()}
-                selected={selected()}
-                hovered={hovered()}
-                reveal={reveal()}
-                onSort={(sort) => props.onChange({ sort: sort === '-self' ? '' : sort }, { replace: true })}
-                onFilter={(filter) => props.onChange({ filter }, { replace: true })}
-                onSelect={select}
-                onZoom={(node) => zoom(node)}
-                onHover={setHovered}
-                onMenu={(name, node, x, y) => setMenu({ name, node, x, y })}
-              />
+              {props.look.table({
+                get sort() { return at.sort(); },
+                get filter() { return at.filter(); },
+                get selected() { return selected(); },
+                get hovered() { return hovered(); },
+                get reveal() { return reveal(); },
+                onSort: (sort) => props.onChange({ sort }, { replace: true }),
+                onFilter: (filter) => props.onChange({ filter }, { replace: true }),
+                onSelect: select,
+                onZoom: (node) => zoom(node),
+                onHover: setHovered,
+                onMenu: (name, node, x, y) => setMenu({ name, node, x, y }),
+              })}
             </div>
           }
         />

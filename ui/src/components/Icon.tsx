@@ -3,6 +3,12 @@
 const PATHS = {
   services: 'M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z',
   profile: 'M3 5h18v4H3zM3 11h11v4H3zM16 11h5v4h-5zM3 17h6v3H3zM11 17h3v3h-3z',
+  compare: 'M9 4v16M4 8h5M4 12h5M4 16h5M15 4v16M15 9h5M15 14h5',
+  labels: 'M4 4h8l8 8-8 8-8-8zM8 8v.1',
+  samples: 'M4 20V4M4 20h16M8 15v.1M11 9v.1M14 13v.1M17 7v.1M18 16v.1',
+  sql: 'M4 6l5 6-5 6M11 18h9',
+  status: 'M4 12h4l2.5-7 4 14L17 12h3',
+  swap: 'M4 8h14l-4-4M20 16H6l4 4',
   sun: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2M12 20v2M2 12h2M20 12h2M4.9 4.9l1.4 1.4M17.7 17.7l1.4 1.4M4.9 19.1l1.4-1.4M17.7 6.3l1.4-1.4',
   moon: 'M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z',
   system: 'M3 5h18v11H3zM8 20h8M12 16v4',

@@ -2,7 +2,7 @@
 
 import { Show } from 'solid-js';
 import { formatRange } from '../lib/format.ts';
-import type { Range } from '../lib/time.ts';
+import { absolute, type Range } from '../lib/time.ts';
 import { Notice } from './Notice.tsx';
 
 export interface NothingInRangeProps {
@@ -11,8 +11,6 @@ export interface NothingInRangeProps {
   nearest: Range | null | undefined;
   onRange: (range: { from: string; until: string }) => void;
 }
-
-export const absolute = ({ start, end }: Range): { from: string; until: string } => ({ from: String(Math.round(start)), until: String(Math.round(end)) });
 
 export function NothingInRange(props: NothingInRangeProps) {
   return (

@@ -8,27 +8,15 @@ import { readSort, sortRows, topRows, type TopRow } from '../flame/top.ts';
 import { formatShare, formatWhole } from '../lib/format.ts';
 import { singleKeys } from '../lib/preferences.ts';
 import { filterItems } from '../lib/suggest.ts';
+import type { TableState } from './FlameLook.ts';
 import { Grid, type Column } from './Grid.tsx';
 import { Icon } from './Icon.tsx';
 
-export interface TopTableProps {
+export interface TopTableProps extends TableState {
   flame: Flame;
   colours: readonly string[];
   /** A value with its unit. */
   amount: (value: number) => string;
-  sort: string;
-  filter: string;
-  /** Name index that is selected or pointed at elsewhere, -1 for none. */
-  selected: number;
-  hovered: number;
-  /** Counts up when the selected row should come into view. */
-  reveal: number;
-  onSort: (sort: string) => void;
-  onFilter: (filter: string) => void;
-  onSelect: (name: number) => void;
-  onZoom: (node: number) => void;
-  onHover: (name: number) => void;
-  onMenu: (name: number, node: number, x: number, y: number) => void;
 }
 
 export function TopTable(props: TopTableProps) {
@@ -81,7 +69,8 @@ export function TopTable(props: TopTableProps) {
       hovered={(row) => row.name === props.hovered}
       onSort={(key) => {
         const { key: now, down } = readSort(props.sort);
-        props.onSort(now === key ? `${down ? '' : '-'}${key}` : key === 'name' ? 'name' : `-${key}`);
+        const sort = now === key ? `${down ? '' : '-'}${key}` : key === 'name' ? 'name' : `-${key}`;
+        props.onSort(sort === '-self' ? '' : sort);
       }}
       onSelect={(row) => props.onSelect(row.name)}
       onOpen={(row) => props.onZoom(row.node)}

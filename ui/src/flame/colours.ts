@@ -1,8 +1,8 @@
 // The colour of a package: fnv1a32(package) % 360 as the hue, in OKLCH with fixed lightness and chroma, so that
 // neighbours differ, text stays readable on all of them, and a package looks the same everywhere and always.
 
-import type { Ink } from './draw.ts';
-import { fnv1a32 } from './layout.ts';
+import type { Ink, Paint } from './draw.ts';
+import { fnv1a32, type Flame } from './layout.ts';
 import { placeOf, type Place } from './packages.ts';
 
 export interface Palette {
@@ -82,3 +82,6 @@ export function colourNames(names: readonly string[], mappings: readonly string[
     return colour;
   });
 }
+
+/** Frames in the colours of their packages; `colours` by name. */
+export const packagePaint = (flame: Flame, colours: readonly string[]): Paint => ({ colour: (node) => colours[flame.name[node]!] ?? '', sign: () => '' });

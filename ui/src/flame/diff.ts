@@ -1,12 +1,22 @@
-// The difference of two flame graphs, as one: a frame is as wide as both of its sides together, and each side is told.
+// The difference of two flame graphs, as one. Both sides count the same, however long their ranges are: the width of a frame
+// is the mean of its shares. The values of each side are kept as they came.
 
 import type { FlameGraphMessage } from '../lib/api.ts';
 import { layout, type Flame } from './layout.ts';
+import { topRows } from './top.ts';
 
-/** The totals of a frame on each side, by node. */
+export interface Side {
+  /** By node. */
+  total: Float64Array;
+  self: Float64Array;
+  /** Of all frames. */
+  sum: number;
+}
+
+/** Baseline and comparison. */
 export interface Sides {
-  left: Float64Array;
-  right: Float64Array;
+  left: Side;
+  right: Side;
 }
 
 export interface Difference {
@@ -14,16 +24,117 @@ export interface Difference {
   sides: Sides;
 }
 
+/** A value on both sides. */
+export interface Pair {
+  left: number;
+  right: number;
+}
+
+/** A function on both sides. */
+export interface DiffRow {
+  /** Index into the flame graph's names. */
+  name: number;
+  /** The widest node of that name. */
+  node: number;
+  self: Pair;
+  total: Pair;
+}
+
+const GROUP = 7;
+
 /** Reads the wire's form: groups of seven, x, total and self of the left, the same of the right, and the name. */
 export function layoutDiff(message: FlameGraphMessage): Difference {
-  const groups = message.levels.map(({ values = [] }) => {
+  const levels = message.levels.map(({ values = [] }) => {
     const numbers = values.map((value) => Number(value) || 0);
-    return Array.from({ length: Math.floor(numbers.length / 7) }, (_, group) => numbers.slice(group * 7, group * 7 + 7));
+    return Array.from({ length: Math.floor(numbers.length / GROUP) }, (_, group) => numbers.slice(group * GROUP, (group + 1) * GROUP));
   });
-  const both = groups.map((level) => ({ values: level.flatMap(([x = 0, total = 0, self = 0, otherX = 0, otherTotal = 0, otherSelf = 0, name = 0]) => [x + otherX, total + otherTotal, self + otherSelf, name]) }));
-  const all = groups.flat();
-  return {
-    flame: layout({ names: message.names, levels: both, total: message.total ?? 0 }),
-    sides: { left: Float64Array.from(all, ([, total = 0]) => total), right: Float64Array.from(all, (group) => group[4] ?? 0) },
+  // Callers are found where both sides lie one after the other: in whole numbers, which have no rounding.
+  const flame = layout({
+    names: message.names,
+    levels: levels.map((level) => ({ values: level.flatMap((group) => [at(group, 0) + at(group, 3), at(group, 1) + at(group, 4), at(group, 2) + at(group, 5), at(group, 6)]) })),
+    total: message.total ?? 0,
+  });
+  const side = (first: 0 | 3): Side & { start: Float64Array } => {
+    const start = Float64Array.from(levels.flatMap((level) => {
+      let end = 0;
+      return level.map((group) => {
+        const x = end + at(group, first);
+        end = x + at(group, first + 1);
+        return x;
+      });
+    }));
+    const total = Float64Array.from(levels.flat(), (group) => at(group, first + 1));
+    return { start, total, self: Float64Array.from(levels.flat(), (group) => at(group, first + 2)), sum: total[0] ?? 0 };
   };
+  const [left, right] = [side(0), side(3)];
+  const all = left.sum + right.sum;
+  const weight = (sum: number): number => (left.sum > 0 && right.sum > 0 ? all / 2 / sum : 1);
+  const [ofLeft, ofRight] = [weight(left.sum), weight(right.sum)];
+  for (let node = 0; node < flame.count; node += 1) {
+    flame.start[node] = left.start[node]! * ofLeft + right.start[node]! * ofRight;
+    flame.total[node] = left.total[node]! * ofLeft + right.total[node]! * ofRight;
+    flame.self[node] = left.self[node]! * ofLeft + right.self[node]! * ofRight;
+  }
+  flame.sum = all;
+  return { flame, sides: { left, right } };
+}
+
+const at = (group: readonly number[], index: number): number => group[index] ?? 0;
+
+/** One row a function, with what it has on either side; the same frames make up both. */
+export function diffRows(flame: Flame, { left, right }: Sides): DiffRow[] {
+  const [before, after] = [topRows({ ...flame, ...left }), topRows({ ...flame, ...right })];
+  return topRows(flame).map(({ name, node }, row) => ({
+    name,
+    node,
+    self: { left: before[row]?.self ?? 0, right: after[row]?.self ?? 0 },
+    total: { left: before[row]?.total ?? 0, right: after[row]?.total ?? 0 },
+  }));
+}
+
+/** The value of a node on both sides. */
+export const pairAt = ({ left, right }: Sides, node: number): Pair => ({ left: left.total[node] ?? 0, right: right.total[node] ?? 0 });
+
+/** How both sides are made comparable: `share` by what each has in all, `rate` by factors to the value a second. */
+export type Measure = (pair: Pair) => Pair;
+
+export const byShare = ({ left, right }: Sides): Measure => (pair) => ({ left: left.sum > 0 ? pair.left / left.sum : 0, right: right.sum > 0 ? pair.right / right.sum : 0 });
+
+export const byFactors = (factors: Pair): Measure => (pair) => ({ left: pair.left * factors.left, right: pair.right * factors.right });
+
+/** Only on one side: `+` new, `−` gone; empty when it is on both. */
+export const signOf = ({ left, right }: Pair): '' | '+' | '−' => (left === 0 && right > 0 ? '+' : right === 0 && left > 0 ? '−' : '');
+
+export const DIFF_COLUMNS = ['name', 'left', 'right', 'change', 'rate'] as const;
+export type DiffKey = (typeof DIFF_COLUMNS)[number];
+
+/** Text of the URL: what of a function is compared, by which column, which way; `self-change` when it says nothing. */
+export interface DiffSort {
+  of: 'self' | 'total';
+  key: DiffKey;
+  down: boolean;
+}
+
+export function readDiffSort(text: string): DiffSort {
+  const match = /^(-?)(self|total)\.(\w+)$/.exec(text);
+  const key = DIFF_COLUMNS.find((column) => column === match?.[3]);
+  return match && key ? { down: match[1] === '-', of: match[2] as DiffSort['of'], key } : { down: true, of: 'self', key: 'change' };
+}
+
+export const writeDiffSort = ({ of, key, down }: DiffSort): string => (of === 'self' && key === 'change' && down ? '' : `${down ? '-' : ''}${of}.${key}`);
+
+/** Sorted by a column; `share` and `rate` make values comparable. */
+export function sortDiffRows(rows: readonly DiffRow[], names: readonly string[], { of, key, down }: DiffSort, share: Measure, rate: Measure): DiffRow[] {
+  const value = (row: DiffRow): number => {
+    const shares = share(row[of]);
+    if (key === 'left' || key === 'right') return shares[key];
+    const { left, right } = key === 'rate' ? rate(row[of]) : shares;
+    return right - left;
+  };
+  const sorted = rows.map((row) => ({ row, value: key === 'name' ? 0 : value(row) }));
+  const way = down ? -1 : 1;
+  const byName = (a: DiffRow, b: DiffRow): number => (names[a.name] ?? '').localeCompare(names[b.name] ?? '') || a.name - b.name;
+  const size = ({ [of]: pair }: DiffRow): number => pair.left + pair.right;
+  sorted.sort((a, b) => (key === 'name' ? way * byName(a.row, b.row) : way * (a.value - b.value) || size(b.row) - size(a.row) || byName(a.row, b.row)));
+  return sorted.map(({ row }) => row);
 }

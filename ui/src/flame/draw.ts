@@ -8,6 +8,14 @@ export const ROW = 20;
 /** Of the names, in pixels. */
 export const FONT_SIZE = 12;
 
+/** How frames look. */
+export interface Paint {
+  /** Of a node. */
+  colour: (node: number) => string;
+  /** Before its name: a character that says something of the node, or none. */
+  sign: (node: number) => string;
+}
+
 export interface Picture {
   flame: Flame;
   /** Visible ticks. */
@@ -22,8 +30,7 @@ export interface Picture {
   flip: boolean;
   /** Node that is zoomed to; frames above it are shown as its callers. */
   focus: number;
-  /** One colour a name. */
-  colours: readonly string[];
+  paint: Paint;
   /** One flag a name, or null when nothing is searched. */
   matched: Uint8Array | null;
   hoverNode: number;
@@ -133,14 +140,14 @@ export function draw(context: CanvasRenderingContext2D, picture: Picture): numbe
     // A strip collects neighbours that are too narrow to be seen alone.
     let stripFrom = -1;
     let stripTo = -1;
-    // The name that gives the strip its colour: of the first match, else of the largest frame; -1 for none.
-    let stripName = -1;
+    // The node that gives the strip its colour: the first match, else the largest; -1 for none.
+    let stripNode = -1;
     let stripLargest = 0;
     let stripMatched = false;
     const flush = (): void => {
       if (stripFrom < 0) return;
       const grey = picture.matched !== null && !stripMatched;
-      context.fillStyle = grey || stripName < 0 ? ink.grey : picture.colours[stripName]!;
+      context.fillStyle = grey || stripNode < 0 ? ink.grey : picture.paint.colour(stripNode);
       context.globalAlpha = grey ? 1 : 0.75;
       const wide = Math.max(0.5, stripTo - stripFrom);
       context.fillRect(stripFrom, top, wide, ROW - 1);
@@ -159,20 +166,20 @@ export function draw(context: CanvasRenderingContext2D, picture: Picture): numbe
         if (stripFrom >= 0 && left - stripTo > 1) flush();
         if (stripFrom < 0) {
           stripFrom = left;
-          stripName = -1;
+          stripNode = -1;
           stripLargest = -1;
           stripMatched = false;
         }
         stripTo = left + Math.max(0.5, total * scale);
         if (total > stripLargest && !stripMatched) {
           stripLargest = total;
-          stripName = flame.name[node]!;
+          stripNode = node;
         }
         if (picture.matched && !stripMatched) {
           for (let at = node; at < next && !stripMatched; at += 1) {
             if (picture.matched[flame.name[at]!] !== 1) continue;
             stripMatched = true;
-            stripName = flame.name[at]!;
+            stripNode = at;
           }
         }
         node = next;
@@ -213,7 +220,7 @@ function frame(context: CanvasRenderingContext2D, picture: Picture, node: number
   const shown = wide > 3 ? wide - 1 : wide;
   const grey = matched !== null && matched[name] === 0;
   const caller = flame.start[node]! < picture.from || flame.start[node]! + flame.total[node]! > picture.to;
-  context.fillStyle = grey ? ink.grey : picture.colours[name]!;
+  context.fillStyle = grey ? ink.grey : picture.paint.colour(node);
   if (caller) context.globalAlpha = 0.55;
   context.fillRect(left, top, shown, ROW - 1);
   if (caller) context.globalAlpha = 1;
@@ -223,10 +230,12 @@ function frame(context: CanvasRenderingContext2D, picture: Picture, node: number
     context.fillRect(left, top, shown, ROW - 1);
   }
   if (wide < 18) return;
-  const label = picture.text.fit(flame.names[name]!, wide - 8);
-  if (label === '') return;
+  const sign = picture.paint.sign(node);
+  const before = sign === '' ? '' : `${sign} `;
+  const label = picture.text.fit(flame.names[name]!, wide - 8 - picture.text.width(before));
+  if (label === '' && before === '') return;
   context.fillStyle = grey ? ink.faint : ink.text;
-  context.fillText(label, left + 4, top + ROW / 2);
+  context.fillText(before + label, left + 4, top + ROW / 2);
 }
 
 /** A match is known by a line below it too: runtime frames in their own colour are nearly as grey as the rest. */

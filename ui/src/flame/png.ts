@@ -1,12 +1,14 @@
 // The flame graph as a picture file: every level of it, not only those in view.
 
-import { draw, FONT_SIZE, ROW, TextMeasure, type Picture } from './draw.ts';
+import { draw, FONT_SIZE, ROW, TextMeasure, type Paint, type Picture } from './draw.ts';
+import type { Flame } from './layout.ts';
 
 /** Pixels of a picture's side: browsers refuse canvases that are much larger. What is deeper is cut. */
 const MOST = 16_384;
 /** Of the picture, in CSS pixels. */
 const WIDTH = 1600;
 
+/** What of a picture does not depend on where it is shown. */
 export type Still = Omit<Picture, 'text' | 'width' | 'height' | 'scroll' | 'hoverNode' | 'hoverName'>;
 
 export interface Png {
@@ -29,4 +31,10 @@ export async function png(still: Still, fontFamily: string): Promise<Png> {
   const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve));
   if (!blob) throw new Error('the browser could not write the picture');
   return { blob, cut: still.flame.depth - levels };
+}
+
+/** A flame graph as it is zoomed, with nothing searched or pointed at. */
+export function still(flame: Flame, focus: number, flip: boolean, paint: Paint): Omit<Still, 'ink'> {
+  const from = flame.start[focus] ?? 0;
+  return { flame, from, to: from + (flame.total[focus] ?? 0), flip, focus, paint, matched: null, selectedName: -1, currentNode: -1 };
 }

@@ -55,15 +55,11 @@ export interface SeriesQuery {
   limit?: number;
 }
 
-async function post(method: string, contentType: string, body: BodyInit, signal: AbortSignal | undefined): Promise<Response> {
+/** Asks at a path below the base; an answer that is not good is an `ApiError` with the server's text. */
+export async function send(path: string, init: RequestInit, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(`${BASE}${SERVICE}/${method}`, {
-      method: 'POST',
-      headers: { 'content-type': contentType, 'connect-protocol-version': '1' },
-      body,
-      signal: signal ?? null,
-    });
+    response = await fetch(BASE + path, { ...init, signal: signal ?? null });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError('the server does not answer; is it running, and is the network up?', 'network', 0);
@@ -71,7 +67,7 @@ async function post(method: string, contentType: string, body: BodyInit, signal:
   if (response.ok) return response;
   const text = await response.text().catch(() => '');
   let code = 'unknown';
-  let message = text.slice(0, 400).trim();
+  let message = text.slice(0, 2000).trim();
   try {
     const parsed = JSON.parse(text) as { code?: string; message?: string };
     code = parsed.code ?? code;
@@ -79,8 +75,11 @@ async function post(method: string, contentType: string, body: BodyInit, signal:
   } catch {
     // Not Connect's error shape (a proxy's page, say): its text is the message.
   }
-  throw new ApiError(message || `${method} was answered with status ${response.status}`, code, response.status);
+  throw new ApiError(message || `${path} was answered with status ${response.status}`, code, response.status);
 }
+
+const post = (method: string, contentType: string, body: BodyInit, signal: AbortSignal | undefined): Promise<Response> =>
+  send(`${SERVICE}/${method}`, { method: 'POST', headers: { 'content-type': contentType, 'connect-protocol-version': '1' }, body }, signal);
 
 async function call<T>(method: string, request: object, signal?: AbortSignal): Promise<T> {
   const response = await post(method, 'application/json', JSON.stringify(request), signal);
@@ -162,6 +161,8 @@ export interface FlameQuery {
   callSite?: readonly string[];
   /** Only the profiles of these ids. */
   profiles?: readonly string[];
+  /** Without files, binaries and lines: functions of one name are one. */
+  plain?: boolean;
 }
 
 const stacktracesRequest = (query: FlameQuery): object => ({
@@ -174,7 +175,7 @@ const stacktracesRequest = (query: FlameQuery): object => ({
 });
 
 export async function mergeStacktraces(query: FlameQuery, signal?: AbortSignal): Promise<FlameGraphMessage> {
-  const answer = await call<{ flamegraph?: Partial<FlameGraphMessage> }>('SelectMergeStacktraces', { ...stacktracesRequest(query), frameDetails: true }, signal);
+  const answer = await call<{ flamegraph?: Partial<FlameGraphMessage> }>('SelectMergeStacktraces', { ...stacktracesRequest(query), ...(query.plain ? {} : { frameDetails: true }) }, signal);
   return { names: [], levels: [], ...answer.flamegraph };
 }
 

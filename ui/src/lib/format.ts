@@ -105,3 +105,12 @@ export function formatAge(ms: number): string {
 export function formatWhole(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
+
+/** A change with its sign: `+1.5 GiB`; what rounds to nothing has none. */
+export function formatSigned(value: number, format: (value: number) => string): string {
+  const text = format(Math.abs(value));
+  return !Number.isFinite(value) || !/[1-9]/.test(text) ? text : `${value < 0 ? '−' : '+'}${text}`;
+}
+
+/** Both sides of a comparison: `12% → 25%`. */
+export const formatPair = (pair: { left: number; right: number }, format: (value: number) => string): string => `${format(pair.left)} → ${format(pair.right)}`;

@@ -29,3 +29,13 @@ export function setSingleKeys(on: boolean): void {
   remember('keys', on ? 'on' : 'off');
   setSingleKeysSignal(on);
 }
+
+/** The colours of more and of less: red and green, or two that everyone can tell apart. */
+export type Contrast = 'red-green' | 'orange-blue';
+const [contrast, setContrastSignal] = createSignal<Contrast>(recall('contrast') === 'orange-blue' ? 'orange-blue' : 'red-green');
+export { contrast };
+
+export function setContrast(next: Contrast): void {
+  remember('contrast', next);
+  setContrastSignal(next);
+}

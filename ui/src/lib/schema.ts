@@ -2,6 +2,7 @@
 // What has its default value is left out, so that links stay short.
 
 import type { Accessor } from 'solid-js';
+import type { Range } from './time.ts';
 
 /** One key of a URL. */
 export interface Key<T> {
@@ -41,6 +42,21 @@ export const interval: Key<number | null> = {
     return seconds === undefined ? null : Number(seconds) === 0 ? 0 : Math.max(5, Number(seconds));
   },
   write: (seconds) => (seconds === null ? '' : `${seconds}s`),
+};
+
+/** Text that may be the same as elsewhere: null; `{}` is the empty text. */
+export const other: Key<string | null> = {
+  read: (written) => (written === '' ? null : written === '{}' ? '' : written),
+  write: (value) => (value === null ? '' : value === '' ? '{}' : value),
+};
+
+/** Two moments in milliseconds, `1700000000000~1700003600000`; null when there is none. */
+export const span: Key<Range | null> = {
+  read: (written) => {
+    const [, start, end] = /^(\d{9,16})~(\d{9,16})$/.exec(written) ?? [];
+    return Number(end) - Number(start) >= 1000 ? { start: Number(start), end: Number(end) } : null;
+  },
+  write: (range) => (range === null ? '' : `${Math.round(range.start)}~${Math.round(range.end)}`),
 };
 
 /** Reads the part behind `?`. */

@@ -103,3 +103,6 @@ export function alignLines(lines: readonly { points: readonly (readonly [number,
     }),
   ];
 }
+
+/** Colours by rank, far apart in hue; readable on light and on dark paper. */
+export const lineColour = (rank: number): string => `oklch(0.64 0.14 ${Math.round((235 + rank * 137.5) % 360)})`;

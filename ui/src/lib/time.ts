@@ -55,6 +55,9 @@ export function resolveRange(from: string, until: string, now: number): Range {
   return { start, end };
 }
 
+/** How a URL names a range that stands still. */
+export const absolute = ({ start, end }: Range): { from: string; until: string } => ({ from: String(Math.round(start)), until: String(Math.round(end)) });
+
 export const isRelative = (text: string): boolean => text.startsWith('now');
 
 /** The range moved by half of itself, never past the present. */

@@ -1,6 +1,6 @@
 // What the store holds: services and their profile types, label names, and the reason when what is asked for is not there.
 
-import { createMemo, type Accessor } from 'solid-js';
+import { createEffect, createMemo, on, type Accessor } from 'solid-js';
 import { labelNames, profileTypes, services } from '../lib/api.ts';
 import { createLoader, type Loader } from '../lib/loader.ts';
 import { nearestRange } from '../lib/nearest.ts';
@@ -26,6 +26,17 @@ export interface Catalogue {
   missing: Accessor<boolean>;
   /** Why; asked only when something is missing. */
   absence: Loader<Absence>;
+}
+
+/** Without a service or a type in the link, the first there is; written to the URL, so that every state is a link. */
+export function createDefaults({ services: all, types }: Catalogue, at: Record<'service' | 'type', Accessor<string>>, go: (patch: { service?: string; type?: string }, options: { replace: true }) => void): void {
+  createEffect(on([all.data, at.service], ([known, service]) => {
+    const first = known?.keys().next().value;
+    if (service === '' && first !== undefined) go({ service: first }, { replace: true });
+  }));
+  createEffect(on([types, at.type], ([known, type]) => {
+    if (type === '' && known[0]) go({ type: known[0].id }, { replace: true });
+  }));
 }
 
 interface Missing {

@@ -2,7 +2,7 @@
 
 import { createMemo, type Accessor } from 'solid-js';
 import { createLoader, type Loader } from '../lib/loader.ts';
-import { chartSeries, meanOf, sumOf, sumPoints, type Line } from '../lib/series.ts';
+import { chartSeries, lineColour, meanOf, sumOf, sumPoints, type Line } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
 import type { Query } from './selection.ts';
 
@@ -47,6 +47,3 @@ async function load({ query, by, young }: { query: Query; by: string; young: boo
   const full = young && first && last && first !== last ? { start: first[0], end: last[0] } : range;
   return { query, range: full, by, lines: drawn, step, mean: meanOf(all), max: all.reduce((max, [, value]) => Math.max(max, value), 0) };
 }
-
-/** Colours by rank, far apart in hue; readable on light and on dark paper. */
-const lineColour = (rank: number): string => `oklch(0.64 0.14 ${Math.round((235 + rank * 137.5) % 360)})`;

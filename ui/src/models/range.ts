@@ -7,7 +7,7 @@ import { createEffect, createMemo, createSignal, onCleanup, untrack, type Access
 import { formatAge } from '../lib/format.ts';
 import { createLoader } from '../lib/loader.ts';
 import { began } from '../lib/nearest.ts';
-import { DEFAULT_FROM, resolveRange, type Range } from '../lib/time.ts';
+import { DEFAULT_FROM, isRelative, resolveRange, type Range } from '../lib/time.ts';
 
 const HOUR = 3_600_000;
 /** A chart of less would be of one or two points. */
@@ -29,6 +29,8 @@ export interface RangeModel {
   refresh: () => void;
   /** Seconds between refreshes, 0 for none. */
   seconds: Accessor<number>;
+  /** The URL names it relative to the present, so that the same link shows another range later. */
+  moves: Accessor<boolean>;
   /** It is of all there is: a chart begins with the first value. */
   young: Accessor<boolean>;
   /** What the range is called when it begins with the first profile: `Profiling since 40 s`. */
@@ -67,5 +69,6 @@ export function createRange({ from, until, refresh: asked }: RangeText): RangeMo
     const oldest = start();
     return oldest === null ? undefined : `Profiling since ${formatAge(range().end - oldest)}`;
   };
-  return { range, refresh, seconds, young: () => start() !== null, since };
+  const moves = (): boolean => from() === '' || isRelative(from()) || isRelative(until());
+  return { range, refresh, seconds, moves, young: () => start() !== null, since };
 }

@@ -1,28 +1,31 @@
 // The Profile view: which service, which profile, which filters, when; the time chart, and below it flame graph and table.
 
-import { createEffect, createMemo, For, Match, on, Show, Switch } from 'solid-js';
+import { createMemo, For, Match, Show, Switch } from 'solid-js';
+import { Absent } from '../components/Absent.tsx';
 import { ChartPanel } from '../components/ChartPanel.tsx';
-import { Download } from '../components/Download.tsx';
+import { Download, type Drawing } from '../components/Download.tsx';
 import { Filters } from '../components/Filters.tsx';
-import { FlamePane } from '../components/FlamePane.tsx';
-import { Failure, Notice, NothingStored } from '../components/Notice.tsx';
-import { absolute, NothingInRange } from '../components/NothingInRange.tsx';
-import { Picker } from '../components/Picker.tsx';
+import { MergedPane } from '../components/MergedPane.tsx';
+import { Failure, Notice } from '../components/Notice.tsx';
+import { NothingInRange } from '../components/NothingInRange.tsx';
+import { Pickers } from '../components/Pickers.tsx';
 import { Share } from '../components/Share.tsx';
 import { TimeControls } from '../components/TimeControls.tsx';
-import { formatRange } from '../lib/format.ts';
-import { createKeys } from '../lib/keys.ts';
-import { GROUPS, profileType } from '../lib/profile-types.ts';
+import { colourNames, DARK, LIGHT, packagePaint } from '../flame/colours.ts';
+import { findPath } from '../flame/layout.ts';
+import { still } from '../flame/png.ts';
+import { formatRange, formatShare } from '../lib/format.ts';
+import { dark } from '../lib/preferences.ts';
+import { profileType } from '../lib/profile-types.ts';
 import { printMatcher, printMatchers } from '../lib/selector.ts';
-import { isRelative, type Range } from '../lib/time.ts';
+import { absolute } from '../lib/time.ts';
+import { createDefaults } from '../models/catalogue.ts';
 import { createProfile, type ProfileModel } from '../models/profile.ts';
 import { createRange } from '../models/range.ts';
-import { createUrl, hrefTo, visit, type Url } from '../router.ts';
-import { PROFILE, SERVICES } from '../urls.ts';
+import { createUrl, follow, hrefTo, visit, type Url } from '../router.ts';
+import { COMPARE, PROFILE, SERVICES } from '../urls.ts';
 
 type ProfileUrl = Url<typeof PROFILE.keys>;
-
-const open = (id: string) => (): void => document.getElementById(id)?.click();
 
 export default function Profile() {
   const url = createUrl(PROFILE);
@@ -31,62 +34,41 @@ export default function Profile() {
   const data = createProfile(at, time);
   const { services: all, types, missing } = data.catalogue;
 
-  // Without a service or a type in the link, the first there is; written to the URL, so that every state is a link.
-  createEffect(on([all.data, at.service], ([known, service]) => {
-    const first = known?.keys().next().value;
-    if (service === '' && first !== undefined) go({ service: first }, { replace: true });
-  }));
-  createEffect(on([types, at.type], ([known, type]) => {
-    if (type === '' && known[0]) go({ type: known[0].id }, { replace: true });
-  }));
-
-  const typeChoices = createMemo(() => {
-    const ambiguous = (label: string): boolean => types().filter((type) => type.label === label).length > 1;
-    const choices = types().map((type) => ({ value: type.id, label: type.label, group: type.group, hint: ambiguous(type.label) ? type.id : '' }));
-    return choices.sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group));
-  });
-  createKeys(() => ({ s: open('pick-service'), p: open('pick-type') }));
+  createDefaults(data.catalogue, at, go);
 
   const busy = (): boolean => all.pending() || data.chart.pending() || data.flame.pending();
   const typeMissing = createMemo(() => {
     const type = data.type();
     return all.data() && !all.pending() && !missing() && type !== null && types().length > 0 && !types().some(({ id }) => id === type.id) ? type : null;
   });
-  const relative = (): boolean => at.from() === '' || isRelative(at.from()) || isRelative(at.until());
+
+  const drawing = (): Drawing | null => {
+    const flame = data.flame.data()?.flame;
+    if (!flame) return null;
+    const paint = packagePaint(flame, colourNames(flame.names, flame.mappings, flame.files, dark() ? DARK : LIGHT));
+    return {
+      ...still(flame, Math.max(0, findPath(flame, at.focus())), at.orient() === 'flame', paint),
+      title: `${at.service()}, ${data.type()?.label ?? ''}, ${formatRange(time.range())}`,
+      values: (node) => `total ${data.amount()(flame.total[node] ?? 0)}, ${formatShare((flame.total[node] ?? 0) / flame.sum)}, self ${data.amount()(flame.self[node] ?? 0)}`,
+    };
+  };
 
   return (
     <main class="view" id="main" tabindex="-1">
       <h1 class="visually-hidden">Profile</h1>
       <div class="bar">
-        <Picker
-          id="pick-service"
-          label="Service"
-          placeholder="Find a service"
-          value={at.service()}
-          shown={at.service()}
-          loading={all.pending()}
-          choices={[...(all.data()?.keys() ?? [])].map((name) => ({ value: name, label: name }))}
-          onPick={(service) => {
-            // The type stays when the new service has it; zoom and selection belong to the old picture.
-            const keep = all.data()?.get(service)?.includes(at.type()) ?? false;
-            go({ service, focus: '', sel: '', ...(keep ? {} : { type: '' }) });
-          }}
-        />
-        <Picker
-          id="pick-type"
-          label="Profile"
-          placeholder="Find a profile type"
-          value={at.type()}
-          shown={data.type()?.label ?? ''}
-          loading={all.pending()}
-          choices={typeChoices()}
-          onPick={(type) => go({ type, focus: '' })}
+        <Pickers
+          catalogue={data.catalogue}
+          service={at.service()}
+          type={data.type()}
+          onService={(service, keeps) => go({ service, focus: '', sel: '', ...(keeps ? {} : { type: '' }) })}
+          onType={(type) => go({ type, focus: '' })}
         />
         <Filters service={at.service()} matchers={data.matchers().list} range={time.range()} onChange={(matchers) => go({ q: printMatchers(matchers) })} />
         <span class="grow" />
         <TimeControls from={at.from() || 'now-1h'} until={at.until()} range={time.range()} name={time.since()} seconds={time.seconds()} onRange={go} onSeconds={(refresh) => go({ refresh }, { replace: true })} onRefresh={time.refresh} />
-        <Share href={url.href({})} pinned={relative() ? url.href({ ...absolute(time.range()), refresh: null }) : null} />
-        <Download query={data.query()} service={at.service()} flame={data.flame.data()?.flame} focus={at.focus()} flip={at.orient() === 'flame'} />
+        <Share href={url.href({})} pinned={time.moves() ? url.href({ ...absolute(time.range()), refresh: null }) : null} />
+        <Download queries={data.query() ? [{ name: '', query: data.query()! }] : []} service={at.service()} ready={data.flame.data() !== undefined} drawing={drawing} />
       </div>
       <div class="progress" data-on={busy()} />
       <Show when={data.matchers().error}>
@@ -97,7 +79,7 @@ export default function Profile() {
           {(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={all.retry} /></div>}
         </Match>
         <Match when={missing()}>
-          <div class="fill"><Absent data={data} url={url} onRefresh={time.refresh} /></div>
+          <div class="fill"><Absent catalogue={data.catalogue} service={at.service()} home={hrefTo(SERVICES)} onFollow={follow} onService={(service) => go({ service, type: '', focus: '', sel: '' })} onRange={go} onRefresh={time.refresh} /></div>
         </Match>
         <Match when={typeMissing()}>
           {(type) => (
@@ -121,7 +103,10 @@ export default function Profile() {
             note={time.since()}
             onBy={(by) => go({ by })}
             onTable={(table) => go({ chart: table ? 'table' : 'line' }, { replace: true })}
-            onZoom={(range: Range) => go(absolute(range))}
+            actions={[
+              { label: 'Zoom', icon: 'search', run: (range) => go(absolute(range)) },
+              { label: 'Compare with the time before', icon: 'compare', run: (comparison) => visit(COMPARE, { comparison, with: 'before' }) },
+            ]}
             onOnly={(name, value) => go({ by: '', q: printMatchers([...data.matchers().list.filter((matcher) => matcher.name !== name), { name, op: '=', value }]) })}
           />
           <Flames data={data} url={url} />
@@ -156,45 +141,9 @@ function Flames(props: { data: ProfileModel; url: ProfileUrl }) {
             <Show when={answer().gone && at.focus() !== ''}>
               <div class="banner" role="status"><span>The frame that was zoomed to is not in this range. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Forget it</button></div>
             </Show>
-            <FlamePane flame={answer().flame} of={`${at.type()} ${at.service()} ${at.q()}`} amount={props.data.amount()} stale={flame.pending()} at={at} onChange={go} />
+            <MergedPane flame={answer().flame} of={`${at.type()} ${at.service()} ${at.q()}`} amount={props.data.amount()} stale={flame.pending()} at={at} onChange={go} />
           </>
         )}
-      </Match>
-    </Switch>
-  );
-}
-
-function Absent(props: { data: ProfileModel; url: ProfileUrl; onRefresh: () => void }) {
-  const { at, go } = props.url;
-  const { absence } = props.data.catalogue;
-  const nearest = (): Range | null | undefined => {
-    const found = absence.data();
-    return found && 'nearest' in found ? found.nearest : undefined;
-  };
-  const similar = (): string[] => {
-    const found = absence.data();
-    return found?.kind === 'no such service' ? found.similar : [];
-  };
-  const is = (kind: string): boolean => absence.data()?.kind === kind;
-  return (
-    <Switch>
-      <Match when={absence.error()}>{(error) => <Failure what="The store could not be asked what it holds" error={error()} retry={absence.retry} />}</Match>
-      <Match when={is('nothing stored')}><NothingStored onRefresh={props.onRefresh} /></Match>
-      <Match when={is('nothing in range')}><NothingInRange nearest={nearest()} onRange={go} /></Match>
-      <Match when={is('service elsewhere')}><NothingInRange nearest={nearest()} what={`${at.service()} has no profiles in this range`} onRange={go} /></Match>
-      <Match when={is('no such service')}>
-        <Notice
-          icon="compass"
-          title={`There is no service ${at.service()}`}
-          actions={
-            <>
-              <For each={similar()}>{(name) => <button type="button" class="button primary" onClick={() => go({ service: name, type: '', focus: '', sel: '' })}>{name}</button>}</For>
-              <a class="button" href={hrefTo(SERVICES)} onClick={(event) => (event.preventDefault(), visit(SERVICES))}>All services</a>
-            </>
-          }
-        >
-          <p>{similar().length > 0 ? 'Did you mean one of these?' : 'No name is like it. The last 30 days hold nothing of it either.'}</p>
-        </Notice>
       </Match>
     </Switch>
   );

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { contrast, INK } from '../../src/flame/colours.ts';
-import { layoutDiff } from '../../src/flame/diff.ts';
 import { callSite, graft } from '../../src/flame/graft.ts';
 import { ancestors, children, findPath, fnv1a32, foldedShare, layout, nodeAt, pathText } from '../../src/flame/layout.ts';
 import { compileSearch, searchFlame, SearchError, stepThrough } from '../../src/flame/search.ts';
@@ -144,19 +143,6 @@ describe('what was folded away', () => {
     expect(foldedShare(flame, 0)).toBe(0.4);
     const unmarked = layout({ names: ['total', 'other', 'other'], levels: values, files: ['', 'a.go', ''], lines: [{ values: [0] }, { values: [12, 0] }] });
     expect([...unmarked.folded]).toEqual([0, 0, 1]);
-  });
-});
-
-describe('a difference', () => {
-  it('is as wide as both sides, and tells each', () => {
-    // total 10 | 20 -> a 6 | 0, gone; b 4 | 15
-    const { flame, sides } = layoutDiff({ names: ['total', 'a', 'b'], levels: [{ values: [0, 10, 0, 0, 20, 5, 0] }, { values: ['0', '6', '6', '5', '0', '0', '1', 0, 4, 4, 0, 15, 15, 2] }] });
-    expect([...flame.start]).toEqual([0, 5, 11]);
-    expect([...flame.total]).toEqual([30, 6, 19]);
-    expect([...flame.self]).toEqual([5, 6, 19]);
-    expect([...sides.left]).toEqual([10, 6, 4]);
-    expect([...sides.right]).toEqual([20, 0, 15]);
-    expect(flame.parent[2]).toBe(0);
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { collapsed, readStacks } from '../../src/lib/pprof-read.ts';
+import { speedscope } from '../../src/lib/speedscope.ts';
 
 const varint = (value: number): number[] => (value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]);
 const message = (number: number, bytes: readonly number[]): number[] => [...varint(number * 8 + 2), ...varint(bytes.length), ...bytes];
@@ -34,5 +35,13 @@ describe('a pprof profile', () => {
     expect(() => readStacks(whole.subarray(0, whole.length - 2))).toThrow('cut short');
     expect(() => readStacks(Uint8Array.from([0x80]))).toThrow('cut short');
     expect(() => readStacks(Uint8Array.from([0x0b]))).toThrow('wire type 3');
+  });
+});
+
+describe('speedscope\'s file', () => {
+  it('names each frame once, and adds up to the same', () => {
+    const file = JSON.parse(speedscope([{ names: ['main', 'a'], value: 3 }, { names: ['main', 'b', 'a'], value: 4 }], 'shop CPU', 'ns')) as { shared: { frames: { name: string }[] }; profiles: { samples: number[][]; weights: number[]; endValue: number; unit: string }[] };
+    expect(file.shared.frames.map(({ name }) => name)).toEqual(['main', 'a', 'b']);
+    expect(file.profiles[0]).toMatchObject({ samples: [[0, 1], [0, 2, 1]], weights: [3, 4], endValue: 7, unit: 'nanoseconds' });
   });
 });

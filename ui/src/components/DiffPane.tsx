@@ -1,0 +1,107 @@
+// The flame graph of a difference with its table: frames in the colour of their change, both sides of each told, by share or
+// by value a second.
+
+import { createMemo, For, type JSX } from 'solid-js';
+import { diffColour, diffScale } from '../flame/diff-colours.ts';
+import { pairAt, signOf, type Measure, type Pair, type Sides } from '../flame/diff.ts';
+import type { Paint } from '../flame/draw.ts';
+import type { Flame } from '../flame/layout.ts';
+import { formatPair, formatShare, formatSigned } from '../lib/format.ts';
+import { contrast, dark, setContrast, type Contrast } from '../lib/preferences.ts';
+import type { Changes } from '../models/changes.ts';
+import { DiffTable } from './DiffTable.tsx';
+import type { FlameLook } from './FlameLook.ts';
+import { FlamePane, type FlamePaneProps } from './FlamePane.tsx';
+import { Radios, type Radio } from './Radios.tsx';
+
+export type DiffBy = 'share' | 'rate';
+
+export interface DiffPaneProps extends Omit<FlamePaneProps, 'look' | 'tools' | 'legend'> {
+  sides: Sides;
+  by: DiffBy;
+  onBy: (by: DiffBy) => void;
+  share: Measure;
+  /** Null while it is not known how long, or how often, the values were counted. */
+  rate: Measure | null;
+  /** A value a second, with its unit. */
+  amount: (value: number) => string;
+  /** Which changes are more than noise; undefined as long as nobody knows. */
+  changes: Changes | undefined;
+}
+
+const WAYS: readonly Radio<DiffBy>[] = [
+  { value: 'share', label: 'Compare by share of all', text: 'Share' },
+  { value: 'rate', label: 'Compare by value a second', text: 'Per second' },
+];
+const PALETTES: readonly Radio<Contrast>[] = [
+  { value: 'red-green', label: 'More is red, less is green', text: 'Red, green' },
+  { value: 'orange-blue', label: 'More is orange, less is blue, for every eye', text: 'Orange, blue' },
+];
+
+/** The colours of frames: by what is compared. */
+export function diffPaint(sides: Sides, measure: Measure, palette: Contrast, night: boolean): Paint {
+  const scale = diffScale(palette, night);
+  return { colour: (node) => diffColour(scale, measure(pairAt(sides, node))), sign: (node) => signOf(pairAt(sides, node)) };
+}
+
+export function DiffPane(props: DiffPaneProps) {
+  const measure = (): Measure => (props.by === 'rate' && props.rate) || props.share;
+  const scale = createMemo(() => diffScale(contrast(), dark()));
+  const paint = createMemo(() => diffPaint(props.sides, measure(), contrast(), dark()));
+  const sum = (nodes: readonly number[]): Pair => nodes.reduce((all, node) => {
+    const pair = pairAt(props.sides, node);
+    return { left: all.left + pair.left, right: all.right + pair.right };
+  }, { left: 0, right: 0 });
+  const rates = (pair: Pair): string => (props.rate ? formatPair(props.rate(pair), props.amount) : '–');
+  const look: FlameLook = {
+    get paint() {
+      return paint();
+    },
+    values: (node) => <Values flame={props.flame} sides={props.sides} node={node} share={props.share} rate={props.rate} amount={props.amount} />,
+    spoken: (node) => `${formatPair(props.share(pairAt(props.sides, node)), formatShare)}, ${rates(pairAt(props.sides, node))}`,
+    sum: (nodes) => ({ share: formatPair(props.share(sum(nodes)), formatShare), value: rates(sum(nodes)) }),
+    table: (state) => <DiffTable {...state} flame={props.flame} sides={props.sides} share={props.share} rate={props.rate} amount={props.amount} colour={(pair) => diffColour(scale(), measure()(pair))} changes={props.changes} />,
+  };
+  const legend = (): JSX.Element => (
+    <div class="diff-legend" role="group" aria-label="Colours">
+      <span>less</span>
+      <span class="scale" aria-hidden="true"><For each={scale()}>{(colour) => <i style={{ background: colour }} />}</For></span>
+      <span>more</span>
+      <span class="muted wide-only">{props.by === 'rate' ? 'in value a second' : 'in share of all'}; a frame is as wide as the mean of its shares · + new, − gone</span>
+      <span class="spring" />
+      <Radios label="Colours of the difference" value={contrast()} choices={PALETTES} onChoose={setContrast} />
+    </div>
+  );
+  return <FlamePane {...props} look={look} tools={<Radios label="Compared by" value={props.by} choices={WAYS} onChoose={props.onBy} />} legend={legend()} />;
+}
+
+function Values(props: { flame: Flame; sides: Sides; node: number; share: Measure; rate: Measure | null; amount: (value: number) => string }) {
+  const own = (): Pair => ({ left: props.sides.left.self[props.node] ?? 0, right: props.sides.right.self[props.node] ?? 0 });
+  const row = (label: string, pair: Pair) => {
+    const { left, right } = props.share(pair);
+    const rate = props.rate?.(pair);
+    return (
+      <tr>
+        <th scope="row">{label}</th>
+        <td>{formatShare(left)}</td>
+        <td>{formatShare(right)}</td>
+        <td><b>{formatSigned((right - left) * 100, (points) => points.toFixed(2))}</b></td>
+        <td>{rate ? props.amount(rate.left) : '–'}</td>
+        <td>{rate ? props.amount(rate.right) : '–'}</td>
+      </tr>
+    );
+  };
+  const sign = (): string => ({ '+': 'New: the baseline does not have it', '−': 'Gone: the comparison does not have it', '': '' })[signOf(pairAt(props.sides, props.node))];
+  return (
+    <>
+      <table class="tip-table number">
+        <thead><tr><th /><th scope="col" colspan="3">share before, after, points</th><th scope="col" colspan="2">value before, after</th></tr></thead>
+        <tbody>
+          {row('Total', pairAt(props.sides, props.node))}
+          {row('Self', own())}
+        </tbody>
+      </table>
+      <div class="where">{sign()}</div>
+    </>
+  );
+}

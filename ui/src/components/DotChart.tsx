@@ -1,0 +1,148 @@
+// Single profiles as dots over time, coloured by their series; or as a heat map when they are many. A click opens one, or
+// zooms to the time of a cell. The table beside it holds the same.
+
+import { createMemo, createSignal, Show } from 'solid-js';
+import { axisFormat, formatClock, formatDay, formatMoment, formatValue, formatWhole } from '../lib/format.ts';
+import { dark } from '../lib/preferences.ts';
+import { lineColour } from '../lib/series.ts';
+import type { Range } from '../lib/time.ts';
+import { zone } from '../lib/zone.ts';
+import { ROWS, type Cell, type Sample, type SampleData } from '../models/samples.ts';
+import { createCanvas, type Size } from './canvas.ts';
+
+export interface DotChartProps {
+  data: SampleData;
+  /** Key of the one that is open. */
+  opened: string;
+  onOpen: (sample: Sample) => void;
+  onZoom: (range: Range) => void;
+}
+
+const [LEFT, RIGHT, TOP, BOTTOM] = [72, 16, 8, 22];
+const NEAR = 12;
+
+export function DotChart(props: DotChartProps) {
+  let box!: HTMLDivElement;
+  let canvas!: HTMLCanvasElement;
+  const [hover, setHover] = createSignal<{ sample?: Sample; cell?: Cell; x: number; y: number }>();
+  const colours = createMemo(() => {
+    const series = [...new Set(props.data.samples.map((sample) => sample.series))].sort();
+    return new Map(series.map((name, rank) => [name, lineColour(rank)]));
+  });
+  const most = (): number => props.data.most || 1;
+  const x = (time: number, { width }: Size): number => LEFT + ((time - props.data.range.start) / (props.data.range.end - props.data.range.start)) * (width - LEFT - RIGHT);
+  const y = (total: number, { height }: Size): number => height - BOTTOM - (total / most()) * (height - TOP - BOTTOM);
+  const cellBox = (cell: Cell, size: Size) => {
+    const row = (size.height - TOP - BOTTOM) / ROWS;
+    const left = Math.max(LEFT, x(cell.time, size));
+    return { left, top: size.height - BOTTOM - (cell.row + 1) * row, width: Math.max(2, Math.min(size.width - RIGHT, x(cell.time + props.data.step * 1000, size)) - left), height: row };
+  };
+
+  const paint = (context: CanvasRenderingContext2D, size: Size): void => {
+    const style = getComputedStyle(box);
+    const colour = (name: string): string => {
+      box.style.setProperty('text-decoration-color', `var(${name})`);
+      return getComputedStyle(box).textDecorationColor;
+    };
+    const [paper, line, muted, accent, text] = ['--paper', '--line', '--muted', '--accent', '--text'].map(colour) as [string, string, string, string, string];
+    context.fillStyle = paper;
+    context.fillRect(0, 0, size.width, size.height);
+    context.font = `11px ${style.fontFamily}`;
+    context.textBaseline = 'middle';
+    const format = axisFormat(most(), props.data.type.unit);
+    for (const part of [0, 0.5, 1]) {
+      const at = Math.round(y(most() * part, size)) + 0.5;
+      context.fillStyle = line;
+      context.fillRect(LEFT, at, size.width - LEFT - RIGHT, 1);
+      context.fillStyle = muted;
+      context.textAlign = 'right';
+      context.fillText(format(Number((most() * part).toPrecision(3))), LEFT - 6, at);
+    }
+    const { start, end } = props.data.range;
+    const ticks = Math.max(1, Math.floor((size.width - LEFT - RIGHT) / 110));
+    context.textAlign = 'center';
+    for (let tick = 0; tick < ticks; tick += 1) {
+      const time = start + ((tick + 0.5) * (end - start)) / ticks;
+      context.fillText(end - start > 2 * 86_400_000 ? formatDay(time) : formatClock(time, end - start < 300_000), x(time, size), size.height - BOTTOM / 2);
+    }
+    const fullest = props.data.cells.reduce((max, { count }) => Math.max(max, count), 1);
+    for (const cell of props.data.cells) {
+      const at = cellBox(cell, size);
+      context.globalAlpha = 0.15 + 0.85 * Math.sqrt(cell.count / fullest);
+      context.fillStyle = accent;
+      context.fillRect(at.left, at.top, at.width, at.height);
+    }
+    context.globalAlpha = 1;
+    const dot = (sample: Sample, radius: number): void => {
+      context.beginPath();
+      context.arc(x(sample.time, size), y(sample.total, size), radius, 0, 2 * Math.PI);
+      context.fillStyle = colours().get(sample.series) ?? accent;
+      context.fill();
+    };
+    for (const sample of props.data.samples) dot(sample, 3);
+    for (const sample of [props.data.samples.find(({ key }) => key === props.opened), hover()?.sample]) {
+      if (!sample) continue;
+      dot(sample, 5);
+      context.strokeStyle = text;
+      context.lineWidth = 1.5;
+      context.stroke();
+    }
+  };
+  const size = createCanvas({ box: () => box, canvas: () => canvas, paint, watch: () => void [props.data, props.opened, hover(), dark(), zone(), colours()] });
+
+  const under = (event: PointerEvent | MouseEvent): { sample?: Sample; cell?: Cell } => {
+    const at = canvas.getBoundingClientRect();
+    const [left, top] = [event.clientX - at.left, event.clientY - at.top];
+    let sample: Sample | undefined;
+    let best = NEAR ** 2;
+    for (const one of props.data.samples) {
+      const away = (x(one.time, size()) - left) ** 2 + (y(one.total, size()) - top) ** 2;
+      if (away < best) [best, sample] = [away, one];
+    }
+    const cell = props.data.cells.find((one) => {
+      const its = cellBox(one, size());
+      return left >= its.left && left < its.left + its.width && top >= its.top && top < its.top + its.height;
+    });
+    return { ...(sample ? { sample } : {}), ...(cell ? { cell } : {}) };
+  };
+  const tipLeft = (): number => {
+    const at = hover()?.x ?? 0;
+    return at > innerWidth - 320 ? at - 280 : at + 14;
+  };
+  return (
+    <div class="chart dot-chart" ref={box}>
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={`${formatWhole(props.data.count)} profiles by time and value; the table holds the same`}
+        data-dots={props.data.samples.length}
+        data-cells={props.data.cells.length}
+        onPointerMove={(event) => {
+          const found = under(event);
+          setHover(found.sample || found.cell ? { ...found, x: event.clientX, y: event.clientY } : undefined);
+        }}
+        onPointerLeave={() => setHover(undefined)}
+        onClick={(event) => {
+          const { sample, cell } = under(event);
+          if (sample) props.onOpen(sample);
+          else if (cell) props.onZoom({ start: cell.time, end: cell.time + props.data.step * 1000 });
+        }}
+      />
+      <Show when={hover()}>
+        {(at) => (
+          <div class="tooltip" style={{ left: `${tipLeft()}px`, top: `${at().y + 14}px` }}>
+            <Show when={at().sample}>
+              {(sample) => <><div class="muted">{formatMoment(sample().time, true)}</div><b>{formatValue(sample().total, props.data.type.unit)}</b><div class="name">{labelText(sample())}</div></>}
+            </Show>
+            <Show when={!at().sample && at().cell}>
+              {(cell) => <><div class="muted">{formatMoment(cell().time, true)}</div><b>{formatWhole(cell().count)} profiles</b><div>of {formatValue((most() * cell().row) / ROWS, props.data.type.unit)} to {formatValue((most() * (cell().row + 1)) / ROWS, props.data.type.unit)}; a click zooms</div></>}
+            </Show>
+          </div>
+        )}
+      </Show>
+    </div>
+  );
+}
+
+/** Labels but the service's name, in one line. */
+export const labelText = ({ labels }: Sample): string => Object.entries(labels).filter(([name]) => name !== 'service_name').map(([name, value]) => `${name}=${value}`).join(', ');

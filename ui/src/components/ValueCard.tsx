@@ -1,0 +1,62 @@
+// One value of a label: its share, how it went, its top function, and what can be done with it.
+
+import { createSignal, onCleanup, onMount, Show } from 'solid-js';
+import { shortName } from '../flame/packages.ts';
+import { formatShare, formatValue } from '../lib/format.ts';
+import { createTop, type Breakdown, type LabelValue } from '../models/labels.ts';
+import { Spark } from './Spark.tsx';
+
+export interface ValueCardProps {
+  of: Breakdown;
+  value: LabelValue;
+  /** Chosen for a comparison. */
+  picked: boolean;
+  href: string;
+  onFollow: (event: MouseEvent & { currentTarget: HTMLAnchorElement }) => void;
+  onOnly: () => void;
+  onWithout: () => void;
+  onPick: () => void;
+}
+
+export function ValueCard(props: ValueCardProps) {
+  let card!: HTMLLIElement;
+  // The top function is asked for once someone looks.
+  const [seen, setSeen] = createSignal(false);
+  const top = createTop(() => (seen() ? props.of : null), props.value.value);
+  onMount(() => {
+    const observer = new IntersectionObserver((entries) => {
+      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+      setSeen(true);
+      observer.disconnect();
+    });
+    observer.observe(card);
+    onCleanup(() => observer.disconnect());
+  });
+  const name = (): string => props.value.value || '(none)';
+  const mean = (): string => formatValue(props.value.mean, props.of.query.type.chartUnit);
+  return (
+    <li class="card" ref={card}>
+      <header>
+        <h2 title={props.value.value}><a href={props.href} onClick={(event) => props.onFollow(event)}>{name()}</a></h2>
+        <span class="share">{formatShare(props.value.share)}</span>
+      </header>
+      <div class="meter" aria-hidden="true"><i style={{ width: `${props.value.share * 100}%` }} /></div>
+      <div class="measure">
+        <span class="label"><span>mean <b>{mean()}</b></span></span>
+        <Spark points={props.value.points} range={props.of.query.range} step={props.of.step} label={`${name()} over time, mean ${mean()}`} />
+      </div>
+      <p class="top-function">
+        <Show when={!top.error()} fallback={<span class="bad">{top.error()?.message}</span>}>
+          <Show when={top.data()} fallback={<span class="muted">{top.pending() || !seen() ? '…' : 'No function has a value of its own'}</span>}>
+            {(found) => <><span class="text" title={found().name}>{shortName(found().name)}</span><b>{formatShare(found().share)}</b></>}
+          </Show>
+        </Show>
+      </p>
+      <div class="group" role="group" aria-label={`Actions of ${name()}`}>
+        <button type="button" class="button" onClick={() => props.onOnly()}>Only</button>
+        <button type="button" class="button" onClick={() => props.onWithout()}>Without</button>
+        <button type="button" class="button" aria-pressed={props.picked} onClick={() => props.onPick()}>Compare</button>
+      </div>
+    </li>
+  );
+}

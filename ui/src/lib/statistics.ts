@@ -1,0 +1,91 @@
+// Is a share that changed more than noise? Each side is cut into slices of time; how the share varies from slice to slice
+// tells how far it may move by itself. Welch's test on the two shares, and Benjamini and Hochberg's rule over all of them,
+// so that out of hundreds that are tried none is called a change by luck.
+
+/** What something has in a slice of time, and what all have. */
+export interface Slice {
+  part: number;
+  all: number;
+}
+
+export interface Share {
+  /** Of all slices together. */
+  share: number;
+  /** Variance of that. */
+  variance: number;
+  /** Slices with anything in them. */
+  slices: number;
+}
+
+/** The share over slices of different weight, and its variance: that of a ratio of sums. */
+export function shareOf(slices: readonly Slice[]): Share {
+  const full = slices.filter(({ all }) => all > 0);
+  const all = full.reduce((sum, slice) => sum + slice.all, 0);
+  const share = all > 0 ? full.reduce((sum, { part }) => sum + part, 0) / all : 0;
+  const count = full.length;
+  if (count < 2) return { share, variance: Number.POSITIVE_INFINITY, slices: count };
+  const squares = full.reduce((sum, slice) => sum + (slice.part - share * slice.all) ** 2, 0);
+  return { share, variance: (squares * count) / (count - 1) / all ** 2, slices: count };
+}
+
+/** The chance that shares so far apart come from the same source. */
+export function chanceOfNoise(one: Share, two: Share): number {
+  const apart = Math.abs(one.share - two.share);
+  const variance = one.variance + two.variance;
+  // Rounding is no change.
+  if (!Number.isFinite(variance) || apart <= 1e-12) return 1;
+  if (variance <= 1e-24) return 0;
+  const freedom = variance ** 2 / ((one.variance ** 2 / (one.slices - 1) || 0) + (two.variance ** 2 / (two.slices - 1) || 0));
+  return studentTail(apart / Math.sqrt(variance), freedom);
+}
+
+/** Which of the chances are no luck, when at most this share of those that are picked may be. */
+export function beyondChance(chances: readonly number[], rate: number): boolean[] {
+  const order = chances.map((chance, index) => ({ chance, index })).sort((a, b) => a.chance - b.chance);
+  const last = order.findLastIndex(({ chance }, rank) => chance <= (rate * (rank + 1)) / chances.length);
+  const picked = new Array<boolean>(chances.length).fill(false);
+  for (const { index } of order.slice(0, last + 1)) picked[index] = true;
+  return picked;
+}
+
+/** Student's t, both tails. */
+export function studentTail(t: number, freedom: number): number {
+  return incompleteBeta(freedom / (freedom + t * t), freedom / 2, 0.5);
+}
+
+/** The regularized incomplete beta function, by its continued fraction (Lentz). */
+function incompleteBeta(x: number, a: number, b: number): number {
+  if (x <= 0) return 0;
+  if (x >= 1) return 1;
+  if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(1 - x, b, a);
+  const front = Math.exp(a * Math.log(x) + b * Math.log(1 - x) - logBeta(a, b)) / a;
+  const tiny = 1e-300;
+  let c = 1;
+  let d = 1 / nonZero(1 - ((a + b) * x) / (a + 1), tiny);
+  let fraction = d;
+  for (let m = 1; m <= 300; m += 1) {
+    const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));
+    d = 1 / nonZero(1 + even * d, tiny);
+    c = nonZero(1 + even / c, tiny);
+    fraction *= d * c;
+    const odd = (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1));
+    d = 1 / nonZero(1 + odd * d, tiny);
+    c = nonZero(1 + odd / c, tiny);
+    fraction *= d * c;
+    if (Math.abs(d * c - 1) < 1e-14) break;
+  }
+  return front * fraction;
+}
+
+const nonZero = (value: number, tiny: number): number => (Math.abs(value) < tiny ? tiny : value);
+const logBeta = (a: number, b: number): number => logGamma(a) + logGamma(b) - logGamma(a + b);
+
+/** Stirling's series, after steps up to where it is exact. */
+function logGamma(x: number): number {
+  let [at, shift] = [x, 0];
+  while (at < 10) {
+    shift -= Math.log(at);
+    at += 1;
+  }
+  return shift + (at - 0.5) * Math.log(at) - at + 0.5 * Math.log(2 * Math.PI) + 1 / (12 * at) - 1 / (360 * at ** 3) + 1 / (1260 * at ** 5);
+}

@@ -1,0 +1,106 @@
+// Single profiles over time: when each was taken, of which series, how large; or, where there are too many to draw, how many
+// there are of each size. Asked in SQL.
+
+import { createMemo, type Accessor } from 'solid-js';
+import { createLoader, type Loader } from '../lib/loader.ts';
+import type { ProfileType } from '../lib/profile-types.ts';
+import { parseMatchers, printSelector, type Matcher } from '../lib/selector.ts';
+import { condition, during, quoted, sql, type SqlRow } from '../lib/sql.ts';
+import { stepFor, type Range } from '../lib/time.ts';
+import type { Query } from './selection.ts';
+
+export interface Sample {
+  /** `time~series`, as the URL has it. */
+  key: string;
+  /** Milliseconds; profiles have microseconds. */
+  time: number;
+  series: string;
+  /** Empty when nobody gave it one. */
+  id: string;
+  total: number;
+  /** Stacks in it. */
+  count: number;
+  /** Nanoseconds, 0 when not known. */
+  duration: number;
+  labels: Readonly<Record<string, string>>;
+}
+
+/** So many profiles of about that value, in a stretch of time. */
+export interface Cell {
+  time: number;
+  row: number;
+  count: number;
+}
+
+export interface SampleData {
+  type: ProfileType;
+  range: Range;
+  /** How many there are, and their largest value. */
+  count: number;
+  most: number;
+  /** The newest first; empty when they are too many. */
+  samples: readonly Sample[];
+  /** Instead of them: cells so many seconds wide, of `ROWS` rows. */
+  cells: readonly Cell[];
+  step: number;
+}
+
+export const MOST_DOTS = 3000;
+export const ROWS = 24;
+const COLUMNS = 160;
+
+const number = (value: unknown): number => Number(value ?? 0);
+
+export function readSample(row: SqlRow): Sample {
+  const time = Date.parse(String(row.time));
+  const series = String(row.series);
+  return {
+    key: `${time}~${series}`, time, series,
+    id: String(row.profile_id ?? ''),
+    total: number(row.total), count: number(row.sample_count), duration: number(row.duration_ns),
+    labels: Object.fromEntries(Object.entries((row.labels ?? {}) as Record<string, unknown>).map(([name, value]) => [name, String(value)])),
+  };
+}
+
+/** The rows of a question: `profiles` as `p` with the labels of their series as `s`. */
+export function rowsOf({ type, selector, range }: Query): string {
+  const conditions = parseMatchers(selector).map((matcher) => (matcher.name === 'service_name' && matcher.op === '=' ? `service_name = ${quoted(matcher.value)}` : condition(matcher)));
+  return `FROM profiles p JOIN (SELECT series, labels FROM series WHERE ${conditions.join(' AND ') || 'true'}) s ON p.series = s.series
+WHERE p.profile_type = ${quoted(type.id)} AND ${during(range, 'p.time')}`;
+}
+
+export function createSamples(query: Accessor<Query | null>): Loader<SampleData> {
+  return createLoader(query, async (asked, signal) => {
+    const rows = rowsOf(asked);
+    const [whole] = await sql(`SELECT count(*) AS count, max(p.total) AS most ${rows}`, signal);
+    const [count, most] = [number(whole?.count), number(whole?.most)];
+    const step = stepFor(asked.range, COLUMNS);
+    const data = { type: asked.type, range: asked.range, count, most, step };
+    if (count <= MOST_DOTS) {
+      const found = await sql(`SELECT p.time, p.series, p.profile_id, p.total, p.sample_count, p.duration_ns, s.labels ${rows}\nORDER BY p.time DESC LIMIT ${MOST_DOTS}`, signal);
+      return { ...data, samples: found.map(readSample), cells: [] };
+    }
+    const cells = await sql(`SELECT time_bucket('${step}s', p.time) AS time, least(${ROWS - 1}, CAST(floor(p.total * ${ROWS}.0 / ${Math.max(1, most)}) AS BIGINT)) AS row, count(*) AS count ${rows}\nGROUP BY 1, 2`, signal);
+    return { ...data, samples: [], cells: cells.map((cell) => ({ time: Date.parse(String(cell.time)), row: Math.max(0, number(cell.row)), count: number(cell.count) })) };
+  });
+}
+
+/** The profile that the URL names, also when it is none of those that are drawn. */
+export function createOpened(key: Accessor<string>, type: Accessor<ProfileType | null>): Loader<Sample | null> {
+  const wanted = createMemo(() => {
+    const [, time, series] = /^(\d{9,16})~(-?\d{1,20})$/.exec(key()) ?? [];
+    const of = type();
+    return time && series && of ? { time: Number(time), series, type: of } : null;
+  }, null, { equals: (a, b) => a === b || (a !== null && b !== null && a.time === b.time && a.series === b.series && a.type.id === b.type.id) });
+  return createLoader(wanted, async ({ time, series, type: of }, signal) => {
+    const [row] = await sql(`SELECT p.time, p.series, p.profile_id, p.total, p.sample_count, p.duration_ns, s.labels FROM profiles p JOIN series s ON p.series = s.series
+WHERE p.profile_type = ${quoted(of.id)} AND p.series = ${series} AND ${during({ start: time, end: time + 1 }, 'p.time')} LIMIT 1`, signal);
+    return row ? readSample(row) : null;
+  });
+}
+
+/** The question that this profile alone answers: its millisecond and all of its labels. */
+export function questionOf({ time, labels }: Sample, type: ProfileType): Query {
+  const matchers = Object.entries(labels).map(([name, value]): Matcher => ({ name, op: '=', value }));
+  return { type, selector: printSelector(matchers), range: { start: time, end: time + 1 } };
+}

@@ -1,0 +1,58 @@
+// A real server with known profiles: a service `api` of which release 2 brought a function that takes a fifth of the time, and
+// a service `shop` in which nothing changed. Stacks vary from profile to profile, always in the same way.
+
+import { random } from './mock.mjs';
+import { listening, start, stop, temporary } from './program.mjs';
+
+export const STEP_S = 30;
+const PROFILES = 110;
+export const REGRESSION = 'tax.roundEachCent';
+export const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
+/** Nanoseconds of one count. */
+export const TICK = 10_000_000;
+
+/** Names that break what does not treat them as data. */
+export const HOSTILE = ['<img src=x onerror=alert(1)>', `long${'x'.repeat(9_000)}`, '\u202Eright to left', 'quo"te\'s, {braces} \\ and `ticks`'];
+
+/** The stacks of one profile, with their counts. */
+function stacks(rand, release) {
+  const about = (count) => Math.round(count * (0.85 + 0.3 * rand()));
+  return [
+    ['main;serve;parse', about(300)],
+    ['main;serve;render', about(250)],
+    ['main;serve;render;escape', about(90)],
+    ['main;gc', about(120)],
+    ['main;idle', about(60)],
+    ...(release === 2 ? [[`main;serve;${REGRESSION}`, about(200)]] : []),
+  ];
+}
+
+export async function seed(base, now = Date.now()) {
+  const sent = [];
+  const last = Math.floor(now / 1000 / STEP_S) * STEP_S - STEP_S;
+  for (const [name, seedOf] of [['api', 11], ['shop', 23]]) {
+    const rand = random(seedOf);
+    for (let at = PROFILES - 1; at >= 0; at -= 1) {
+      const release = name === 'api' && at < PROFILES / 2 ? 2 : 1;
+      const from = last - at * STEP_S;
+      const rows = stacks(rand, release);
+      const query = new URLSearchParams({ name: `${name}{version=${release},pod=${name}-${at % 3}}`, from: String(from), until: String(from + STEP_S) });
+      const answer = await fetch(`${base}ingest?${query}`, { method: 'POST', body: rows.map(([stack, count]) => `${stack} ${count}\n`).join('') });
+      if (!answer.ok) throw new Error(`/ingest answered ${answer.status}: ${await answer.text()}`);
+      sent.push({ name, release, from, rows, total: rows.reduce((sum, [, count]) => sum + count, 0) * TICK });
+    }
+  }
+  const rows = HOSTILE.map((name) => `main;${name.replaceAll(';', ':')} 7\n`).join('');
+  const query = new URLSearchParams({ name: 'zz-hostile', from: String(last), until: String(last + STEP_S) });
+  const answer = await fetch(`${base}ingest?${query}`, { method: 'POST', body: rows });
+  if (!answer.ok) throw new Error(`/ingest answered ${answer.status}: ${await answer.text()}`);
+  return sent;
+}
+
+/** Starts a server in a folder of its own and fills it. */
+export async function startSeeded() {
+  const data = await temporary();
+  const running = start(['serve', '--listen', '127.0.0.1:0', '--data', data], data);
+  const url = await listening(running);
+  return { url, sent: await seed(url), log: running.log, close: () => stop(running) };
+}
